@@ -1,0 +1,53 @@
+# The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
+SHELL := bash
+.DEFAULT_GOAL := help
+.PHONY: help up down setup tools check lint types test bench clean
+
+UV_VERSION := 0.13.9
+UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
+RUN := .venv/bin
+
+# step(what, command): says what is done, does it, says for how long.
+define step
+@printf '==> %s\n' '$(1)'; begun=$$SECONDS; $(2) && printf '==> %s: done in %s s\n' '$(1)' "$$((SECONDS - begun))"
+endef
+
+help: ## what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s $$'\t'
+
+up: setup ## the local control plane, ready to use
+	$(call step,local control plane,$(RUN)/flexspot lab start)
+
+down: setup ## stop it; nothing is left running
+	$(call step,stopping the local control plane,$(RUN)/flexspot lab stop)
+
+setup: .venv/.synced ## the Python environment in .venv
+
+tools: setup ## the lab's programs, built from source unless the cache has them
+	$(call step,tools,$(RUN)/flexspot lab tools)
+
+check: setup lint types ## lint, types and the fast tests
+	$(call step,fast tests,$(RUN)/pytest -q -m 'not lab')
+
+lint: setup
+	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)
+
+types: setup
+	$(call step,types,$(RUN)/basedpyright)
+
+test: setup lint types tools ## everything, as CI runs it
+	$(call step,all tests,$(RUN)/pytest -v --durations=15 --cov --cov-report=term && $(RUN)/coverage report --include='capacity/*$(comma)policies/*' --fail-under=95)
+
+bench: setup tools ## how long things take, as ratios within one run
+	$(call step,benchmarks,$(RUN)/python -m lab.bench)
+
+clean: ## remove .venv and .tools (labs and the user's tool cache stay)
+	rm -rf .venv .tools
+
+comma := ,
+
+.tools/uv/bin/uv:
+	$(call step,uv $(UV_VERSION) from PyPI,python3 -c 'import sys; sys.exit("flexspot needs Python 3.11 or later; python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)' && python3 -m venv .tools/uv && .tools/uv/bin/pip install --quiet uv==$(UV_VERSION))
+
+.venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
+	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && touch $@)

@@ -1,0 +1,1 @@
+"""The pure model of capacity: machines, capacity types, prices. No Pulumi, no Kubernetes client, no network."""

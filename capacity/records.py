@@ -1,0 +1,39 @@
+"""Reading the dated data files: one strict way from a YAML file to validated records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Record(BaseModel):
+    """A row of a data file: frozen, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataFileError(ValueError):
+    """A data file that does not say what it must; the text names the file, the row and the field."""
+
+
+RecordT = TypeVar("RecordT", bound=Record)
+
+
+def read_records(path: Path, model: type[RecordT]) -> RecordT:
+    """The content of `path` as one validated `model`.
+
+    Raises DataFileError with every problem at once, each as `place: what is wrong`.
+    """
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        return model.model_validate(content)
+    except yaml.YAMLError as error:
+        raise DataFileError(f"{path.name} is not YAML: {error}") from error
+    except ValidationError as error:
+        problems = [f"  {'.'.join(map(str, p['loc'])) or '(whole file)'}: {p['msg']}" for p in error.errors()]
+        raise DataFileError("\n".join([f"{path.name} has {error.error_count()} problem(s):", *problems])) from error

@@ -1,0 +1,51 @@
+"""The `flexspot` command: its sub-commands, and the one place where an error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from infra.cli import console, lab_commands
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+app = typer.Typer(
+    name="flexspot",
+    help="Cost-efficient AI platforms on GKE and EKS: declare, preview, rehearse.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(lab_commands.app, name="lab")
+
+INTERRUPTED = 130
+"""The exit code that shells give a command ended by Ctrl-C."""
+
+
+@app.callback()
+def flexspot() -> None:
+    """Makes `flexspot` a group even while it has one sub-command."""
+
+
+def main() -> None:
+    """Runs the command line. Exit codes: 0 fine, 1 findings or an unmet expectation, 2 bad usage or input, 130 interrupted."""
+    from lab.errors import LabError  # noqa: PLC0415 -- `flexspot --help` loads nothing of the lab
+
+    # A terminated command cleans up like an interrupted one: children are ended, locks are given back.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app()
+    except LabError as error:
+        console.show_error(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        console.show_interrupted()
+        sys.exit(INTERRUPTED)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

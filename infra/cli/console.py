@@ -1,0 +1,97 @@
+"""What the command line shows of progress, results and errors: colours and moving lines on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.status import Status
+    from rich.table import Table
+
+    from lab.errors import LabError
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_QUIET_SECONDS = 15.0
+_TABLE_WIDTH = 110
+
+
+class ConsoleProgress:
+    """Shows lab.progress.Progress. On a terminal the running steps share one moving line; elsewhere a step that lasts is
+    told of every 15 s, so that a log shows that something is happening and what.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[str, float] = {}
+        self._doing: dict[str, str] = {}
+        self._last_line = time.monotonic()
+        self._status: Status | None = None
+
+    def begin(self, step: str, doing: str) -> None:
+        """See Progress."""
+        self._begun.setdefault(step, time.monotonic())
+        self._show(step, doing, at_once=True)
+
+    def advance(self, step: str, doing: str, done: int, total: int) -> None:
+        """See Progress."""
+        share = f" ({done} of {total})" if total else f" ({done})"
+        self._show(step, doing + share, at_once=False)
+
+    def end(self, step: str, outcome: str) -> None:
+        """See Progress."""
+        self._begun.pop(step, None)
+        self._doing.pop(step, None)
+        self._refresh()
+        err.print(Text.assemble(("  ✓ ", "green"), f"{step}: {outcome}"))
+
+    def close(self) -> None:
+        """Takes the moving line away; called when the work is over, well or not."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _show(self, step: str, doing: str, *, at_once: bool) -> None:
+        self._doing[step] = doing
+        if err.is_terminal:
+            self._refresh()
+        elif at_once or time.monotonic() - self._last_line > _QUIET_SECONDS:
+            self._last_line = time.monotonic()
+            err.print(f"  … {step}: {doing}, {time.monotonic() - self._begun[step]:.0f} s")
+
+    def _refresh(self) -> None:
+        if not err.is_terminal:
+            return
+        if not self._doing:
+            self.close()
+            return
+        now = time.monotonic()
+        line = Text("   ".join(f"{step}: {doing}, {now - self._begun[step]:.0f} s" for step, doing in self._doing.items()))
+        line.truncate(max(20, err.width - 4), overflow="ellipsis")
+        if self._status is None:
+            self._status = err.status(line)
+            self._status.start()
+        else:
+            self._status.update(line)
+
+
+def show_table(table: Table) -> None:
+    """A table with every column whole: a narrow terminal wraps its lines rather than losing what they say."""
+    Console(highlight=False, width=max(out.width, _TABLE_WIDTH)).print(table)
+
+
+def show_error(error: LabError) -> None:
+    """The problem in red, the evidence dimmed, what to do in bold."""
+    err.print(Text.assemble(("error: ", "bold red"), error.problem))
+    for line in error.evidence:
+        err.print(Text(f"  | {line}", style="dim"))
+    err.print(Text.assemble(("what to do: ", "bold"), error.remedy))
+
+
+def show_interrupted() -> None:
+    """After Ctrl-C: what that means for the work."""
+    err.print(Text.assemble(("interrupted. ", "bold yellow"), "What was begun is undone or kept whole; the same command carries on."))

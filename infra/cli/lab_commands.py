@@ -1,0 +1,199 @@
+"""`flexspot lab`: the local control plane from the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from infra.cli.console import ConsoleProgress, out, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from lab.control_plane import PartStatus
+    from lab.home import LabHome
+    from lab.tools.build import Tools
+
+app = typer.Typer(help="The local control plane: real Kubernetes, Kueue and Karpenter on fake nodes.", no_args_is_help=True)
+
+# The checkout, to which labs and links to tools belong whatever folder the command is called from.
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+Name = Annotated[str, typer.Option("--name", "-n", help="Which lab; several may run at once.")]
+
+
+class Format(StrEnum):
+    """How a report is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@contextmanager
+def _progress() -> Generator[ConsoleProgress]:
+    progress = ConsoleProgress()
+    try:
+        yield progress
+    finally:
+        progress.close()
+
+
+def _home(name: str) -> LabHome:
+    from lab.home import LabHome  # noqa: PLC0415 -- the lab is loaded when one of its commands runs
+
+    return LabHome(CHECKOUT / ".lab", name)
+
+
+def _tools(progress: ConsoleProgress) -> Tools:
+    from lab.tools.build import ensure_tools  # noqa: PLC0415
+
+    return ensure_tools(CHECKOUT / ".tools", progress)
+
+
+@app.command()
+def tools() -> None:
+    """Build the programs of the lab, unless the cache has them."""
+    with _progress() as progress:
+        built = _tools(progress)
+    out.print(f"tools are ready in {built.links.relative_to(CHECKOUT)}/bin")
+
+
+@app.command()
+def start(
+    name: Name = "default",
+    api_port: Annotated[
+        int | None, typer.Option(min=1024, max=65535, help="Port of the API server, kept from then on. Default: a free one.")
+    ] = None,
+) -> None:
+    """Start a lab, or repair one: parts that are well are left alone, the others are started."""
+    from lab.control_plane import ControlPlane  # noqa: PLC0415
+
+    home = _home(name)
+    with _progress() as progress:
+        report = ControlPlane(home).start(_tools(progress), progress, api_port)
+    for note in report.notes:
+        out.print(f"[yellow]note:[/] {note}")
+    if not report.started:
+        out.print(f"lab [bold]{name}[/] is running already: all {len(report.kept)} parts are well.")
+    else:
+        kept = f", {len(report.kept)} were well" if report.kept else ""
+        out.print(f"lab [bold]{name}[/] is up: {len(report.started)} parts started{kept}.")
+    _show_next_steps(home)
+
+
+@app.command()
+def stop(
+    name: Name = "default",
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the lab's folder too: its objects, logs and keys.")] = False,
+) -> None:
+    """Stop a lab: no process and no open port is left. What is on the cluster stays for the next start."""
+    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.home import lab_names  # noqa: PLC0415
+
+    home = _home(name)
+    with _progress() as progress:
+        ended = ControlPlane(home).stop(progress, delete=delete)
+    if ended:
+        out.print(f"lab [bold]{name}[/] is stopped; {len(ended)} processes ended{' and its folder deleted' * delete}.")
+        return
+    others = [other for other in lab_names(home.root) if other != name]
+    hint = f" Labs with a folder here: {', '.join(others)}." if others else ""
+    out.print(f"lab [bold]{name}[/] was not running; nothing to stop{', its folder is deleted' * delete}.{hint}")
+
+
+@app.command()
+def status(
+    name: Name = "default",
+    report_format: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TEXT,
+) -> None:
+    """Show each part of a lab; exit code 1 unless all are running."""
+    from lab.control_plane import ControlPlane, PartState  # noqa: PLC0415
+
+    with _progress() as progress:
+        parts = ControlPlane(_home(name)).status(_tools(progress))
+    well = all(part.state is PartState.RUNNING for part in parts)
+    if report_format is Format.JSON:
+        out.print_json(json.dumps({"lab": name, "parts": [dataclasses.asdict(part) for part in parts]}))
+    else:
+        _show_parts(name, parts)
+        if not well:
+            out.print(f"\n`flexspot lab start --name {name}` starts what is not running.")
+    raise typer.Exit(0 if well else 1)
+
+
+@app.command()
+def kubeconfig(
+    name: Name = "default",
+    raw: Annotated[bool, typer.Option("--raw", help="Print the content instead of the path.")] = False,
+) -> None:
+    """Print the path of a lab's kubeconfig, as in: export KUBECONFIG=$(flexspot lab kubeconfig)."""
+    from lab.errors import ExitCode, LabError  # noqa: PLC0415
+
+    home = _home(name)
+    if not home.kubeconfig.exists():
+        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --name {name}` makes it.", exit_code=ExitCode.BAD_USAGE)
+    typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
+
+
+@app.command()
+def exercise(name: Name = "default") -> None:
+    """Play the course's exercise: four GPUs from zero, a guaranteed share reclaimed by preemption, and back to zero."""
+    from lab.cluster import Cluster, WaitTimeoutError  # noqa: PLC0415
+    from lab.errors import LabError  # noqa: PLC0415
+    from lab.exercise.play import play  # noqa: PLC0415
+
+    home = _home(name)
+    if not home.kubeconfig.exists():
+        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --name {name}` makes it, then play again.")
+    try:
+        play(Cluster(home.kubeconfig), lambda seconds, what: out.print(f"[dim]{seconds:5.1f} s[/]  {what}"))
+    except WaitTimeoutError as error:
+        raise LabError(f"the exercise came to a halt: {error}", f"look at `flexspot lab status --name {name}`.") from error
+
+
+def _show_parts(name: str, parts: list[PartStatus]) -> None:
+    from lab.control_plane import PartState  # noqa: PLC0415
+
+    colours = {PartState.RUNNING: "green", PartState.UNREADY: "yellow", PartState.STOPPED: "red"}
+    table = Table(title=f"lab {name}", title_justify="left", box=None, pad_edge=False)
+    for column in ("part", "version", "state", "address", "process", "up", "memory"):
+        table.add_column(column, justify="right" if column in {"process", "up", "memory"} else "left", no_wrap=True)
+    for part in parts:
+        table.add_row(
+            part.name,
+            part.version,
+            f"[{colours[part.state]}]{part.state}[/]",
+            part.address,
+            str(part.process_id or ""),
+            "" if part.uptime_seconds is None else f"{part.uptime_seconds:.0f} s",
+            "" if part.memory_mib is None else f"{part.memory_mib:.0f} MiB",
+        )
+    show_table(table)
+    for part in parts:
+        if part.last_lines:
+            out.print(f"\n[bold]{part.name}[/] is {part.state}; the last lines of its log:")
+            for line in part.last_lines:
+                out.print(f"  | {line}", style="dim", markup=False)
+
+
+def _show_next_steps(home: LabHome) -> None:
+    flexspot = ".venv/bin/flexspot lab"
+    chosen = "" if home.name == "default" else f" --name {home.name}"
+    stop_command = f"{flexspot} stop{chosen}" if chosen else "make down"
+    steps = {
+        "On it": "Kubernetes, Kueue and Karpenter, each the real one; the nodes are fake and cost nothing.",
+        "Reach it": f"export KUBECONFIG={home.kubeconfig}; .tools/bin/kubectl get nodepools,clusterqueues",
+        "Try next": f"{flexspot} exercise{chosen}   (two teams, four GPUs, one preemption; about a minute)",
+        "Look": f"{flexspot} status{chosen}",
+        "Stop": stop_command,
+    }
+    out.print()
+    for title, text in steps.items():
+        out.print(f"[bold]{title:9}[/] {text}")

@@ -1,0 +1,78 @@
+"""`python -m lab.bench`: how long a lab takes to start, as ratios within one run.
+
+The unit is the store and the API server alone, which is the least that any test against a real API server has to start.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from lab.control_plane import ControlPlane
+from lab.home import LabHome
+from lab.progress import Silence
+from lab.tools.build import Tools, ensure_tools
+
+_ROUNDS = 3
+_SERVER = ("etcd", "kube-apiserver")
+
+
+class _Stopwatch(Silence):
+    """Notes when each step ends, in seconds since it was made."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.ended: dict[str, float] = {}
+
+    def end(self, step: str, outcome: str) -> None:  # noqa: ARG002 -- the time is all that counts
+        """See Progress."""
+        self.ended[step] = time.monotonic() - self.begun
+
+
+def _one_round(tools: Tools, root: Path) -> dict[str, float]:
+    control_plane = ControlPlane(LabHome(root, "bench"))
+    cold = _Stopwatch()
+    control_plane.start(tools, cold)
+    everything = time.monotonic() - cold.begun
+    try:
+        again = _Stopwatch()
+        control_plane.start(tools, again)
+        unchanged = time.monotonic() - again.begun
+        control_plane.stop(Silence())
+        warm = _Stopwatch()
+        control_plane.start(tools, warm)
+        restart = time.monotonic() - warm.begun
+    finally:
+        control_plane.stop(Silence(), delete=True)
+    server = max(cold.ended[name] for name in _SERVER)
+    return {
+        "etcd and API server, from nothing": server,
+        "whole lab, from nothing": everything,
+        "whole lab, stopped before": restart,
+        "whole lab, running already": unchanged,
+    }
+
+
+def main() -> None:
+    """Measures and prints a table."""
+    tools = ensure_tools(Path(__file__).parents[1] / ".tools", Silence())
+    with tempfile.TemporaryDirectory() as root:
+        rounds = [_one_round(tools, Path(root)) for _ in range(_ROUNDS)]
+    table = Table(title=f"lab start, median of {_ROUNDS}", title_justify="left", box=None)
+    table.add_column("start of")
+    table.add_column("seconds", justify="right")
+    table.add_column("ratio", justify="right")
+    medians = {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
+    unit = next(iter(medians.values()))
+    for name, seconds in medians.items():
+        table.add_row(name, f"{seconds:.2f}", f"{seconds / unit:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The lab's own certificate authority and the certificates that its parts show each other."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+_LIFETIME = dt.timedelta(days=3650)
+
+IDENTITIES = {
+    # The groups and users that Kubernetes' default RBAC policy knows. Kueue, Karpenter and KWOK run as administrators:
+    # what the lab tests is their behaviour, not the roles that their charts give them.
+    "admin": ("flexspot-admin", "system:masters"),
+    "apiserver-etcd-client": ("kube-apiserver", "etcd-clients"),
+    "kube-controller-manager": ("system:kube-controller-manager", None),
+    "kube-scheduler": ("system:kube-scheduler", None),
+}
+"""Client certificates: file name to (user, group)."""
+
+_SERVER_NAMES = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    # Kueue's certificate rotation keeps a certificate only if it is for the name of Kueue's webhook service.
+    "kueue-webhook-service.kueue-system.svc",
+]
+_SERVER_ADDRESSES = ["127.0.0.1", "10.96.0.1"]
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """PEM files in one folder: ca, server and a pair for each identity as NAME.crt and NAME.key, and service-account.key and .pub."""
+
+    folder: Path
+
+    def certificate(self, name: str) -> Path:
+        """The certificate of `ca`, `server` or an identity."""
+        return self.folder / f"{name}.crt"
+
+    def key(self, name: str) -> Path:
+        """The private key of `ca`, `server`, `service-account` or an identity."""
+        return self.folder / f"{name}.key"
+
+    @property
+    def service_account_public_key(self) -> Path:
+        """What the API server verifies service account tokens with."""
+        return self.folder / "service-account.pub"
+
+
+def ensure_certificates(folder: Path) -> Certificates:
+    """The lab's certificates, made when they are missing. They last ten years; an interrupted run is begun anew."""
+    certificates = Certificates(folder)
+    # Written last, so its presence says that all the others are there.
+    if not certificates.service_account_public_key.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_all(certificates)
+    return certificates
+
+
+def _write_all(certificates: Certificates) -> None:
+    # Kueue's certificate rotation keeps our authority as it is only if the key is RSA and the certificate is for the name kueue-ca
+    # (open-policy-agent/cert-controller v0.16.0, buildArtifactsFromSecret and validCACert).
+    authority_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    authority_name = _subject("flexspot-lab", None)
+    authority = _builder(authority_name, authority_name, authority_key)
+    authority = authority.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    authority = authority.add_extension(_key_usage(signs=True), critical=True)
+    authority = authority.add_extension(x509.SubjectAlternativeName([x509.DNSName("kueue-ca")]), critical=False)
+    authority = authority.add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
+    authority_certificate = authority.sign(authority_key, hashes.SHA256())
+    _write_pair(certificates, "ca", authority_certificate, authority_key)
+
+    for name, (user, group) in {"server": ("flexspot-lab", None), **IDENTITIES}.items():
+        key = ec.generate_private_key(ec.SECP256R1())
+        leaf = _builder(_subject(user, group), authority_name, key)
+        leaf = leaf.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        leaf = leaf.add_extension(_key_usage(signs=False), critical=True)
+        # etcd's server shows its certificate as a client to itself, so the server's is good for both.
+        usages = [ExtendedKeyUsageOID.CLIENT_AUTH] + [ExtendedKeyUsageOID.SERVER_AUTH] * (name == "server")
+        leaf = leaf.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        if name == "server":
+            names: list[x509.GeneralName] = [x509.DNSName(dns) for dns in _SERVER_NAMES]
+            names += [x509.IPAddress(ipaddress.ip_address(address)) for address in _SERVER_ADDRESSES]
+            leaf = leaf.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        _write_pair(certificates, name, leaf.sign(authority_key, hashes.SHA256()), key)
+
+    signer = ec.generate_private_key(ec.SECP256R1())
+    _write_private(certificates.key("service-account"), _private_pem(signer))
+    certificates.service_account_public_key.write_bytes(
+        signer.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+
+
+def _subject(user: str, group: str | None) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, user)]
+    if group is not None:
+        attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group))
+    return x509.Name(attributes)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: PrivateKey) -> x509.CertificateBuilder:
+    now = dt.datetime.now(dt.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + _LIFETIME)
+    )
+
+
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=not signs,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write_pair(certificates: Certificates, name: str, certificate: x509.Certificate, key: PrivateKey) -> None:
+    certificates.certificate(name).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    _write_private(certificates.key(name), _private_pem(key))
+
+
+def _private_pem(key: PrivateKey) -> bytes:
+    # The traditional form, PKCS #1 for RSA: the only one that Kueue's certificate rotation reads.
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    path.touch(mode=0o600)
+    path.write_bytes(content)

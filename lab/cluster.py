@@ -1,0 +1,205 @@
+"""Talking to a Kubernetes API server: apply, read, and wait for what must become true."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import urllib3
+import yaml
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic import DynamicClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+KubeObject = dict[str, Any]
+"""A Kubernetes object as the API server has it."""
+
+POD = "v1/Pod"
+
+FIELD_MANAGER = "flexspot-lab"
+
+NOT_FOUND = 404
+_Seen = TypeVar("_Seen")
+
+
+class WaitTimeoutError(TimeoutError):
+    """What was waited for did not become true in time; the text says what, and what was there instead."""
+
+
+class Cluster:
+    """An API server, reached by a kubeconfig. Kinds are written `apiVersion/Kind`, such as `batch/v1/Job`."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+        settings = kubernetes_client.Configuration()
+        kubernetes_config.load_kube_config(  # pyright: ignore[reportUnknownMemberType] -- untyped
+            str(kubeconfig), client_configuration=settings
+        )
+        # A proxy of the environment is not for loopback.
+        settings.proxy = None
+        # Discovery is cached beside the kubeconfig: the default, one file per address under the temporary folder,
+        # would outlive the server and be found by the next one that has the same port.
+        # The client is not typed, and what it returns is JSON: Any, from here on.
+        self._client: Any = DynamicClient(kubernetes_client.ApiClient(settings), cache_file=str(kubeconfig.with_name("discovery.json")))
+
+    def apply(self, *objects: KubeObject) -> list[KubeObject]:
+        """Server-side apply, in the order given. Raises ApiException with the server's own words when it refuses."""
+        return [
+            self._resource(f"{each['apiVersion']}/{each['kind']}")
+            .server_side_apply(
+                body=each,
+                name=each["metadata"]["name"],
+                namespace=each["metadata"].get("namespace"),
+                field_manager=FIELD_MANAGER,
+                force_conflicts=True,
+            )
+            .to_dict()
+            for each in objects
+        ]
+
+    def create(self, each: KubeObject) -> KubeObject:
+        """Creates one object; needed where the name is generated or an existing object would be a mistake."""
+        created: KubeObject = (
+            self._resource(f"{each['apiVersion']}/{each['kind']}").create(body=each, namespace=each["metadata"].get("namespace")).to_dict()
+        )
+        return created
+
+    def get(self, kind: str, name: str, namespace: str | None = None) -> KubeObject | None:
+        """One object, None when there is none."""
+        try:
+            found: KubeObject = self._resource(kind).get(name=name, namespace=namespace).to_dict()
+        except ApiException as error:
+            if status_of(error) == NOT_FOUND:
+                return None
+            raise
+        return found
+
+    def list(self, kind: str, namespace: str | None = None, labels: str = "", fields: str = "") -> list[KubeObject]:
+        """The objects of a kind, in all namespaces unless one is given; `labels` and `fields` are selectors."""
+        found: list[KubeObject] = (
+            self._resource(kind).get(namespace=namespace, label_selector=labels, field_selector=fields).to_dict()["items"]
+        )
+        return found
+
+    def patch(self, kind: str, name: str, change: KubeObject, namespace: str | None = None) -> None:
+        """JSON merge patch of one object."""
+        self._resource(kind).patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json")
+
+    def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
+        """Asks for the deletion of one object and of what it owns; no error when it is gone already."""
+        try:
+            self._resource(kind).delete(name=name, namespace=namespace, body={"propagationPolicy": "Background"})
+        except ApiException as error:
+            if status_of(error) != NOT_FOUND:
+                raise
+
+    def evict(self, pod: str, namespace: str) -> None:
+        """What a drain does to a pod: asks for its eviction, which disruption budgets may refuse (ApiException 429)."""
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+        self._resource(POD).eviction.create(body=eviction, name=pod, namespace=namespace)
+
+    def events_about(self, name: str, namespace: str) -> list[KubeObject]:
+        """The events recorded about the objects called `name`, oldest first."""
+        events = self.list("v1/Event", namespace, fields=f"involvedObject.name={name}")
+        return sorted(events, key=lambda event: event["metadata"]["creationTimestamp"])
+
+    def wait_for(  # noqa: PLR0913 -- a wait is described by exactly these
+        self,
+        kind: str,
+        look: Callable[[list[KubeObject]], _Seen | None],
+        what: str,
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        timeout_seconds: float = 90,
+    ) -> _Seen:
+        """What `look` sees in the objects of `kind`, as soon as that is neither None nor False.
+
+        Follows a watch, and lists anew whenever the watch or the server breaks off, so it also sees across a restart of the server.
+        Raises WaitTimeoutError, naming `what` and the objects, when `timeout_seconds` pass first.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        current: dict[str, KubeObject] = {}
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                resource = self._resource(kind)
+                listing = resource.get(namespace=namespace, label_selector=labels).to_dict()
+                current = {each["metadata"]["uid"]: each for each in listing["items"]}
+                if seen := look(list(current.values())):
+                    return seen
+                for event in resource.watch(
+                    namespace=namespace,
+                    label_selector=labels,
+                    resource_version=listing["metadata"]["resourceVersion"],
+                    timeout=max(1, int(min(left, 30))),
+                ):
+                    self._follow(current, event)
+                    if seen := look(list(current.values())):
+                        return seen
+                    if time.monotonic() > deadline:
+                        break
+            except (ApiException, urllib3.exceptions.HTTPError):
+                time.sleep(0.2)
+        raise WaitTimeoutError(f"{what} did not happen within {timeout_seconds:.0f} s; {kind} was:\n{_summary(current.values())}")
+
+    @staticmethod
+    def _follow(current: dict[str, KubeObject], event: dict[str, Any]) -> None:
+        found: KubeObject = event["raw_object"]
+        if event["type"] == "DELETED":
+            current.pop(found["metadata"]["uid"], None)
+        elif event["type"] in {"ADDED", "MODIFIED"}:
+            current[found["metadata"]["uid"]] = found
+
+    def _resource(self, kind: str) -> Any:
+        api_version, _, name = kind.rpartition("/")
+        return self._client.resources.get(api_version=api_version, kind=name)
+
+
+def status_of(error: ApiException) -> int:
+    """The HTTP status of a refusal."""
+    return int(error.status or 0)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+
+
+def condition(each: KubeObject, name: str) -> KubeObject | None:
+    """The condition `name` of an object's status if its status is "True", else None."""
+    status: KubeObject = each.get("status", {})
+    conditions: list[KubeObject] = status.get("conditions") or []
+    return next((found for found in conditions if found["type"] == name and found["status"] == "True"), None)
+
+
+def read_objects(*paths: Path) -> list[KubeObject]:
+    """The objects of YAML files, in order."""
+    return [each for path in paths for each in yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader) if each]
+
+
+def wait_until_established(cluster: Cluster, names: Iterable[str], timeout_seconds: float = 30) -> None:
+    """Returns once the API server serves the named CustomResourceDefinitions."""
+    wanted = set(names)
+
+    def all_established(definitions: list[KubeObject]) -> bool:
+        return wanted <= {each["metadata"]["name"] for each in definitions if condition(each, "Established")}
+
+    cluster.wait_for(
+        "apiextensions.k8s.io/v1/CustomResourceDefinition",
+        all_established,
+        f"serving {', '.join(sorted(wanted))}",
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def _summary(objects: Iterable[KubeObject]) -> str:
+    lines: list[str] = []
+    for each in objects:
+        status: KubeObject = each.get("status", {})
+        found: list[KubeObject] = status.get("conditions") or []
+        conditions = [f"{c['type']}={c['status']}({c.get('reason', '')})" for c in found]
+        with suppress(KeyError):
+            where = each["metadata"].get("namespace", "")
+            lines.append(f"  {where}/{each['metadata']['name']} {status.get('phase', '')} {' '.join(conditions)}".rstrip())
+    return "\n".join(lines) or "  (none)"

@@ -1,0 +1,98 @@
+"""The exercise's Jobs: submitting them, letting them finish, and reading what Kueue did to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.cluster import POD, KubeObject, condition, read_objects
+
+if TYPE_CHECKING:
+    from lab.cluster import Cluster
+
+JOB = "batch/v1/Job"
+NODE = "v1/Node"
+WORKLOAD = "kueue.x-k8s.io/v1beta2/Workload"
+
+LOW = "low-priority-gpu"
+HIGH = "high-priority-gpu"
+
+UNTIL_RELEASED = "24h"
+
+_FOLDER = Path(__file__).parent
+_RUN_TIME = "pod-complete.stage.kwok.x-k8s.io/"
+
+
+def platform_objects() -> list[KubeObject]:
+    """The NodePool, queues, namespaces and priorities of platform.yaml, in the order in which they are applied."""
+    return read_objects(_FOLDER / "platform.yaml")
+
+
+def gpu_job(name: str, team: str, priority: str, run_time: str = UNTIL_RELEASED) -> KubeObject:
+    """A one-GPU Job in the queue of `team`. Its pod runs for `run_time`, a Go duration, by default until `release`."""
+    [job] = read_objects(_FOLDER / "job.yaml")
+    job["metadata"] = {"name": name, "namespace": team, "labels": {"kueue.x-k8s.io/queue-name": f"{team}-queue"}}
+    job["spec"]["template"]["spec"]["priorityClassName"] = priority
+    job["spec"]["template"]["metadata"]["annotations"] = _run_time(run_time)
+    return job
+
+
+def release(cluster: Cluster, team: str) -> None:
+    """Lets every running pod of the team finish its work now."""
+    for pod in cluster.list(POD, team):
+        if pod["status"].get("phase") == "Running":
+            cluster.patch(POD, pod["metadata"]["name"], {"metadata": {"annotations": _run_time("0s")}}, team)
+
+
+def running_pods(pods: list[KubeObject]) -> list[KubeObject]:
+    """The pods that run and are not being taken away."""
+    return [pod for pod in pods if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]]
+
+
+def wait_for_running(cluster: Cluster, team: str, count: int) -> list[KubeObject]:
+    """Exactly `count` running pods of the team, as soon as there are."""
+
+    def look(pods: list[KubeObject]) -> list[KubeObject] | None:
+        running = running_pods(pods)
+        return running if len(running) == count else None
+
+    return cluster.wait_for(POD, look, f"{count} running pod(s) of {team}", namespace=team)
+
+
+def wait_for_completion(cluster: Cluster, team: str, count: int) -> None:
+    """Returns once `count` Jobs of the team are Complete. Raises AssertionError as soon as one has failed."""
+
+    def look(jobs: list[KubeObject]) -> bool:
+        failed = [job["metadata"]["name"] for job in jobs if condition(job, "Failed")]
+        if failed:
+            raise AssertionError(f"Job(s) failed that should have survived: {', '.join(failed)}")
+        return sum(condition(job, "Complete") is not None for job in jobs) == count
+
+    cluster.wait_for(JOB, look, f"completion of {count} Job(s) of {team}", namespace=team)
+
+
+def wait_for_preemption(cluster: Cluster, team: str) -> tuple[KubeObject, KubeObject]:
+    """The first preempted Workload of the team and its Preempted condition."""
+
+    def look(workloads: list[KubeObject]) -> tuple[KubeObject, KubeObject] | None:
+        for workload in workloads:
+            if preempted := condition(workload, "Preempted"):
+                return workload, preempted
+        return None
+
+    return cluster.wait_for(WORKLOAD, look, f"preemption of a Workload of {team}", namespace=team)
+
+
+def job_of(workload: KubeObject) -> str:
+    """The name of the Job that a Workload stands for."""
+    return str(next(owner["name"] for owner in workload["metadata"]["ownerReferences"] if owner["kind"] == "Job"))
+
+
+def wait_for_no_nodes(cluster: Cluster) -> None:
+    """Returns once Karpenter has removed every node."""
+    cluster.wait_for(NODE, lambda nodes: not nodes, "removal of every node", timeout_seconds=180)
+
+
+def _run_time(duration: str) -> dict[str, Any]:
+    # Without the jitter set to the same, KWOK draws a time between the delay and its default jitter.
+    return {f"{_RUN_TIME}delay": duration, f"{_RUN_TIME}jitter-delay": duration}

@@ -1,0 +1,46 @@
+"""The programs of the lab, one a file: each a function from lab.part.Ground to lab.part.Part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lab.parts.etcd import etcd
+from lab.parts.karpenter import karpenter
+from lab.parts.kube_apiserver import kube_apiserver
+from lab.parts.kube_controller_manager import kube_controller_manager
+from lab.parts.kube_scheduler import kube_scheduler
+from lab.parts.kueue import kueue
+from lab.parts.kwok import kwok
+
+if TYPE_CHECKING:
+    from lab.part import Ground, Part
+
+PORTS = {
+    "etcd": "etcd",
+    "etcd-peer": "etcd",
+    "kube-apiserver": "kube-apiserver",
+    "kube-controller-manager": "kube-controller-manager",
+    "kube-scheduler": "kube-scheduler",
+    "kwok": "kwok",
+    "kueue-health": "kueue",
+    "kueue-webhook": "kueue",
+    "kueue-metrics": "kueue",
+    "karpenter-health": "karpenter",
+    "karpenter-metrics": "karpenter",
+}
+"""The name of every port that a lab listens on, and the part that does."""
+
+
+def store_and_server(ground: Ground) -> list[Part]:
+    """What must be ready, in this order, before anything else can start."""
+    return [etcd(ground), kube_apiserver(ground)]
+
+
+def controllers(ground: Ground) -> list[Part]:
+    """What works against the API server; these start side by side."""
+    return [kube_controller_manager(ground), kube_scheduler(ground), kwok(ground), kueue(ground), karpenter(ground)]
+
+
+def all_parts(ground: Ground) -> list[Part]:
+    """Every part, in the order of starting."""
+    return [*store_and_server(ground), *controllers(ground)]

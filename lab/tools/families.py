@@ -1,0 +1,79 @@
+"""The tool families: which programs come from which pinned Go module."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from capacity.records import Record, read_records
+
+MODULES = Path(__file__).parent
+
+
+class Patch(Record):
+    """A text replacement in one source file of the family's module; it must match exactly `count` times."""
+
+    file: str
+    find: str
+    replace: str
+    count: Annotated[int, Field(ge=1)]
+
+
+class Family(Record):
+    """Programs built from one Go module; `assets` maps a folder name to glob patterns inside that module."""
+
+    name: str
+    module: str
+    binaries: dict[str, str]
+    ldflags: tuple[str, ...] = ()
+    assets: dict[str, list[str]] = Field(default_factory=dict)
+    patches: tuple[Patch, ...] = ()
+    folder: Annotated[Path, Field(exclude=True)] = MODULES
+    """Where the family's go.mod and go.sum are; set when tools.yaml is read."""
+
+    @property
+    def version(self) -> str:
+        """The pinned version of the family's module, such as v1.36.1, as its go.mod has it."""
+        pin = re.search(rf"^(?:require )?\s*{re.escape(self.module)} (v\S+)", (self.folder / "go.mod").read_text(), re.MULTILINE)
+        if pin is None:
+            raise ValueError(f"{self.folder / 'go.mod'} does not require {self.module}")
+        return pin[1]
+
+    @property
+    def key(self) -> str:
+        """A hash of all that decides the built files: the module files, this family's entry, the operating system and processor."""
+        digest = hashlib.sha256()
+        for part in (
+            (self.folder / "go.mod").read_bytes(),
+            (self.folder / "go.sum").read_bytes(),
+            self.model_dump_json().encode(),
+            f"{platform.system()}/{platform.machine()}".encode(),
+        ):
+            digest.update(hashlib.sha256(part).digest())
+        return digest.hexdigest()[:16]
+
+
+class _FamilyFile(Record):
+    families: tuple[Family, ...]
+
+
+def read_families(path: Path) -> tuple[Family, ...]:
+    """The families of a tools.yaml, whose module files are in folders beside it. Raises DataFileError when it breaks its schema."""
+    return tuple(family.model_copy(update={"folder": path.parent / family.name}) for family in read_records(path, _FamilyFile).families)
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """The lab's families, in the order in which they are built: the quick ones first."""
+    return read_families(MODULES / "tools.yaml")
+
+
+def family_named(name: str) -> Family:
+    """The lab's family `name`. Raises KeyError when there is none."""
+    return {family.name: family for family in families()}[name]

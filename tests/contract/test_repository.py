@@ -1,0 +1,99 @@
+"""Rules about the repository itself: what a file may hold, how long it may be, that every test runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+LINES_AT_MOST = 300
+
+TYPE_TOKEN = re.compile(r"flexspot:index:[A-Z][A-Za-z0-9]*")
+
+# A path of one machine: a home folder, a temporary folder, or a place that only a build machine has.
+MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/\w+|Users/\w+|tmp|work|opt/wheels)/[\w.-]+")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """The files that git tracks or would track."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    printed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    return [path for line in printed.splitlines() if (path := CHECKOUT / line).is_file()]
+
+
+def machine_paths(text: str) -> list[str]:
+    return MACHINE_PATH.findall(text)
+
+
+def type_tokens(source: str) -> list[str]:
+    """The string literals of a module that look like a component's type token."""
+    return [
+        node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("flexspot:")
+    ]
+
+
+def test_no_python_file_is_longer_than_a_screenful_of_screens() -> None:
+    lengths = {str(path.relative_to(CHECKOUT)): len(path.read_text().splitlines()) for path in tracked("*.py")}
+
+    assert {name: length for name, length in lengths.items() if length > LINES_AT_MOST} == {}
+
+
+def test_nothing_names_a_path_of_one_machine() -> None:
+    found: dict[str, list[str]] = {}
+    for path in tracked():
+        if path.suffix in {".sum", ".lock"} or path == Path(__file__).resolve():
+            continue
+        if paths := machine_paths(path.read_text(encoding="utf-8", errors="ignore")):
+            found[str(path.relative_to(CHECKOUT))] = paths
+
+    assert found == {}
+
+
+@pytest.mark.parametrize("text", ["cd /root/flexspot", "open('/home/ann/x')", "cache=/tmp/abc", "(/Users/bo/src)"])
+def test_a_path_of_one_machine_is_recognised(text: str) -> None:
+    assert len(machine_paths(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["https://example.test/home/page", "file:///etc/hosts", ".lab/default/data", "$HOME/tmp/x", "the /tmp folder"]
+)
+def test_other_paths_are_not(text: str) -> None:
+    assert machine_paths(text) == []
+
+
+def test_type_tokens_are_unique_and_of_the_form_that_the_component_host_accepts() -> None:
+    tokens = [token for path in tracked("components/*.py") for token in type_tokens(path.read_text())]
+
+    assert [token for token in tokens if not TYPE_TOKEN.fullmatch(token)] == []
+    assert len(tokens) == len(set(tokens))
+
+
+def test_a_type_token_is_found_where_a_component_names_it() -> None:
+    assert type_tokens('super().__init__("flexspot:index:GpuPool", name)') == ["flexspot:index:GpuPool"]
+
+
+def test_pytest_collects_every_test_file() -> None:
+    """A file that is not called test_*.py, or whose name hides another's, would silently not run."""
+    holding_tests = {
+        path
+        for path in tracked("*.py")
+        if any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in ast.walk(ast.parse(path.read_text())))
+    }
+    printed = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    collected = {CHECKOUT / line.partition("::")[0] for line in printed.splitlines() if "::" in line}
+
+    assert holding_tests <= collected

@@ -1,0 +1,114 @@
+"""The `flexspot` command as a person meets it: help, messages, exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FLEXSPOT = Path(sys.executable).with_name("flexspot")
+
+
+def flexspot(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([FLEXSPOT, *arguments], capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("lab",), *(("lab", name) for name in ("start", "stop", "status", "kubeconfig", "tools", "exercise"))]
+)
+def test_every_command_has_help(command: tuple[str, ...]) -> None:
+    shown = flexspot(*command, "--help")
+
+    assert shown.returncode == 0
+    assert "Usage: flexspot" in shown.stdout
+
+
+def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
+    program = "import sys, infra.cli.app; print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi')])"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert shown.stdout == "[]\n"
+
+
+def test_an_unknown_command_is_bad_usage() -> None:
+    refused = flexspot("lab", "begin")
+
+    assert refused.returncode == 2
+    assert "No such command 'begin'" in refused.stderr
+
+
+def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
+    refused = flexspot("lab", "status", "--name", "Not A Name")
+
+    assert refused.returncode == 2
+    assert "error: 'Not A Name' is not a name for a lab." in refused.stderr
+    assert "what to do: use 1 to 32 lower-case letters" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_kubeconfig_of_a_lab_that_is_not_there_is_bad_usage() -> None:
+    refused = flexspot("lab", "kubeconfig", "--name", "never-made")
+
+    assert refused.returncode == 2
+    assert "there is no lab never-made" in refused.stderr
+    assert refused.stdout == ""
+
+
+@pytest.mark.lab
+def test_the_life_of_a_lab_from_the_command_line() -> None:
+    """Start, look, reach, stop: on a lab named for this process, so that it meets no other."""
+    name = f"cli-{os.getpid()}"
+    try:
+        started = flexspot("lab", "start", "--name", name)
+        assert started.returncode == 0, started.stderr
+        assert f"lab {name} is up: 7 parts started" in started.stdout
+        assert f"flexspot lab exercise --name {name}" in started.stdout
+
+        looked = flexspot("lab", "status", "--name", name)
+        assert looked.returncode == 0
+        assert looked.stdout.count("running") == 7
+        assert flexspot("lab", "status", "--name", name, "--format", "json").stdout.count('"running"') == 7
+
+        path = flexspot("lab", "kubeconfig", "--name", name).stdout.strip()
+        assert Path(path).read_text() == flexspot("lab", "kubeconfig", "--name", name, "--raw").stdout
+        kubectl = CHECKOUT / ".tools" / "bin" / "kubectl"
+        reached = subprocess.run([kubectl, "--kubeconfig", path, "get", "nodepools"], capture_output=True, text=True, check=False)
+        assert reached.returncode == 0, reached.stderr
+
+        stopped = flexspot("lab", "stop", "--name", name)
+        assert stopped.returncode == 0
+        assert "7 processes ended" in stopped.stdout
+        after = flexspot("lab", "status", "--name", name)
+        assert after.returncode == 1
+        assert after.stdout.count("stopped") >= 7
+        assert "nothing to stop" in flexspot("lab", "stop", "--name", name).stdout
+    finally:
+        flexspot("lab", "stop", "--name", name, "--delete")
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_start_leaves_no_process(signal_name: str) -> None:
+    name = f"cut-{os.getpid()}"
+    log = CHECKOUT / ".lab" / name / "logs" / "kube-apiserver.log"
+    try:
+        with subprocess.Popen([FLEXSPOT, "lab", "start", "--name", name], stderr=subprocess.PIPE, text=True) as start:
+            deadline = time.monotonic() + 120
+            while not log.exists():
+                assert time.monotonic() < deadline, "the API server was never started"
+                time.sleep(0.02)
+            start.send_signal(getattr(signal, signal_name))
+            _, said = start.communicate(timeout=60)
+
+        assert start.returncode == 130
+        assert "interrupted." in said
+        assert "Traceback" not in said
+        assert "nothing to stop" in flexspot("lab", "stop", "--name", name).stdout
+    finally:
+        flexspot("lab", "stop", "--name", name, "--delete")

@@ -1,0 +1,66 @@
+"""A running control plane for the tests of this folder, and clean ground on it for each."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lab.cluster import Cluster
+from lab.control_plane import ControlPlane
+from lab.exercise.play import clean_up
+from lab.home import LabHome
+from lab.progress import Silence
+from lab.tools.build import Tools, ensure_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.cluster import KubeObject
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def tools() -> Tools:
+    """The built tools; the first run on a machine builds them."""
+    return ensure_tools(CHECKOUT / ".tools", Silence())
+
+
+@pytest.fixture(scope="session")
+def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A running lab that the tests share; stopped and deleted at the end."""
+    control_plane = ControlPlane(LabHome(tmp_path_factory.mktemp("labs"), "shared"))
+    control_plane.start(tools, Silence())
+    yield control_plane
+    control_plane.stop(Silence(), delete=True)
+
+
+@pytest.fixture
+def cluster(lab: ControlPlane) -> Cluster:
+    """The shared lab's API server."""
+    return Cluster(lab.home.kubeconfig)
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A namespace of the test's own, ready for pods, deleted afterwards."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+    def ready(accounts: list[KubeObject]) -> bool:
+        return bool(accounts)
+
+    # Pods are refused until the controller manager has made the namespace's default service account.
+    cluster.wait_for("v1/ServiceAccount", ready, f"the service account of {name}", namespace=name)
+    yield name
+    cluster.delete("v1/Namespace", name)
+
+
+@pytest.fixture
+def exercise_ground(cluster: Cluster) -> Iterator[Cluster]:
+    """The API server before and after an exercise: nothing of the exercise on it."""
+    yield cluster
+    clean_up(cluster)

@@ -1,0 +1,190 @@
+"""Starting, stopping and repairing labs: what goes right, and what is said when it does not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from lab.cluster import Cluster
+from lab.control_plane import ControlPlane, PartState
+from lab.errors import ExitCode, LabError
+from lab.home import LabHome
+from lab.ports import is_free
+from lab.processes import end, running_parts
+from lab.progress import Silence
+from lab.state import load_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lab.start import StartReport
+    from lab.tools.build import Tools
+
+pytestmark = pytest.mark.lab
+
+MEMO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memo", "namespace": "default"}, "data": {"kept": "yes"}}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[ControlPlane]:
+    """A lab of the test's own, not started; whatever the test leaves running is ended."""
+    control_plane = ControlPlane(LabHome(tmp_path / ".lab", "own"))
+    yield control_plane
+    end(running_parts(control_plane.home).values(), 5)
+
+
+def ports_of(control_plane: ControlPlane) -> dict[str, int]:
+    state = load_state(control_plane.home.state)
+    assert state is not None
+    return state.ports
+
+
+def test_everything_a_lab_opens_is_on_loopback(lab: ControlPlane) -> None:
+    listening = [
+        connection.laddr
+        for running in running_parts(lab.home).values()
+        for connection in running.process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+
+    assert {address.ip for address in listening} == {"127.0.0.1"}
+    assert {address.port for address in listening} == set(ports_of(lab).values()), "and only the ports that it chose"
+
+
+def test_no_connection_leaves_loopback(lab: ControlPlane) -> None:
+    remote = {
+        connection.raddr.ip
+        for running in running_parts(lab.home).values()
+        for connection in running.process.net_connections(kind="inet")
+        if connection.raddr
+    }
+
+    assert remote == {"127.0.0.1"}
+
+
+def test_private_keys_are_for_their_owner_alone(lab: ControlPlane) -> None:
+    keys = [*lab.home.folder.rglob("*.key"), *lab.home.folder.rglob("kubeconfig")]
+
+    assert len(keys) >= 8
+    assert {oct(key.stat().st_mode & 0o777) for key in keys} == {"0o600"}
+    assert oct(lab.home.folder.stat().st_mode & 0o777) == "0o700"
+
+
+def test_a_second_start_finds_everything_well_and_starts_nothing(lab: ControlPlane, tools: Tools) -> None:
+    before = {name: running.process.pid for name, running in running_parts(lab.home).items()}
+
+    report = lab.start(tools, Silence())
+
+    assert report.started == []
+    assert {name: running.process.pid for name, running in running_parts(lab.home).items()} == before
+
+
+def test_two_starts_at_once_make_one_lab_beside_another(own: ControlPlane, lab: ControlPlane, tools: Tools) -> None:
+    reports: list[StartReport] = []
+
+    def start() -> None:
+        reports.append(own.start(tools, Silence()))
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(len(report.started) for report in reports) == [0, 7], "the second waited and found all of it running"
+    assert len(running_parts(own.home)) == 7
+    assert len(running_parts(lab.home)) == 7, "the other lab is untouched"
+    assert not set(ports_of(own).values()) & set(ports_of(lab).values())
+
+
+def test_stop_leaves_no_process_and_no_port_and_start_brings_the_objects_back(own: ControlPlane, tools: Tools) -> None:
+    own.start(tools, Silence())
+    Cluster(own.home.kubeconfig).apply(MEMO)
+
+    assert len(own.stop(Silence())) == 7
+
+    assert running_parts(own.home) == {}
+    assert all(is_free(port) for port in ports_of(own).values())
+    assert {each.state for each in own.status(tools)} == {PartState.STOPPED}
+
+    # Meanwhile somebody else takes one of the lab's ports.
+    with socket.socket() as squatter:
+        squatter.bind(("127.0.0.1", ports_of(own)["kueue-webhook"]))
+        squatter.listen()
+        report = own.start(tools, Silence())
+
+        assert len(report.started) == 7
+        assert any("kueue-webhook is in use" in note for note in report.notes)
+    found = Cluster(own.home.kubeconfig).get("v1/ConfigMap", "memo", "default")
+    assert found is not None
+    assert found["data"] == {"kept": "yes"}
+    # The webhooks follow the port: an object that Kueue's webhook must see is still accepted.
+    Cluster(own.home.kubeconfig).apply(
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}}
+    )
+    own.stop(Silence(), delete=True)
+    assert not own.home.folder.exists()
+
+
+def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothing_stays(
+    own: ControlPlane, tools: Tools, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(tools.links, broken, symlinks=True)
+    (broken / "bin" / "kueue").unlink()
+    (broken / "bin" / "kueue").write_text("#!/bin/sh\necho cannot find the queues\nexit 3\n")
+    (broken / "bin" / "kueue").chmod(0o755)
+
+    with pytest.raises(LabError, match="kueue ended while it was starting") as refused:
+        own.start(replace(tools, links=broken), Silence())
+
+    assert refused.value.evidence == ("cannot find the queues",)
+    assert running_parts(own.home) == {}
+    assert len(own.start(tools, Silence()).started) == 7, "and the next start, with the program mended, carries on"
+
+
+def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: ControlPlane, tools: Tools) -> None:
+    with socket.socket() as squatter:
+        squatter.bind(("127.0.0.1", 0))
+        squatter.listen()
+        port = squatter.getsockname()[1]
+
+        with pytest.raises(LabError, match=f"port {port}, asked for as the API server's, is in use by") as refused:
+            own.start(tools, Silence(), api_port=port)
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert running_parts(own.home) == {}
+
+
+def test_a_folder_of_another_version_is_set_aside_whole(own: ControlPlane, tools: Tools) -> None:
+    own.home.folder.mkdir(parents=True)
+    own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
+    (own.home.folder / "precious").write_text("data")
+
+    with pytest.raises(LabError, match="has layout 0, this version of flexspot has layout 1"):
+        own.status(tools)
+    report = own.start(tools, Silence())
+
+    [note] = [note for note in report.notes if "could not be carried on" in note]
+    [aside] = own.home.root.glob("own.set-aside-*")
+    assert aside.name in note
+    assert (aside / "precious").read_text() == "data"
+
+
+def test_stopping_a_lab_that_never_ran_does_nothing(own: ControlPlane) -> None:
+    assert own.stop(Silence()) == []
+
+
+def test_the_status_of_a_lab_that_never_ran_says_how_to_make_it(own: ControlPlane, tools: Tools) -> None:
+    with pytest.raises(LabError, match="there is no lab own") as refused:
+        own.status(tools)
+
+    assert "flexspot lab start --name own" in refused.value.remedy

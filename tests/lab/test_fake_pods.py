@@ -1,0 +1,91 @@
+"""The fake nodes' pods end as a kubelet would end them; what Jobs decide on depends on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lab.cluster import POD, condition, read_objects
+from lab.exercise.jobs import JOB, running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+TERMINATE = "pod-terminate.stage.kwok.x-k8s.io/"
+UNTIL_KILLED = {"pod-complete.stage.kwok.x-k8s.io/delay": "24h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "24h"}
+
+NODE = """
+apiVersion: v1
+kind: Node
+metadata:
+  name: {name}
+  labels: {{kwok.x-k8s.io/node: fake, kubernetes.io/hostname: {name}}}
+  annotations: {{kwok.x-k8s.io/node: fake}}
+status:
+  capacity: {{cpu: "4", memory: 16Gi, pods: "110"}}
+  allocatable: {{cpu: "4", memory: 16Gi, pods: "110"}}
+"""
+
+
+@pytest.fixture
+def node(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[str]:
+    """A fake node of the test's own, without Karpenter."""
+    manifest = tmp_path / "node.yaml"
+    manifest.write_text(NODE.format(name=f"node-{namespace}"))
+    [each] = read_objects(manifest)
+    cluster.create(each)
+    yield each["metadata"]["name"]
+    cluster.delete("v1/Node", each["metadata"]["name"])
+
+
+def job_on(node: str, namespace: str, annotations: dict[str, str]) -> KubeObject:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "trainer", "namespace": namespace},
+        "spec": {
+            "backoffLimit": 0,
+            "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
+            "template": {
+                "metadata": {"annotations": UNTIL_KILLED | annotations},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "nodeSelector": {"kubernetes.io/hostname": node},
+                    "containers": [{"name": "trainer", "image": "trainer:1"}],
+                },
+            },
+        },
+    }
+
+
+def test_an_evicted_pod_fails_and_its_job_replaces_it_without_counting_a_failure(cluster: Cluster, namespace: str, node: str) -> None:
+    cluster.create(job_on(node, namespace, {}))
+    [first] = cluster.wait_for(POD, running_pods, "the trainer's first pod", namespace=namespace)
+
+    cluster.evict(first["metadata"]["name"], namespace)
+
+    def replaced(pods: list[KubeObject]) -> bool:
+        return any(pod["metadata"]["uid"] != first["metadata"]["uid"] for pod in running_pods(pods))
+
+    cluster.wait_for(POD, replaced, "a replacement of the evicted pod", namespace=namespace)
+    job = cluster.get(JOB, "trainer", namespace)
+    assert job is not None
+    assert job["status"].get("failed", 0) == 0, "backoffLimit 0 would have ended the Job at the first counted failure"
+
+
+def test_an_evicted_pod_that_exits_with_zero_completes_its_job_with_the_work_unfinished(
+    cluster: Cluster, namespace: str, node: str
+) -> None:
+    # The trap of the course's advice to exit with 0 on SIGTERM; kept here so that the lab shows it as a real cluster does.
+    cluster.create(job_on(node, namespace, {f"{TERMINATE}exit-code": "0"}))
+    [first] = cluster.wait_for(POD, running_pods, "the trainer's first pod", namespace=namespace)
+
+    cluster.evict(first["metadata"]["name"], namespace)
+
+    cluster.wait_for(JOB, lambda jobs: any(condition(job, "Complete") for job in jobs), "the wrong completion", namespace=namespace)

@@ -1,0 +1,63 @@
+"""A part that dies while Jobs run: it is named, it is repaired, and no Job is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lab.control_plane import ControlPlane, PartState
+from lab.exercise.jobs import JOB, LOW, gpu_job, platform_objects, release, wait_for_completion, wait_for_running
+from lab.exercise.play import clean_up
+from lab.processes import running_parts
+from lab.progress import Silence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.cluster import Cluster
+    from lab.tools.build import Tools
+
+pytestmark = pytest.mark.lab
+
+PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kueue", "karpenter")
+
+
+@pytest.fixture
+def team_with_jobs(cluster: Cluster) -> Iterator[str]:
+    """A team of whose three Jobs two run on its own share, one on what it borrowed."""
+    cluster.apply(*platform_objects())
+    for number in range(3):
+        cluster.create(gpu_job(f"job-{number}", "team-alpha", LOW))
+    wait_for_running(cluster, "team-alpha", 3)
+    yield "team-alpha"
+    clean_up(cluster)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost(
+    part: str, lab: ControlPlane, tools: Tools, cluster: Cluster, team_with_jobs: str
+) -> None:
+    jobs_before = {job["metadata"]["uid"] for job in cluster.list(JOB, team_with_jobs)}
+    victim = running_parts(lab.home)[part].process
+    victim.kill()
+    victim.wait(10)
+
+    stopped = {each.name: each for each in lab.status(tools) if each.state is PartState.STOPPED}
+    assert set(stopped) == {part}
+    assert stopped[part].last_lines, "status shows the last lines of its log"
+
+    report = lab.start(tools, Silence())
+
+    assert part in report.started
+    assert all(each.state is PartState.RUNNING for each in lab.status(tools))
+    # Work that comes after the repair runs too, so the part not only answers but works.
+    cluster.create(gpu_job("job-after-repair", team_with_jobs, LOW))
+    wait_for_running(cluster, team_with_jobs, 4)
+    release(cluster, team_with_jobs)
+    wait_for_completion(cluster, team_with_jobs, 4)
+    assert jobs_before <= {job["metadata"]["uid"] for job in cluster.list(JOB, team_with_jobs)}
+
+
+def test_the_list_of_parts_to_kill_is_the_list_of_parts(lab: ControlPlane, tools: Tools) -> None:
+    assert [each.name for each in lab.status(tools)] == list(PARTS)

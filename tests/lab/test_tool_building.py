@@ -1,0 +1,240 @@
+"""Building tools with the real go command from a tiny local module, and with go commands that misbehave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from capacity.records import DataFileError
+from lab.errors import ExitCode, LabError
+from lab.progress import Silence
+from lab.tools.build import ensure_tools
+from lab.tools.families import Family, Patch, families, read_families
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PutGo = Callable[[str], None]
+"""Puts a `go` of the test's own, a shell script, first on PATH."""
+
+PINS = """\
+module example.test/tools
+
+go 1.21
+
+require example.test/hello v1.2.3
+
+replace example.test/hello => ../../source
+"""
+
+
+@pytest.fixture
+def wanted(tmp_path: Path) -> tuple[Family, ...]:
+    """A family with one program and no dependencies beyond a module beside it."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "go.mod").write_text("module example.test/hello\n\ngo 1.21\n")
+    (source / "main.go").write_text('package main\n\nvar Version = "unset"\n\nfunc main() { println("hello " + Version) }\n')
+    (source / "words.yaml").write_text("greeting: hello\n")
+    folder = tmp_path / "modules" / "hello"
+    folder.mkdir(parents=True)
+    (folder / "go.mod").write_text(PINS)
+    (folder / "go.sum").touch()
+    tools_yaml = folder.parent / "tools.yaml"
+    tools_yaml.write_text(
+        textwrap.dedent("""
+            families:
+              - name: hello
+                module: example.test/hello
+                binaries: {hello: example.test/hello}
+                ldflags: ["-X main.Version=v1.2.3"]
+                assets: {words: ["*.yaml"]}
+        """)
+    )
+    return read_families(tools_yaml)
+
+
+@pytest.fixture
+def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PutGo:
+    def put(script: str) -> None:
+        folder = tmp_path / "fake-go"
+        folder.mkdir(exist_ok=True)
+        go = folder / "go"
+        go.write_text(f"#!/bin/sh\n{script}\n")
+        go.chmod(go.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    return put
+
+
+def leftovers(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.glob("*") if not path.name.endswith(".lock"))
+
+
+def test_a_program_is_built_once_and_linked_with_its_files(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+
+    printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
+    assert printed == "hello v1.2.3\n"
+    assert [path.read_text() for path in tools.assets("hello", "words")] == ["greeting: hello\n"]
+    built = tools.binary("hello").stat()
+    again = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+    assert again.binary("hello").stat() == built
+
+
+def test_a_second_checkout_builds_nothing(wanted: tuple[Family, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_tools(tmp_path / "first", Silence(), tmp_path / "cache", wanted)
+    monkeypatch.setenv("PATH", "")
+
+    tools = ensure_tools(tmp_path / "second", Silence(), tmp_path / "cache", wanted)
+
+    assert tools.binary("hello").exists(), "linked from the cache, without any go command"
+
+
+def test_a_changed_module_file_builds_anew(wanted: tuple[Family, ...]) -> None:
+    key = wanted[0].key
+    (wanted[0].folder / "go.mod").write_text(PINS.replace("go 1.21", "go 1.22"))
+
+    assert wanted[0].key != key
+
+
+def test_two_builds_at_once_yield_one_result(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    errors: list[BaseException] = []
+
+    def build(links: str) -> None:
+        try:
+            ensure_tools(tmp_path / links, Silence(), tmp_path / "cache", wanted)
+        except BaseException as error:  # noqa: BLE001 -- handed to the test's own thread
+            errors.append(error)
+
+    threads = [threading.Thread(target=build, args=(f"links-{number}",)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    assert leftovers(tmp_path / "cache") == [f"hello-{wanted[0].key}"]
+
+
+def test_a_missing_go_is_named_with_what_to_install(wanted: tuple[Family, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(LabError, match="cannot build hello: there is no Go toolchain") as refused:
+        ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert "install Go" in refused.value.remedy
+
+
+def test_a_failed_compilation_names_the_part_and_shows_the_last_lines(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    (tmp_path / "source" / "main.go").write_text("package main\n\nfunc main() { undefinedFunction() }\n")
+
+    with pytest.raises(LabError, match="building hello failed") as refused:
+        ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+
+    assert any("undefined: undefinedFunction" in line for line in refused.value.evidence)
+    assert leftovers(tmp_path / "cache") == []
+
+
+@pytest.mark.parametrize(
+    "said,advice",
+    [
+        ("write /somewhere: no space left on device", "free about"),
+        ("dial tcp 192.0.2.1:443: i/o timeout", "check the connection to the Go module proxy"),
+        ("go: go.mod requires go >= 1.99.0 (running go 1.26; GOTOOLCHAIN=local)", "install the Go version named above"),
+    ],
+)
+def test_what_go_says_decides_the_advice(said: str, advice: str, wanted: tuple[Family, ...], tmp_path: Path, fake_go: PutGo) -> None:
+    fake_go(f"echo '{said}' >&2; exit 1")
+
+    with pytest.raises(LabError) as refused:
+        ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+
+    assert advice in refused.value.remedy
+    assert refused.value.evidence == (said,)
+    assert leftovers(tmp_path / "cache") == []
+
+
+def test_much_output_on_both_streams_does_not_block_the_build(wanted: tuple[Family, ...], tmp_path: Path, fake_go: PutGo) -> None:
+    # go list -deps of Kueue prints more than a pipe holds.
+    fake_go("seq 1 60000; seq 1 60000 >&2; exit 3")
+
+    with pytest.raises(LabError, match="ended with 3"):
+        ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+
+
+def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(wanted: tuple[Family, ...], tmp_path: Path, fake_go: PutGo) -> None:
+    started = tmp_path / "started"
+    fake_go(f"echo $$ > {started}.new; mv {started}.new {started}; exec sleep 600")
+    program = textwrap.dedent(f"""
+        from pathlib import Path
+        from lab.progress import Silence
+        from lab.tools.build import ensure_tools
+        from lab.tools.families import read_families
+        ensure_tools(Path({str(tmp_path / "links")!r}), Silence(), Path({str(tmp_path / "cache")!r}),
+                     read_families(Path({str(wanted[0].folder.parent / "tools.yaml")!r})))
+    """)
+    with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) as build:
+        deadline = time.monotonic() + 30
+        while not started.exists():
+            assert time.monotonic() < deadline, "the fake go command was never run"
+            time.sleep(0.05)
+        build.send_signal(signal.SIGINT)
+        build.wait(30)
+
+    compiler = int(started.read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(compiler, 0)
+    assert leftovers(tmp_path / "cache") == []
+
+
+def test_what_a_killed_build_left_behind_is_removed_by_the_next(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    litter = tmp_path / "cache" / f".hello-{wanted[0].key}.abc123"
+    litter.mkdir(parents=True)
+
+    ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
+
+    assert not litter.exists()
+
+
+def test_a_patch_changes_the_program_and_one_that_no_longer_fits_stops_the_build(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    fitting = Patch(file="main.go", find='"hello "', replace='"patched "', count=1)
+    patched = wanted[0].model_copy(update={"patches": (fitting,)})
+    outdated = wanted[0].model_copy(update={"patches": (fitting.model_copy(update={"count": 2}),)})
+
+    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (patched,))
+
+    printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
+    assert printed == "patched v1.2.3\n"
+    assert '"hello "' in (tmp_path / "source" / "main.go").read_text(), "the module's own source is left as it is"
+    with pytest.raises(ValueError, match="1 times, not 2"):
+        ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (outdated,))
+
+
+def test_a_misspelt_field_of_tools_yaml_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "tools.yaml"
+    broken.write_text("families: [{name: x, module: m, binarys: {}}]\n")
+
+    with pytest.raises(DataFileError, match=r"families\.0\.binarys: Extra inputs"):
+        read_families(broken)
+
+
+def test_every_shipped_family_is_pinned_to_a_version() -> None:
+    assert {family.name: family.version for family in families()} == {
+        "etcd": "v3.6.10",
+        "kwok": "v0.8.0",
+        "karpenter": "v1.14.1",
+        "kueue": "v0.19.0",
+        "kubernetes": "v1.36.1",
+    }
