@@ -36,16 +36,21 @@ def main() -> None:
     from lab.errors import LabError  # noqa: PLC0415 -- `flexspot --help` loads nothing of the lab
 
     # A terminated command cleans up like an interrupted one: children are ended, locks are given back.
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         app()
     except LabError as error:
         console.show_error(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+    except InterruptedByPersonError:
         console.show_interrupted()
         sys.exit(INTERRUPTED)
 
 
+class InterruptedByPersonError(BaseException):
+    """Ctrl-C or a request to end. Not KeyboardInterrupt, which typer would turn into its own wordless exit."""
+
+
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise InterruptedByPersonError
