@@ -237,4 +237,6 @@ def test_every_shipped_family_is_pinned_to_a_version() -> None:
         "karpenter": "v1.14.1",
         "kueue": "v0.19.0",
         "kubernetes": "v1.36.1",
+        "pulumi": "v3.259.0",
+        "pulumi-python": "v3.79.0",
     }

@@ -1,0 +1,1 @@
+"""Resource providers that the lab gives the Pulumi engine where the real plugins cannot be had."""
