@@ -15,8 +15,9 @@ endef
 help: ## what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s $$'\t'
 
-up: setup ## the local control plane, ready to use
+up: setup ## the local control plane with the local stack on it, through the policies
 	$(call step,local control plane,$(RUN)/flexspot lab start)
+	$(call step,local stack,$(RUN)/flexspot up -s local)
 
 down: setup ## stop it; nothing is left running
 	$(call step,stopping the local control plane,$(RUN)/flexspot lab stop)
@@ -27,7 +28,7 @@ tools: setup ## the lab's programs, built from source unless the cache has them
 	$(call step,tools,$(RUN)/flexspot lab tools)
 
 check: setup lint types ## lint, types and the fast tests
-	$(call step,fast tests,$(RUN)/pytest -q -m 'not lab')
+	$(call step,fast tests,$(RUN)/pytest -q -m 'not lab and not engine')
 
 lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)

@@ -87,6 +87,15 @@ class ControlPlane:
         prober = Prober(ground.certificates)
         return [self._part_status(ground, part, running.get(part.name), prober) for part in all_parts(ground)]
 
+    def require_running(self, tools: Tools) -> None:
+        """Raises LabError, naming what is missing, unless every part is running."""
+        down = [part.name for part in self.status(tools) if part.state is not PartState.RUNNING]
+        if down:
+            raise LabError(
+                f"lab {self.home.name} is not running: {', '.join(down)}.",
+                f"`flexspot lab start --name {self.home.name}` starts what is missing; what is on the cluster is still there.",
+            )
+
     def _part_status(self, ground: Ground, part: Part, running: Running | None, prober: Prober) -> PartStatus:
         address = f"127.0.0.1:{ground.ports[part.ports[0]]}"
         if running is None:

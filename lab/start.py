@@ -142,7 +142,7 @@ class Start:
         waiting: dict[str, tuple[Part, Running, float]] = {}
         for part in parts:
             found = running.get(part.name)
-            if found is not None and found.is_alive and found.digest == part.digest and self._recovers(part, ground.ports, prober):
+            if found is not None and found.is_alive and found.digest == part.digest and self._recovers(found, part, ground.ports, prober):
                 self._report.kept.append(part.name)
                 continue
             if found is not None:
@@ -164,10 +164,10 @@ class Start:
                     raise self._never_ready(part)
             time.sleep(_POLL_SECONDS)
 
-    def _recovers(self, part: Part, ports: dict[str, int], prober: Prober) -> bool:
+    def _recovers(self, found: Running, part: Part, ports: dict[str, int], prober: Prober) -> bool:
         """Whether a live part answers, given a moment: one whose neighbour was just restarted needs that."""
         deadline = time.monotonic() + 10
-        while not (ready := prober.is_ready(part, ports)) and time.monotonic() < deadline:
+        while not (ready := prober.is_ready(part, ports)) and found.is_alive and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
         return ready
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from infra.cli import console, lab_commands
+from capacity.explained_error import ExplainedError
+from infra.cli import console, lab_commands, stack_commands
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -21,26 +22,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(lab_commands.app, name="lab")
+stack_commands.add_to(app)
 
 INTERRUPTED = 130
 """The exit code that shells give a command ended by Ctrl-C."""
 
 
-@app.callback()
-def flexspot() -> None:
-    """Makes `flexspot` a group even while it has one sub-command."""
-
-
 def main() -> None:
     """Runs the command line. Exit codes: 0 fine, 1 findings or an unmet expectation, 2 bad usage or input, 130 interrupted."""
-    from lab.errors import LabError  # noqa: PLC0415 -- `flexspot --help` loads nothing of the lab
-
     # A terminated command cleans up like an interrupted one: children are ended, locks are given back.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
         app()
-    except LabError as error:
+    except ExplainedError as error:
         console.show_error(error)
         sys.exit(error.exit_code)
     except InterruptedByPersonError:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.table import Table
 
-    from lab.errors import LabError
+    from capacity.explained_error import ExplainedError
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -84,7 +84,7 @@ def show_table(table: Table) -> None:
     Console(highlight=False, width=max(out.width, _TABLE_WIDTH)).print(table)
 
 
-def show_error(error: LabError) -> None:
+def show_error(error: ExplainedError) -> None:
     """The problem in red, the evidence dimmed, what to do in bold."""
     err.print(Text.assemble(("error: ", "bold red"), error.problem))
     for line in error.evidence:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -158,6 +160,24 @@ def exercise(name: Name = "default") -> None:
         raise LabError(f"the exercise came to a halt: {error}", f"look at `flexspot lab status --name {name}`.") from error
 
 
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def pulumi(
+    context: typer.Context,
+    name: Annotated[str, typer.Option("--lab", help="Which lab.")] = "default",
+) -> None:
+    """Run the Pulumi command line itself against a lab, as in: flexspot lab pulumi preview -s local --policy-pack policies/pack."""
+    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.engine import engine_for  # noqa: PLC0415
+
+    home = _home(name)
+    with _progress() as progress:
+        tools = _tools(progress)
+    ControlPlane(home).require_running(tools)
+    with engine_for(home.kubeconfig, tools) as engine:
+        environment = os.environ | engine.command_line_environment(home, tools)
+        raise typer.Exit(subprocess.run([engine.program(tools), *context.args], env=environment, check=False).returncode)  # noqa: S603
+
+
 def _show_parts(name: str, parts: list[PartStatus]) -> None:
     from lab.control_plane import PartState  # noqa: PLC0415
 
@@ -190,7 +210,7 @@ def _show_next_steps(home: LabHome) -> None:
     steps = {
         "On it": "Kubernetes, Kueue and Karpenter, each the real one; the nodes are fake and cost nothing.",
         "Reach it": f"export KUBECONFIG={home.kubeconfig}; .tools/bin/kubectl get nodepools,clusterqueues",
-        "Try next": f"{flexspot} exercise{chosen}   (two teams, four GPUs, one preemption; about a minute)",
+        "Try next": f"{flexspot} exercise{chosen}   (two teams, four GPUs, one preemption; one to two minutes)",
         "Look": f"{flexspot} status{chosen}",
         "Stop": stop_command,
     }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 JOB = "batch/v1/Job"
 NODE = "v1/Node"
+LOCAL_QUEUE = "kueue.x-k8s.io/v1beta2/LocalQueue"
 WORKLOAD = "kueue.x-k8s.io/v1beta2/Workload"
 
 LOW = "low-priority-gpu"
@@ -28,10 +29,13 @@ def platform_objects() -> list[KubeObject]:
     return read_objects(_FOLDER / "platform.yaml")
 
 
-def gpu_job(name: str, team: str, priority: str, run_time: str = UNTIL_RELEASED) -> KubeObject:
-    """A one-GPU Job in the queue of `team`. Its pod runs for `run_time`, a Go duration, by default until `release`."""
+def gpu_job(name: str, team: str, priority: str, *, queue: str | None = None, run_time: str = UNTIL_RELEASED) -> KubeObject:
+    """A one-GPU Job in `queue` of the namespace `team`, by default the exercise's own, `TEAM-queue`.
+
+    Its pod runs for `run_time`, a Go duration, by default until `release`.
+    """
     [job] = read_objects(_FOLDER / "job.yaml")
-    job["metadata"] = {"name": name, "namespace": team, "labels": {"kueue.x-k8s.io/queue-name": f"{team}-queue"}}
+    job["metadata"] = {"name": name, "namespace": team, "labels": {"kueue.x-k8s.io/queue-name": queue or f"{team}-queue"}}
     job["spec"]["template"]["spec"]["priorityClassName"] = priority
     job["spec"]["template"]["metadata"]["annotations"] = _run_time(run_time)
     return job

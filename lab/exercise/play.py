@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lab.errors import LabError
 from lab.exercise.jobs import (
     HIGH,
     JOB,
+    LOCAL_QUEUE,
     LOW,
-    NODE,
     gpu_job,
     job_of,
     platform_objects,
@@ -24,7 +25,24 @@ from lab.exercise.jobs import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.cluster import Cluster
+    from lab.cluster import Cluster, KubeObject
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What the exercise is played on. `objects` are applied before and removed afterwards; a deployed stack brings its own."""
+
+    queue: str | None
+    low: str
+    high: str
+    objects: list[KubeObject]
+
+
+def ground_on(cluster: Cluster) -> Ground:
+    """The queues of the deployed local stack where there are any, else the exercise's own plain objects."""
+    if cluster.get(LOCAL_QUEUE, "default", "team-alpha") and cluster.get(LOCAL_QUEUE, "default", "team-beta"):
+        return Ground("default", "gpu-development", "gpu-training", [])
+    return Ground(None, LOW, HIGH, platform_objects())
 
 
 def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
@@ -40,18 +58,20 @@ def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
     if cluster.list(JOB, "team-alpha") or cluster.list(JOB, "team-beta"):
         raise LabError(
             "there are Jobs of team-alpha or team-beta on the lab already, so the exercise would not start from nothing.",
-            f"if you can spare them: `.tools/bin/kubectl --kubeconfig {cluster.kubeconfig} delete namespace team-alpha team-beta`,"
+            f"if you can spare them: `.tools/bin/kubectl --kubeconfig {cluster.kubeconfig} delete jobs --all -n TEAM` for both teams,"
             " then play again.",
         )
+    ground = ground_on(cluster)
     try:
-        cluster.apply(*platform_objects())
-        happened("a Spot NodePool of at most 4 GPUs, now 0 nodes; team-alpha and team-beta own 2 GPUs each in one cohort")
+        cluster.apply(*ground.objects)
+        whose = "of the local stack" if not ground.objects else "made for the exercise"
+        happened(f"a Spot NodePool {whose} of at most 4 GPUs, now 0 nodes; team-alpha and team-beta own 2 GPUs each in one cohort")
         for number in range(1, 5):
-            cluster.create(gpu_job(f"low-priority-job-{number}", "team-alpha", LOW))
+            cluster.create(gpu_job(f"low-priority-job-{number}", "team-alpha", ground.low, queue=ground.queue))
         pods = wait_for_running(cluster, "team-alpha", 4)
         nodes = {pod["spec"]["nodeName"] for pod in pods}
         happened(f"team-alpha's four low-priority Jobs run on {len(nodes)} new Spot nodes: 2 GPUs of its own, 2 borrowed")
-        cluster.create(gpu_job("high-priority-job", "team-beta", HIGH))
+        cluster.create(gpu_job("high-priority-job", "team-beta", ground.high, queue=ground.queue))
         workload, preempted = wait_for_preemption(cluster, "team-alpha")
         happened(f"team-beta asks for a GPU of its share: {job_of(workload)} is preempted ({preempted['reason']})")
         wait_for_running(cluster, "team-beta", 1)
@@ -66,12 +86,15 @@ def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
         wait_for_no_nodes(cluster)
         happened("Karpenter removed the empty nodes: nothing costs anything any more")
     finally:
-        clean_up(cluster)
+        clean_up(cluster, ground.objects)
 
 
-def clean_up(cluster: Cluster) -> None:
-    """Removes everything that the exercise made, and returns once it is gone."""
-    objects = platform_objects()
+def clean_up(cluster: Cluster, objects: list[KubeObject] | None = None) -> None:
+    """Removes the exercise's Jobs and `objects` (by default those of its own platform), and returns once all of it is gone."""
+    for team in ("team-alpha", "team-beta"):
+        for job in cluster.list(JOB, team):
+            cluster.delete(JOB, job["metadata"]["name"], team)
+    objects = platform_objects() if objects is None else objects
     for each in reversed(objects):
         kind = f"{each['apiVersion']}/{each['kind']}"
         cluster.delete(kind, each["metadata"]["name"], each["metadata"].get("namespace"))
@@ -83,4 +106,4 @@ def clean_up(cluster: Cluster) -> None:
             f"deletion of {', '.join(sorted(names))}",
             timeout_seconds=180,
         )
-    cluster.wait_for(NODE, lambda nodes: not nodes, "removal of every node", timeout_seconds=180)
+    wait_for_no_nodes(cluster)

@@ -19,7 +19,7 @@ from lab.tools.families import Family, families
 from lab.tools.go import disk_full, require_go, run_go
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from lab.progress import Progress
 
@@ -118,6 +118,10 @@ def _build(family: Family, target: Path, step: str, progress: Progress) -> None:
             shutil.rmtree(scratch / "source")
             (scratch / "go.mod").unlink()
             (scratch / "go.sum").unlink()
+        for script in _matching(family, source, family.scripts):
+            copy = scratch / "bin" / script.name
+            shutil.copyfile(script, copy)
+            copy.chmod(0o755)
         _copy_assets(family, source, scratch / "assets")
         scratch.chmod(0o755)
         scratch.rename(target)
@@ -156,7 +160,7 @@ def _copy_assets(family: Family, source: Path, target: Path) -> None:
             shutil.copyfile(file, target / folder / file.name)
 
 
-def _matching(family: Family, source: Path, patterns: list[str]) -> Iterator[Path]:
+def _matching(family: Family, source: Path, patterns: Sequence[str]) -> Iterator[Path]:
     for pattern in patterns:
         found = sorted(source.glob(pattern))
         if not found:
@@ -165,7 +169,7 @@ def _matching(family: Family, source: Path, patterns: list[str]) -> Iterator[Pat
 
 
 def _link(family: Family, built: Path, links: Path) -> None:
-    for name in family.binaries:
+    for name in (*family.binaries, *(Path(script).name for script in family.scripts)):
         _symlink(links / "bin" / name, built / "bin" / name)
     if family.assets:
         _symlink(links / "assets" / family.name, built / "assets")

@@ -34,6 +34,8 @@ class Family(Record):
     ldflags: tuple[str, ...] = ()
     assets: dict[str, list[str]] = Field(default_factory=dict)
     patches: tuple[Patch, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Programs of the module that need no building, put beside the built ones."""
     folder: Annotated[Path, Field(exclude=True)] = MODULES
     """Where the family's go.mod and go.sum are; set when tools.yaml is read."""
 
@@ -52,7 +54,7 @@ class Family(Record):
         for part in (
             (self.folder / "go.mod").read_bytes(),
             (self.folder / "go.sum").read_bytes(),
-            self.model_dump_json().encode(),
+            self.model_dump_json(exclude_defaults=True).encode(),
             f"{platform.system()}/{platform.machine()}".encode(),
         ):
             digest.update(hashlib.sha256(part).digest())

@@ -46,6 +46,7 @@ def wanted(tmp_path: Path) -> tuple[Family, ...]:
     (source / "go.mod").write_text("module example.test/hello\n\ngo 1.21\n")
     (source / "main.go").write_text('package main\n\nvar Version = "unset"\n\nfunc main() { println("hello " + Version) }\n')
     (source / "words.yaml").write_text("greeting: hello\n")
+    (source / "greet").write_text("#!/bin/sh\necho script\n")
     folder = tmp_path / "modules" / "hello"
     folder.mkdir(parents=True)
     (folder / "go.mod").write_text(PINS)
@@ -59,6 +60,7 @@ def wanted(tmp_path: Path) -> tuple[Family, ...]:
                 binaries: {hello: example.test/hello}
                 ldflags: ["-X main.Version=v1.2.3"]
                 assets: {words: ["*.yaml"]}
+                scripts: [greet]
         """)
     )
     return read_families(tools_yaml)
@@ -87,6 +89,7 @@ def test_a_program_is_built_once_and_linked_with_its_files(wanted: tuple[Family,
     printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
     assert printed == "hello v1.2.3\n"
     assert [path.read_text() for path in tools.assets("hello", "words")] == ["greeting: hello\n"]
+    assert subprocess.run([tools.binary("greet")], capture_output=True, text=True, check=True).stdout == "script\n"
     built = tools.binary("hello").stat()
     again = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
     assert again.binary("hello").stat() == built

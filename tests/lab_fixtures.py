@@ -1,4 +1,4 @@
-"""A running control plane for the tests of this folder, and clean ground on it for each."""
+"""A running control plane for tests, and clean ground on it for each; registered by the tests' conftest.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lab.cluster import KubeObject
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,1 @@
+"""Karpenter's objects: pools of nodes that it makes and removes."""

@@ -1,0 +1,1 @@
+"""Kueue's objects: flavors of capacity and queues over them."""

@@ -1,0 +1,132 @@
+"""`flexspot up`, `preview` and `destroy`: a stack through the Pulumi engine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infra.cli.console import ConsoleProgress, out
+from infra.cli.lab_commands import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from infra.engine import StackRun
+
+Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of stacks/Pulumi.NAME.yaml.")]
+Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands on the top-level application."""
+    app.command()(preview)
+    app.command()(up)
+    app.command()(destroy)
+
+
+def preview(stack: Stack, lab: Lab = "default") -> None:
+    """Show what `up` would change; a violated policy stops it with exit code 1."""
+    with _run(stack, lab) as run:
+        _show(run.preview(_tell, color=out.is_terminal), "would be")
+
+
+def up(stack: Stack, lab: Lab = "default") -> None:
+    """Deploy a stack; a violated policy stops it with exit code 1."""
+    with _run(stack, lab) as run:
+        _show(run.up(_tell, color=out.is_terminal), "were")
+
+
+def destroy(stack: Stack, lab: Lab = "default") -> None:
+    """Delete every resource of a stack."""
+    with _run(stack, lab) as run:
+        _show(run.destroy(_tell, color=out.is_terminal), "were")
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line if line.endswith("\n") else f"{line}\n")
+    sys.stdout.flush()
+
+
+def _show(changes: Mapping[str, int], verb: str) -> None:
+    words = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced", "same": "unchanged"}
+    told = [f"{count} {verb} {words[kind]}" for kind, count in changes.items() if kind in words and kind != "same"]
+    out.print(", ".join(told) if told else "no change.")
+
+
+@contextmanager
+def _run(stack: str, lab: str) -> Generator[StackRun]:
+    """The stack, checked, with everything that the engine needs to run over it."""
+    from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
+    from capacity.planning import build_plan  # noqa: PLC0415
+    from capacity.settings import Platform  # noqa: PLC0415
+    from capacity.stack_file import SettingsError, nearest, read_stack_file  # noqa: PLC0415
+
+    path = CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml"
+    if not path.is_file():
+        known = sorted(each.stem.removeprefix("Pulumi.") for each in path.parent.glob("Pulumi.*.yaml"))
+        raise ExplainedError(f"there is no stack {stack}.", nearest(stack, known), exit_code=ExitCode.BAD_USAGE)
+    try:
+        settings = read_stack_file(path)
+        if settings.cloud is Platform.LOCAL:
+            build_plan(settings, path.name)
+    except SettingsError as error:
+        told = tuple(map(str, error.problems))
+        raise ExplainedError(
+            f"stacks/{error.source} cannot be used.", "mend each line above, then run again.", exit_code=ExitCode.BAD_USAGE, evidence=told
+        ) from error
+    if settings.cloud is not Platform.LOCAL:
+        _require_cloud_plugins(stack, settings.cloud)
+    with ExitStack() as resources:
+        yield _local_run(stack, lab, resources)
+
+
+def _require_cloud_plugins(stack: str, cloud: str) -> None:
+    """A cloud stack is for the official engine and plugins alone; stand-ins never write a cloud's state."""
+    from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
+
+    provider = {"gke": "gcp", "eks": "aws"}[cloud]
+    plugins = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
+    missing = [f"resource plugin {name}" for name in (provider, "kubernetes") if not any(plugins.glob(f"resource-{name}-v*"))]
+    if shutil.which("pulumi") is None:
+        missing.insert(0, "the pulumi command line")
+    if missing:
+        raise ExplainedError(
+            f"stack {stack} needs the official {', '.join(missing)}, which this machine does not have. No state was opened.",
+            "install Pulumi from https://www.pulumi.com/docs/install and run `pulumi plugin install` in the checkout.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
+    raise ExplainedError(
+        f"stack {stack} has cloud {cloud}, which cannot be declared yet. No state was opened.",
+        "allowed: local",
+        exit_code=ExitCode.BAD_USAGE,
+    )
+
+
+def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
+    """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
+    from infra.engine import StackRun  # noqa: PLC0415
+    from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.engine import engine_for, state_url  # noqa: PLC0415
+    from lab.home import LabHome  # noqa: PLC0415
+    from lab.tools.build import ensure_tools  # noqa: PLC0415
+
+    home = LabHome(CHECKOUT / ".lab", lab)
+    progress = ConsoleProgress()
+    try:
+        tools = ensure_tools(CHECKOUT / ".tools", progress)
+    finally:
+        progress.close()
+    ControlPlane(home).require_running(tools)
+    engine = resources.enter_context(engine_for(home.kubeconfig, tools))
+    for note in engine.notes:
+        out.print(f"[dim]{note}[/]")
+    os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
+    backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
+    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)

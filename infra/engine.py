@@ -1,0 +1,159 @@
+"""Running the Pulumi engine over the program: the Automation API, with the policy pack attached."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import psutil
+import yaml
+from pulumi import automation
+
+from capacity.explained_error import ExplainedError
+from infra.program import CHECKOUT, main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+PROJECT = "flexspot"
+
+Operation = Literal["preview", "up", "destroy"]
+
+
+@dataclass(frozen=True)
+class StackRun:
+    """One stack, and how the engine is run over it.
+
+    `folder` holds a copy of the project and stack file, so that the engine's own notes (an encryption salt) stay out of the checkout.
+    `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
+    `environment` is added to the engine's.
+    """
+
+    stack: str
+    folder: Path
+    backend_url: str | None
+    engine_root: Path | None
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    program: Callable[[], None] = main
+
+    def preview(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
+        """What `up` would do, as counts by operation (`same`, `create`, `update` ...). Raises ExplainedError when it cannot or may not."""
+        stack = self._stack()
+        result = self._explained("preview", lambda: stack.preview(policy_packs=self._packs, on_output=tell, color=_color(color)))
+        return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
+
+    def up(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
+        """Deploys the stack; returns counts by operation. What an interrupted run left open is settled first."""
+        stack = self._stack()
+        self._settle(stack, tell)
+        result = self._explained("up", lambda: stack.up(policy_packs=self._packs, on_output=tell, color=_color(color)))
+        return dict(result.summary.resource_changes or {})
+
+    def destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
+        """Deletes every resource of the stack; the stack itself stays. Returns counts by operation."""
+        stack = self._stack()
+        self._settle(stack, tell)
+        result = self._explained("destroy", lambda: stack.destroy(on_output=tell, color=_color(color)))
+        return dict(result.summary.resource_changes or {})
+
+    def refresh(self, tell: Callable[[str], None]) -> Mapping[str, int]:
+        """Takes over into the state what was changed by hand; returns counts by operation."""
+        stack = self._stack()
+        result = self._explained("refresh", lambda: stack.refresh(on_output=tell))
+        return dict(result.summary.resource_changes or {})
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs."""
+        return {name: output.value for name, output in self._stack().outputs().items()}
+
+    @property
+    def _packs(self) -> list[str]:
+        return [str(CHECKOUT / "policies" / "pack")]
+
+    def _stack(self) -> automation.Stack:
+        self._copy_project()
+        environment = dict(self.environment)
+        if self.backend_url is not None:
+            environment["PULUMI_BACKEND_URL"] = self.backend_url
+            # The local stack's salt is for the empty passphrase; one that a person has for other stacks does not fit it.
+            environment["PULUMI_CONFIG_PASSPHRASE"] = ""
+        options = automation.LocalWorkspaceOptions(
+            work_dir=str(self.folder),
+            program=self.program,
+            env_vars=environment,
+            pulumi_command=automation.PulumiCommand(root=str(self.engine_root)) if self.engine_root else None,
+        )
+        self._remove_dead_locks()
+        return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, PROJECT, self.program, opts=options))
+
+    def _copy_project(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        project = yaml.safe_load((CHECKOUT / "Pulumi.yaml").read_text(encoding="utf-8"))
+        project.pop("stackConfigDir")
+        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project), encoding="utf-8")
+        source = CHECKOUT / "stacks" / f"Pulumi.{self.stack}.yaml"
+        shutil.copyfile(source, self.folder / source.name)
+
+    def _settle(self, stack: automation.Stack, tell: Callable[[str], None]) -> None:
+        """After an interruption the state may not know whether something was created. Looking at the cluster settles it."""
+        deployment = stack.export_stack().deployment or {}
+        if deployment.get("pending_operations"):
+            tell("An earlier run was interrupted; looking at what it left behind first.\n")
+            self._explained("refresh", lambda: stack.refresh(clear_pending_creates=True, on_output=tell))
+
+    def _remove_dead_locks(self) -> None:
+        """A lock of a process of this machine that is no longer there holds nothing back."""
+        if self.backend_url is None or not self.backend_url.startswith("file://"):
+            return
+        for lock, process_id in self._locks():
+            if not psutil.pid_exists(process_id):
+                lock.unlink(missing_ok=True)
+
+    def _locks(self) -> list[tuple[Path, int]]:
+        from pathlib import Path  # noqa: PLC0415 -- for the type checker alone everywhere else
+
+        folder = Path((self.backend_url or "").removeprefix("file://")) / ".pulumi" / "locks"
+        found: list[tuple[Path, int]] = []
+        for path in folder.rglob("*.json"):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content.get("hostname") == socket.gethostname():
+                found.append((path, int(content["pid"])))
+        return found
+
+    def _explained(self, operation: str, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except automation.ConcurrentUpdateError as error:
+            holders = ", ".join(str(process_id) for _, process_id in self._locks()) or "unknown"
+            raise ExplainedError(
+                f"stack {self.stack} is being changed by another run (process {holders}).",
+                "wait for it to end and run the same command again; nothing was changed.",
+            ) from error
+        except automation.CommandError as error:
+            raise ExplainedError(
+                f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=_errors_in(str(error))
+            ) from error
+
+
+def _color(color: bool) -> str:  # noqa: FBT001 -- the one thing it is about
+    return "always" if color else "never"
+
+
+def _errors_in(text: str) -> tuple[str, ...]:
+    """The lines that say what went wrong, once each: of the diagnostics where there are any, else of the progress."""
+    diagnostics = text.rpartition("Diagnostics:")[2]
+    lines = [line.strip() for line in diagnostics.splitlines()]
+    wrong = [line for line in lines if line.startswith(("error:", "* ", "policies/", "[mandatory]")) or "[mandatory]" in line]
+    noise = ("error: update failed", "error: preview failed", "error: 1 error occurred:", "context canceled")
+    told = [line for line in wrong if not line.endswith(noise)]
+    return tuple(dict.fromkeys(told or wrong))[:20]
+
+
+def _remedy(text: str) -> str:
+    if "[mandatory]" in text:
+        return "mend what the policies name above; nothing that they stopped was deployed."
+    return "read the messages above, mend their cause and run the same command again: it continues where this one stopped."

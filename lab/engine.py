@@ -1,0 +1,76 @@
+"""The Pulumi engine for a lab: the official pieces where they are, those that the lab builds where they cannot be had."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lab.providers.kubernetes import KubernetesStandIn
+from lab.providers.serving import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from lab.home import LabHome
+    from lab.tools.build import Tools
+
+KUBERNETES_PLUGIN = "4.34.2"
+"""The version of the Kubernetes provider that the locked SDK asks for."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What to run the engine with. `root` is a folder with bin/pulumi, None for the official one on PATH; `notes` are for the person."""
+
+    root: Path | None
+    environment: dict[str, str]
+    notes: tuple[str, ...]
+
+    def program(self, tools: Tools) -> str:
+        """The command line to run."""
+        return "pulumi" if self.root is None else str(tools.binary("pulumi"))
+
+    def command_line_environment(self, home: LabHome, tools: Tools) -> dict[str, str]:
+        """What the plain command line needs to run the checkout's program against the lab: where its state is, and a language host."""
+        own = {"PULUMI_BACKEND_URL": state_url(home), "PULUMI_CONFIG_PASSPHRASE": "", "FLEXSPOT_LAB_KUBECONFIG": str(home.kubeconfig)}
+        chosen = {name: os.environ[name] for name in ("PULUMI_BACKEND_URL",) if name in os.environ}
+        # The stand-in host knows nothing of Pulumi.yaml's virtual environment: it runs the first python on PATH.
+        folders = [str(tools.links / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        hosts = {} if shutil.which("pulumi-language-python") else {"PATH": os.pathsep.join(folders)}
+        return {**self.environment, **own, **chosen, **hosts}
+
+
+def state_url(home: LabHome) -> str:
+    """The file backend that is kept with a lab, so that neither outlives the other."""
+    folder = home.folder / "pulumi"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return f"file://{folder}"
+
+
+@contextmanager
+def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
+    """An engine for programs that deploy to the lab of `kubeconfig`; stand-ins serve while the context lasts."""
+    official = shutil.which("pulumi")
+    missing = [] if official else ["the pulumi command line"]
+    environment = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    with_plugin = official is not None and _has_plugin()
+    if with_plugin:
+        yield Engine(None, environment, ())
+        return
+    missing.append(f"the Kubernetes provider plugin {KUBERNETES_PLUGIN}")
+    with serve(KubernetesStandIn(kubeconfig)) as port:
+        environment["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{port}"
+        # Nothing is looked for on the network that is known not to be needed.
+        environment["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
+        note = f"not on this machine: {', '.join(missing)}; the lab's own stand in, for this lab alone."
+        yield Engine(None if official else tools.links, environment, (note,))
+
+
+def _has_plugin() -> bool:
+    plugins = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
+    return (plugins / f"resource-kubernetes-v{KUBERNETES_PLUGIN}").is_dir()

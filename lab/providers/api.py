@@ -1,0 +1,211 @@
+"""The lab's API server, as the stand-in Kubernetes provider speaks to it.
+
+Plain REST instead of the Python client's dynamic one: a refusal is needed whole (reason and causes), a kind that a new
+CustomResourceDefinition has just brought must be found without a stale discovery file, and a wait must end when it is cancelled.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import urllib3
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.cluster import KubeObject
+
+_APPLY = "application/apply-patch+yaml"
+_NOT_FOUND = 404
+_BUSY = (429, 503)
+_REQUEST_SECONDS = 60
+
+
+class Refusal(Exception):  # noqa: N818 -- not always an error: a 404 is an answer
+    """The API server said no: `status` and `reason` are its own, such as 409 and Conflict."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+    @property
+    def namespace_is_missing(self) -> bool:
+        """Whether what is missing is the namespace, and not the object."""
+        return self.status == _NOT_FOUND and self.message.startswith("namespaces ")
+
+
+class UnservedKindError(Exception):
+    """The API server has no such apiVersion and kind, at least not yet."""
+
+
+class UnreachableError(Exception):
+    """The API server did not answer for as long as the provider has patience."""
+
+
+class CancelledError(Exception):
+    """Somebody pressed Ctrl-C."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Where the API server has the objects of a kind."""
+
+    root: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """The path of one object, or of all in the namespace; namespaced objects without one are in `default`."""
+        within = f"/namespaces/{quote(namespace or 'default')}" if self.namespaced else ""
+        return f"{self.root}{within}/{self.plural}" + (f"/{quote(name)}" if name else "")
+
+
+class LabApi:
+    """One API server. Waits out a restart of it for `patience_seconds`, by sending again what does no harm twice."""
+
+    def __init__(self, kubeconfig: Path, patience_seconds: float) -> None:
+        settings: Any = kubernetes_client.Configuration()
+        kubernetes_config.load_kube_config(  # pyright: ignore[reportUnknownMemberType] -- untyped
+            str(kubeconfig), client_configuration=settings
+        )
+        self._server: str = settings.host
+        self._patience_seconds = patience_seconds
+        self._resources: dict[tuple[str, str], Resource] = {}
+        self.cancelled = threading.Event()
+        # Its own pool, which knows no proxy of the environment: a proxy is not for loopback.
+        self._pool = urllib3.PoolManager(
+            maxsize=32,
+            block=False,
+            retries=False,
+            timeout=_REQUEST_SECONDS,
+            ca_certs=settings.ssl_ca_cert,
+            cert_file=settings.cert_file,
+            key_file=settings.key_file,
+        )
+
+    def close(self) -> None:
+        """Ends the connections."""
+        self._pool.clear()
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """Where objects of the kind are. Raises UnservedKindError; what is not known is asked for anew each time."""
+        found = self._resources.get((api_version, kind)) or self._discovered(api_version).get((api_version, kind))
+        if found is None:
+            raise UnservedKindError(
+                f"the API server has no {api_version}/{kind}: its CustomResourceDefinition is not there, or it is a kind of another version"
+            )
+        return found
+
+    def forget_kinds(self) -> None:
+        """To be called when a CustomResourceDefinition changed or went."""
+        self._resources.clear()
+
+    def get(self, api_version: str, kind: str, namespace: str, name: str) -> KubeObject | None:
+        """One object, None when there is none."""
+        try:
+            return self._send("GET", self.resource(api_version, kind).path(namespace, name))
+        except Refusal as refusal:
+            if refusal.status == _NOT_FOUND:
+                return None
+            raise
+
+    def find(self, api_version: str, kind: str, namespace: str, labels: str) -> list[KubeObject]:
+        """The objects of a kind in a namespace that a label selector picks."""
+        listing = self._send("GET", self.resource(api_version, kind).path(namespace), {"labelSelector": labels})
+        found: list[KubeObject] = listing["items"]
+        return found
+
+    def apply(self, each: KubeObject, namespace: str, manager: str, *, force: bool, dry_run: bool) -> KubeObject:
+        """Server-side apply of an object that has a name."""
+        query = {"fieldManager": manager, "force": json.dumps(force), "fieldValidation": "Warn"}
+        path = self.resource(each["apiVersion"], each["kind"]).path(namespace, each["metadata"]["name"])
+        return self._send("PATCH", path, _with_dry_run(query, dry_run=dry_run), each, _APPLY)
+
+    def create(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
+        """Creates an object whose name the server makes from `generateName`."""
+        path = self.resource(each["apiVersion"], each["kind"]).path(namespace)
+        return self._send("POST", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
+
+    def replace(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
+        """Replaces the whole object."""
+        path = self.resource(each["apiVersion"], each["kind"]).path(namespace, each["metadata"]["name"])
+        return self._send("PUT", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
+
+    def delete(self, api_version: str, kind: str, namespace: str, name: str, propagation: str) -> None:
+        """Asks for a deletion; nothing happens when the object is gone."""
+        try:
+            path = self.resource(api_version, kind).path(namespace, name)
+            self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation})
+        except Refusal as refusal:
+            if refusal.status != _NOT_FOUND:
+                raise
+
+    def pause(self, seconds: float) -> None:
+        """Waits. Raises CancelledError as soon as the provider is cancelled."""
+        if self.cancelled.wait(seconds):
+            raise CancelledError("cancelled")
+
+    def _discovered(self, api_version: str) -> dict[tuple[str, str], Resource]:
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        try:
+            answer = self._send("GET", root)
+        except Refusal as refusal:
+            if refusal.status == _NOT_FOUND:
+                return {}
+            raise
+        found = {
+            (api_version, each["kind"]): Resource(root, each["name"], each["namespaced"])
+            for each in answer["resources"]
+            if "/" not in each["name"]
+        }
+        self._resources.update(found)
+        return found
+
+    def _send(
+        self, method: str, path: str, query: dict[str, str] | None = None, body: KubeObject | None = None, content: str = "application/json"
+    ) -> KubeObject:
+        url = f"{self._server}{path}" + (f"?{'&'.join(f'{key}={quote(value)}' for key, value in query.items())}" if query else "")
+        deadline = time.monotonic() + self._patience_seconds
+        while True:
+            try:
+                response = self._pool.request(
+                    method, url, body=json.dumps(body) if body else None, headers={"Content-Type": content, "Accept": "application/json"}
+                )
+                answer: Any = _json(response.data)
+                refusal = _refusal(response.status, answer)
+            except urllib3.exceptions.HTTPError as error:
+                refusal, answer = UnreachableError(f"{self._server} does not answer: {error}"), None
+                if method == "POST" and not isinstance(error, urllib3.exceptions.NewConnectionError):
+                    # It may have been done: a second one would make a second object with another generated name.
+                    raise refusal from error
+            if refusal is None:
+                return answer
+            if (isinstance(refusal, Refusal) and refusal.status not in _BUSY) or time.monotonic() > deadline:
+                raise refusal
+            self.pause(0.2)
+
+
+def _with_dry_run(query: dict[str, str], *, dry_run: bool) -> dict[str, str]:
+    return {**query, "dryRun": "All"} if dry_run else query
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError:
+        return {"message": content.decode(errors="replace")}
+
+
+def _refusal(status: int, answer: Any) -> Refusal | UnreachableError | None:
+    if status < 400:  # noqa: PLR2004 -- HTTP's own border
+        return None
+    return Refusal(status, str(answer.get("reason", status)), str(answer.get("message", answer)))

@@ -1,0 +1,204 @@
+"""The stand-in for the Kubernetes provider: server-side apply, dry runs and waiting, on the local control plane alone.
+
+Where the real plugin (pulumi-kubernetes 4.34.2) can be had, it does the same and more. The table of behaviours is
+tests/lab/test_kubernetes_provider*.py; each test there says what the real one does.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import yaml
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+from lab.providers import lifecycle, planning
+from lab.providers.api import CancelledError, LabApi, Refusal, UnreachableError
+from lab.providers.failures import PartialFailureError, ProviderError
+from lab.providers.naming import NoNameError
+from lab.providers.reporting import abort, abort_partial
+from lab.providers.settings import Settings, SettingsError, read_settings, require_loopback, server_of
+from lab.providers.values import decode, encode, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+VERSION = "4.34.2"
+"""Of the provider that this stands in for, and of the SDK."""
+
+PATIENCE_SECONDS = 30.0
+"""How long a restart of the API server, a missing namespace or a missing kind is waited out."""
+
+_DECODE_YAML = "kubernetes:yaml:decode"
+
+
+class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
+    """Bound to the lab of one kubeconfig. Raises SettingsError when that leads off this machine."""
+
+    def __init__(self, kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        require_loopback(server_of(kubeconfig))
+        self._kubeconfig = kubeconfig
+        self._patience_seconds = patience_seconds
+        self._api = LabApi(kubeconfig, patience_seconds)
+        # The engine attaches to one address for all providers of a program, with a connection for each.
+        self._settings: dict[str, Settings] = {}
+
+    def close(self) -> None:
+        """Ends all that waits, and the connections to the API server."""
+        self._api.cancelled.set()
+        self._api.close()
+
+    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """The engine says where it listens; nothing is told to it."""
+        return empty_pb2.Empty()
+
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """The version of the real provider, which the engine compares with the SDK's."""
+        return plugin_pb2.PluginInfo(version=VERSION)
+
+    def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """A schema without types: programs in Python bring theirs along."""
+        return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": "kubernetes", "version": VERSION}))
+
+    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """The provider's settings, refused when they lead elsewhere than the lab."""
+        with self._told(context):
+            read_settings(decode(request.news), self._kubeconfig)
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """Settings may change in place: the server is the same, whatever they say."""
+        changed = decode(request.olds) != decode(request.news)
+        return provider_pb2.DiffResponse(changes=_changes(changed=changed))
+
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Takes the settings of one provider of the program."""
+        with self._told(context):
+            given = decode(request.args) or {name.rpartition(":")[2]: value for name, value in request.variables.items()}
+            self._settings[context.peer()] = read_settings(given, self._kubeconfig)
+            self._api.cancelled.clear()
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True)
+
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Names an object and puts it into a namespace."""
+        with self._told(context):
+            wish = request.autonaming if request.HasField("autonaming") else None
+            settings, olds, news = self._settings_of(context), decode(request.olds), decode(request.news)
+            inputs = planning.check(self._api, settings, request.urn, olds, news, seed=request.randomSeed, wish=wish)
+            return provider_pb2.CheckResponse(inputs=encode(inputs))
+
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """What an update would change, property by property."""
+        with self._told(context):
+            verdict = planning.diff(
+                self._api,
+                self._settings_of(context),
+                state=decode(request.olds),
+                old_inputs=decode(request.old_inputs),
+                news=decode(request.news),
+                ignored=list(request.ignoreChanges),
+            )
+            kinds: Any = provider_pb2.PropertyDiff.Kind
+            detailed = {
+                each.written: provider_pb2.PropertyDiff(
+                    kind=kinds.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=each.change == "DELETE"
+                )
+                for each in verdict.found
+            }
+            return provider_pb2.DiffResponse(
+                changes=_changes(changed=bool(verdict.found or verdict.replaces)),
+                diffs=list(dict.fromkeys(str(each.path[0]) for each in verdict.found)),
+                replaces=verdict.replaces,
+                deleteBeforeReplace=verdict.delete_before_replace,
+                detailedDiff=detailed,
+                hasDetailedDiff=True,
+            )
+
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Creates an object and waits until it is ready; only a dry run in a preview."""
+        with self._told(context):
+            identity, outputs = lifecycle.create(
+                self._api,
+                decode(request.properties),
+                timeout=request.timeout,
+                preview=request.preview,
+                patience_seconds=self._patience_seconds,
+            )
+            return provider_pb2.CreateResponse(id=identity, properties=encode(outputs))
+
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """An object as it is now; an empty answer when it is gone."""
+        with self._told(context):
+            found = lifecycle.read(self._api, request.urn, request.id, decode(request.properties), decode(request.inputs))
+            if found is None:
+                return provider_pb2.ReadResponse()
+            identity, outputs, inputs = found
+            return provider_pb2.ReadResponse(id=identity, properties=encode(outputs), inputs=encode(inputs))
+
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Changes an object and waits until it is ready; only a dry run in a preview."""
+        with self._told(context):
+            outputs = lifecycle.update(
+                self._api,
+                decode(request.olds),
+                decode(request.old_inputs),
+                decode(request.news),
+                ignored=list(request.ignoreChanges),
+                timeout=request.timeout,
+                preview=request.preview,
+            )
+            return provider_pb2.UpdateResponse(properties=encode(outputs))
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Deletes an object and waits until it is gone."""
+        with self._told(context):
+            lifecycle.delete(self._api, request.id, decode(request.properties), decode(request.old_inputs), timeout=request.timeout)
+            return empty_pb2.Empty()
+
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Reads YAML for pulumi_kubernetes.yaml; the functions for charts and kustomize are not offered."""
+        if request.tok != _DECODE_YAML:
+            abort(context, f"the stand-in Kubernetes provider has no function {request.tok}; it knows {_DECODE_YAML} alone.")
+        with self._told(context):
+            arguments = plain(decode(request.args))
+            try:
+                objects = [each for each in yaml.safe_load_all(arguments["text"]) if each]
+            except (KeyError, yaml.YAMLError) as error:
+                raise ProviderError(f"{_DECODE_YAML}: no YAML in `text`: {error}") from error
+            return provider_pb2.InvokeResponse(**{"return": encode({"result": objects})})
+
+    def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Refused: components that a plugin renders hide their objects from policies, and need the real plugin."""
+        abort(
+            context,
+            f"{request.type} is rendered by the real Kubernetes provider, which the stand-in is not. Declare the objects themselves.",
+            grpc.StatusCode.UNIMPLEMENTED,
+        )
+
+    def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """Ends everything that waits."""
+        self._api.cancelled.set()
+        return empty_pb2.Empty()
+
+    def _settings_of(self, context: grpc.ServicerContext) -> Settings:
+        return self._settings.get(context.peer(), Settings())
+
+    @contextmanager
+    def _told(self, context: grpc.ServicerContext) -> Generator[None]:
+        """Tells the engine what went wrong, in the form that it needs."""
+        try:
+            yield
+        except PartialFailureError as failure:
+            abort_partial(context, failure)
+        except (ProviderError, SettingsError, NoNameError, UnreachableError, CancelledError) as error:
+            abort(context, str(error))
+        except Refusal as refusal:
+            abort(context, f"the API server answered {refusal.status} {refusal.reason}: {refusal.message}")
+
+
+def _changes(*, changed: bool) -> Any:
+    return provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE

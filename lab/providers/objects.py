@@ -1,0 +1,140 @@
+"""Reading Kubernetes objects the way the Kubernetes provider reads them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+from lab.providers.values import UNKNOWN, is_list, is_object
+
+if TYPE_CHECKING:
+    from lab.cluster import KubeObject
+
+AUTONAMED = "pulumi.com/autonamed"
+DELETION_PROPAGATION = "pulumi.com/deletionPropagationPolicy"
+PATCH_FIELD_MANAGER = "pulumi.com/patchFieldManager"
+PATCH_FORCE = "pulumi.com/patchForce"
+REPLACE_UNREADY = "pulumi.com/replaceUnready"
+SKIP_AWAIT = "pulumi.com/skipAwait"
+TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
+WAIT_FOR = "pulumi.com/waitFor"
+
+_READ_ONLY = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "uid",
+)
+
+
+def type_of(urn: str) -> str:
+    """The resource type in a URN, such as `kubernetes:apps/v1:Deployment`."""
+    return urn.split("::")[2].rpartition("$")[2]
+
+
+def resource_name(urn: str) -> str:
+    """The name that the program gave a resource."""
+    return urn.split("::", 3)[3]
+
+
+def kind_of(urn: str, properties: KubeObject) -> tuple[str, str]:
+    """The apiVersion and kind: those of the properties, else those of the type, in which the group `core` stands for none."""
+    _, api_version, kind = type_of(urn).split(":")
+    given_version, given_kind = properties.get("apiVersion"), properties.get("kind")
+    if isinstance(given_version, str) and isinstance(given_kind, str):
+        api_version, kind = given_version, given_kind
+    return api_version.removeprefix("core/"), kind
+
+
+def metadata(each: KubeObject) -> dict[str, Any]:
+    """The object's metadata, empty when there is none or it is not known yet."""
+    found = each.get("metadata")
+    return found if is_object(found) else {}
+
+
+def name_of(each: KubeObject) -> str:
+    """The object's name, "" when it has none or it is not known yet."""
+    found = metadata(each).get("name")
+    return found if isinstance(found, str) else ""
+
+
+def namespace_of(each: KubeObject) -> str:
+    """The object's namespace, "" when it has none or it is not known yet."""
+    found = metadata(each).get("namespace")
+    return found if isinstance(found, str) else ""
+
+
+def annotation(each: KubeObject, name: str) -> str:
+    """An annotation's value, "" when it is not there."""
+    found = metadata(each).get("annotations")
+    value = found.get(name) if is_object(found) else None
+    return value if isinstance(value, str) else ""
+
+
+def is_true(each: KubeObject, name: str) -> bool:
+    """Whether an annotation says `true`."""
+    return annotation(each, name) == "true"
+
+
+def is_named(each: KubeObject) -> bool:
+    """Whether the object has a name, or one that is not known yet."""
+    return bool(name_of(each)) or metadata(each).get("name") is UNKNOWN
+
+
+def object_id(each: KubeObject) -> str:
+    """What Pulumi knows the object by: `namespace/name`, or `name` for what is in no namespace."""
+    return "/".join(part for part in (namespace_of(each), name_of(each)) if part)
+
+
+def split_id(identity: str) -> tuple[str, str]:
+    """The namespace ("" for none) and the name in an ID."""
+    namespace, _, name = identity.rpartition("/")
+    return namespace, name
+
+
+def described(each: KubeObject) -> str:
+    """The object as a message names it, such as `apps/v1/Deployment team-a/web`."""
+    return f"{each.get('apiVersion', '')}/{each.get('kind', '')} {object_id(each)}".strip()
+
+
+def without_read_only(each: KubeObject) -> KubeObject:
+    """The object without the metadata that only the API server writes."""
+    if not is_object(each.get("metadata")):
+        return each
+    return {**each, "metadata": {key: value for key, value in metadata(each).items() if key not in _READ_ONLY}}
+
+
+def pruned(live: Any, shape: Any) -> Any:
+    """What of `live` is also in `shape`: the fields that a program set, with the values that they have now.
+
+    Lists are matched by position and cut to the length in `shape`, as the real provider does: an element that somebody else
+    appended to a list is no drift.
+    """
+    if is_object(live) and is_object(shape):
+        return {key: pruned(value, shape[key]) for key, value in live.items() if key in shape}
+    if is_list(live) and is_list(shape):
+        return [pruned(value, wanted) for value, wanted in zip(live, shape, strict=False)]
+    return live
+
+
+def with_string_data(live: KubeObject, inputs: KubeObject) -> KubeObject:
+    """A live Secret with the keys of the inputs' `stringData` as the server stored them.
+
+    The server folds `stringData` into `data` and never shows it again; without this every look would be a difference.
+    """
+    wanted = inputs.get("stringData")
+    stored = live.get("data")
+    if live.get("kind") != "Secret" or not is_object(wanted):
+        return live
+    data: dict[str, Any] = stored if is_object(stored) else {}
+    found: dict[str, str] = {}
+    for key in wanted:
+        try:
+            found[key] = base64.b64decode(data[key]).decode()
+        except (KeyError, binascii.Error, UnicodeDecodeError):
+            continue
+    return {**live, "stringData": found}

@@ -1,0 +1,175 @@
+"""Properties as the Pulumi engine sends them, and as Python holds them.
+
+On the wire a property bag is a protobuf Struct in which an unknown value is one of a few fixed strings and a secret is an object
+with a fixed signature key (pulumi/pulumi, sdk/go/common/resource/plugin/rpc.go). In Python they are UNKNOWN and Secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
+
+from google.protobuf import json_format, struct_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Properties = dict[str, Any]
+"""JSON whose leaves may also be UNKNOWN, and whose values may be wrapped in Secret."""
+
+
+class Unknown(Enum):
+    """A value that exists only once something else has been created."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that the engine encrypts in the state and masks in its output."""
+
+    value: Any
+
+
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- a marker, not a secret
+_OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+_RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
+_UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+_UNKNOWNS = {
+    _UNKNOWN_STRING,
+    "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # a bool
+    "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # a number
+    "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # an array
+    "030794c1-ac77-496b-92df-f27374a8bd58",  # an asset
+    "e48ece36-62e2-4504-bad9-02848725956a",  # an archive
+    "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # an object
+}
+
+# The SDKs cannot have hyphens in property names, so a CustomResourceDefinition's schema has these two spellings.
+_HYPHENATED = {
+    name.replace("-", "_"): name
+    for name in (
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-validations",
+    )
+}
+_UNDERSCORED = {hyphenated: underscored for underscored, hyphenated in _HYPHENATED.items()}
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is a list."""
+    return isinstance(value, list)
+
+
+def decode(struct: Any) -> Properties:
+    """The properties of a protobuf Struct. Nulls in objects are left out, as the real provider does."""
+    found = _decoded(json_format.MessageToDict(struct))
+    return found if is_object(found) else {}
+
+
+def encode(properties: Properties) -> Any:
+    """The protobuf Struct of `properties`."""
+    struct: Any = struct_pb2.Struct()
+    json_format.ParseDict(_encoded(properties), struct)
+    return struct
+
+
+def plain(value: Any) -> Any:
+    """`value` without the wrapping of secrets; UNKNOWN stays. Shares nothing with `value`, so it may be changed."""
+    if isinstance(value, Secret):
+        return plain(value.value)
+    if is_object(value):
+        return {key: plain(each) for key, each in value.items()}
+    if is_list(value):
+        return [plain(each) for each in value]
+    return value
+
+
+def has_unknown(value: Any) -> bool:
+    """Whether UNKNOWN is anywhere in `value`."""
+    if isinstance(value, Secret):
+        return has_unknown(value.value)
+    if is_object(value):
+        return any(has_unknown(each) for _, each in value.items())
+    if is_list(value):
+        return any(has_unknown(each) for each in value)
+    return value is UNKNOWN
+
+
+def has_secret(value: Any) -> bool:
+    """Whether a Secret is anywhere in `value`."""
+    if is_object(value):
+        return any(has_secret(each) for _, each in value.items())
+    if is_list(value):
+        return any(has_secret(each) for each in value)
+    return isinstance(value, Secret)
+
+
+def hyphenated(value: Any) -> Any:
+    """`value` with the keys that Kubernetes spells with hyphens, for the API server."""
+    return _renamed(value, _HYPHENATED)
+
+
+def underscored(value: Any) -> Any:
+    """`value` with the keys that the SDKs spell with underscores, for the engine."""
+    return _renamed(value, _UNDERSCORED)
+
+
+def _decoded(value: Any) -> Any:
+    if is_object(value):
+        return _decoded_object(value)
+    if is_list(value):
+        return [_decoded(each) for each in value]
+    if isinstance(value, float) and value.is_integer():
+        # Protobuf has only doubles; Kubernetes wants 3, not 3.0.
+        return int(value)
+    if isinstance(value, str) and value in _UNKNOWNS:
+        return UNKNOWN
+    return value
+
+
+def _decoded_object(value: Properties) -> Any:
+    signature = value.get(_SIGNATURE)
+    if signature == _SECRET:
+        return Secret(_decoded(value.get("value")))
+    if signature == _OUTPUT:
+        inner = _decoded(value["value"]) if "value" in value else UNKNOWN
+        return Secret(inner) if value.get("secret") else inner
+    if signature == _RESOURCE:
+        return _decoded(value.get("id", value.get("urn")))
+    return {key: _decoded(each) for key, each in value.items() if each is not None}
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return {_SIGNATURE: _SECRET, "value": _encoded(value.value)}
+    if is_object(value):
+        return {key: _encoded(each) for key, each in value.items() if each is not None}
+    if is_list(value):
+        return [_encoded(each) for each in value]
+    return _UNKNOWN_STRING if value is UNKNOWN else value
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, Secret):
+        return Secret(_renamed(value.value, names))
+    if is_object(value):
+        return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
+    if is_list(value):
+        return [_renamed(each, names) for each in value]
+    return value

@@ -1,0 +1,116 @@
+"""What a pod has to do with GPUs: whether it asks for them, whether it must run where they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from policies.field import Field
+from policies.gpu_machines import gpu_selection
+from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.inventory import PodSet
+
+# Labels that name one pool or one class of nodes. With a toleration of the GPU taint beside them, the pool meant is one of GPUs.
+_POOL_LABELS = frozenset(
+    {
+        "cloud.google.com/gke-nodepool",
+        "cloud.google.com/compute-class",
+        "eks.amazonaws.com/nodegroup",
+        "karpenter.sh/nodepool",
+    }
+)
+
+
+def exemption(pods: PodSet) -> str:
+    """Why pods may sit on GPU nodes without a GPU; empty if they may not.
+
+    Agents of the nodes are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a
+    namespace or a class that is not known yet is not taken for one.
+    """
+    if pods.kind == "DaemonSet":
+        return "a DaemonSet serves the nodes themselves"
+    if pods.namespace.equals("kube-system") is True:
+        return "kube-system serves the nodes themselves"
+    priority = pods.pod.at("priorityClassName").text()
+    return "of a system priority" if isinstance(priority, str) and priority.startswith("system-") else ""
+
+
+def _containers(pod: Field) -> Iterator[tuple[str, Field]]:
+    for field in ("initContainers", "containers"):
+        for place, container in pod.at(field).parts().named:
+            name = container.at("name").text()
+            yield f"container {name if isinstance(name, str) else f'{field}[{place}]'}", container
+
+
+def unbacked_request(pod: Field) -> tuple[Tri, str]:
+    """Whether a container requests GPUs without an equal limit, and which one."""
+    answers: list[tuple[Tri, str]] = [(_unbacked(container.at("resources")), name) for name, container in _containers(pod)]
+    found = any_of(answer for answer, _ in answers)
+    return found, next((name for answer, name in answers if answer is found), "")
+
+
+def _unbacked(resources: Field) -> Tri:
+    request, limit = resources.at("requests", GPU_RESOURCE), resources.at("limits", GPU_RESOURCE)
+    if request.absent or not resources.at("requests").known:
+        return False
+    if limit.absent:
+        return True
+    wanted, given = request.number(), limit.number()
+    return UNKNOWN if wanted is UNKNOWN or given is UNKNOWN else wanted != given
+
+
+def asks_for_gpus(pod: Field) -> Tri:
+    """Whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
+    answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in _containers(pod)]
+    answers.append(pod.at("resourceClaims").parts().any(lambda _: True))
+    answers += [UNKNOWN for field in ("initContainers", "containers") if not pod.at(field).parts().complete]
+    return any_of(answers)
+
+
+def _limits_gpus(limits: Field) -> Tri:
+    listed = limits.parts()
+    answers: list[Tri] = [UNKNOWN] if not listed.complete else []
+    for resource, amount in listed.named:
+        if resource.startswith((GPU_RESOURCE, "nvidia.com/mig-")):
+            number = amount.number()
+            answers.append(UNKNOWN if number is UNKNOWN else number is not None and number > 0)
+    return any_of(answers)
+
+
+def placed_on_gpus(pod: Field) -> tuple[Tri, str]:
+    """Whether the pod can run nowhere but on GPU nodes, and which field says so.
+
+    A toleration alone proves nothing: it lets a pod onto GPU nodes and leads it nowhere. Beside a selector that names a pool it does.
+    """
+    selector = pod.at("nodeSelector")
+    selected = [
+        (gpu_selection(Field({"key": key, "operator": "In", "values": [value.value]})).demands, f"nodeSelector {key}")
+        for key, value in selector.parts().named
+    ]
+    named_pool = any_of(key in _POOL_LABELS for key, _ in selector.parts().named)
+    terms = pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    answers: list[tuple[Tri, str]] = [
+        *selected,
+        (False if selector.parts().complete else UNKNOWN, "nodeSelector"),
+        # Terms are joined by "or", the expressions of one by "and".
+        (terms.parts().every(lambda term: term.at("matchExpressions").parts().any(_demands)), "node affinity"),
+        (pod.at("runtimeClassName").equals("nvidia"), "runtimeClassName"),
+        (
+            all_of([named_pool, pod.at("tolerations").parts().any(_tolerates_gpus)]),
+            "a selector of a pool and a toleration of its GPU taint",
+        ),
+    ]
+    placed = any_of(answer for answer, _ in answers)
+    return placed, next((field for answer, field in answers if answer is placed), "")
+
+
+def _demands(expression: Field) -> Tri:
+    return gpu_selection(expression).demands
+
+
+def _tolerates_gpus(toleration: Field) -> Tri:
+    return all_of([toleration.at("key").equals(GPU_RESOURCE), negated(toleration.at("effect").equals("PreferNoSchedule"))])

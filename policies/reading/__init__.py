@@ -1,0 +1,21 @@
+"""From resources and manifests, each in its own spelling, to the views of the inventory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.reading import eks, gke, karpenter, pods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from policies.inventory import View
+    from policies.reading.source import Source
+
+READERS: tuple[Callable[[Source], Iterable[View]], ...] = (gke.read, eks.read, karpenter.read, pods.read)
+"""Every reader sees every object and yields nothing for those that are not its own."""
+
+
+def views_of(source: Source) -> list[View]:
+    """Everything in one object that rules judge; nothing for most objects."""
+    return [view for read in READERS for view in read(source)]

@@ -1,0 +1,49 @@
+"""A pod on GPU nodes in which nobody asks for a GPU, or a request that no limit backs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.inventory import PodSet
+from policies.pod_gpus import asks_for_gpus, exemption, placed_on_gpus, unbacked_request
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, all_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pods: PodSet, _: Parameters) -> Outcome:
+    """Fails on what is provable: a request for GPUs without an equal limit, or a place on GPU nodes and no GPU asked for."""
+    if exempt := exemption(pods):
+        return not_applicable(exempt)
+    unbacked, container = unbacked_request(pods.pod)
+    if unbacked is True:
+        return fails(f"{pods.where}: {container} requests {GPU_RESOURCE} without an equal limit, which Kubernetes refuses")
+    asks = asks_for_gpus(pods.pod)
+    placed, by = placed_on_gpus(pods.pod)
+    idle = all_of([placed, negated(asks)])
+    if idle is True:
+        return fails(
+            f"{pods.where} runs on GPU nodes (by {by}), and none of its containers has a limit on {GPU_RESOURCE}",
+            f'set resources.limits["{GPU_RESOURCE}"] in the container that computes, or take the pod off GPU nodes',
+        )
+    if unbacked is UNKNOWN or idle is UNKNOWN:
+        return undecided(f"{pods.where}: where it runs, or which GPUs its containers ask for, is not known yet")
+    return PASSES if asks is True else not_applicable("neither asks for GPUs nor runs on GPU nodes")
+
+
+RULE = Rule(
+    code="FLX003",
+    name="gpu-container-without-limit",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge=judge,
+    why="A pod that sits on a GPU node without asking for a GPU keeps the node alive and is counted by no quota and no chargeback.",
+    remediation=f'Set resources.limits["{GPU_RESOURCE}"] in each container that uses GPUs, and the request equal to it or not at all.',
+    link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/#using-device-plugins",
+)

@@ -1,0 +1,49 @@
+"""A GPU pool on which any pod may land."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.inventory import GpuPool, Taint
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
+    """One of the wanted keys, with any value, and an effect that keeps pods away: PreferNoSchedule does not."""
+    keys = parameters.texts("taint-keys")
+
+    def keeps_away(taint: Taint) -> Tri:
+        # NoSchedule is Kubernetes' and Karpenter's spelling, NO_SCHEDULE that of both clouds.
+        return all_of([taint.key.equals(*keys), taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")])
+
+    tainted = any_of([*map(keeps_away, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
+    wanted = " or ".join(keys)
+    if tainted is UNKNOWN:
+        return undecided(f"whether {pool.taints_field} holds a taint on {wanted} is not known yet")
+    if tainted:
+        return PASSES
+    return fails(
+        f"it makes GPU nodes (by {pool.evidence}), and {pool.taints_field} holds no taint on {wanted} that keeps other pods away",
+        f"add to {pool.taints_field}: {{key: {keys[0]}, value: present, effect: {pool.effect_spelling}}}",
+    )
+
+
+RULE = Rule(
+    code="FLX001",
+    name="gpu-pool-without-taint",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(GpuPool,),
+    judge=judge,
+    why="Without a taint, pods that need no GPU fill GPU nodes, keep them from scaling down, and leave GPUs idle at full price.",
+    remediation=f"Taint the pool with {GPU_RESOURCE} and effect NoSchedule or NoExecute; pods that ask for GPUs tolerate it.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
+    parameters=(Parameter("taint-keys", (GPU_RESOURCE,), "Taint keys of which a GPU pool must have one."),),
+)

@@ -1,0 +1,90 @@
+"""The program over the shipped local stack: which resources it registers, and what they agree on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from capacity.stack_file import SettingsError
+from infra.program import main
+
+Register = Callable[[Callable[[], object]], Any]
+
+LOCAL = Path(__file__).resolve().parents[2] / "stacks" / "Pulumi.local.yaml"
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return yaml.safe_load(LOCAL.read_text())["config"]["flexspot:platform"]
+
+
+def configured(settings: dict[str, Any]) -> Callable[[], None]:
+    def declare() -> None:
+        pulumi.runtime.set_all_config({"flexspot:platform": json.dumps(settings)})
+        main()
+
+    return declare
+
+
+def test_the_local_stack_registers_every_object_of_its_plan(register: Register, settings: dict[str, Any]) -> None:
+    registered = register(configured(settings))
+
+    kinds = [token.rpartition(":")[2] for token, _, _ in registered.resources if token.startswith("kubernetes:")]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "PriorityClass": 4,
+        "KWOKNodeClass": 1,
+        "NodePool": 2,
+        "Namespace": 2,
+        "ResourceQuota": 2,
+        "LimitRange": 2,
+        "ResourceFlavor": 1,
+        "ClusterQueue": 2,
+        "LocalQueue": 2,
+    }
+
+
+def test_every_object_says_whose_it_is(register: Register, settings: dict[str, Any]) -> None:
+    registered = register(configured(settings))
+
+    objects = [inputs for token, _, inputs in registered.resources if token.startswith("kubernetes:")]
+    wanted = {"flexspot.dev/environment": "local", "flexspot.dev/owner": "platform"}
+    assert [each["metadata"]["name"] for each in objects if not wanted.items() <= each["metadata"]["labels"].items()] == []
+
+
+def test_what_kueue_selects_is_what_karpenter_can_make(register: Register, settings: dict[str, Any]) -> None:
+    registered = register(configured(settings))
+
+    [flavor] = registered.of("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor")
+    pools = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in registered.of("kubernetes:karpenter.sh/v1:NodePool")}
+    pool = pools[flavor["metadata"]["name"]]
+    known = {each["key"]: each["values"] for each in pool["requirements"]}
+    assert all(known[label] == [value] for label, value in flavor["spec"]["nodeLabels"].items())
+    tolerated = {(each["key"], each["value"], each["effect"]) for each in flavor["spec"]["tolerations"]}
+    assert {(each["key"], each["value"], each["effect"]) for each in pool["taints"]} <= tolerated
+
+
+def test_settings_that_cannot_work_stop_the_program_before_any_resource(register: Register, settings: dict[str, Any]) -> None:
+    settings["teams"][0]["shares"] = {"l4-spot": 40}
+
+    def declare() -> None:
+        with pytest.raises(SettingsError, match="add up to 42 GPUs, but its ceiling is 4"):
+            configured(settings)()
+
+    assert register(declare).resources == []
+
+
+@pytest.mark.parametrize("cloud", ["gke", "eks"])
+def test_a_cloud_that_cannot_be_declared_yet_is_said_so(cloud: str, register: Register, settings: dict[str, Any]) -> None:
+    settings["cloud"] = cloud
+
+    def declare() -> None:
+        with pytest.raises(pulumi.RunError, match=f"cloud {cloud} cannot be declared yet; allowed: local"):
+            configured(settings)()
+
+    assert register(declare).resources == []

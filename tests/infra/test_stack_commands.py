@@ -1,0 +1,235 @@
+"""`flexspot up`, `preview` and `destroy` as a person meets them, from a checkout of the test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FOLDERS = ("capacity", "components", "policies", "infra", "lab", "stacks")
+
+
+class OwnCheckout:
+    """A copy of the project whose stack files a test may change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in FOLDERS:
+            shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("Pulumi.yaml", "__main__.py"):
+            shutil.copyfile(CHECKOUT / name, folder / name)
+        (folder / ".tools").mkdir()
+        (folder / ".venv").symlink_to(CHECKOUT / ".venv")
+        self.environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", "from infra.cli.app import main; main()", *arguments]
+
+    def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def change(self, stack: str, **changes: object) -> None:
+        """Writes a stack file from the local one with other settings."""
+        content = yaml.safe_load((self.folder / "stacks" / "Pulumi.local.yaml").read_text())
+        content["config"]["flexspot:platform"] |= changes
+        (self.folder / "stacks" / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump(content))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> OwnCheckout:
+    return OwnCheckout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def checkout_with_lab(checkout: OwnCheckout) -> Iterator[OwnCheckout]:
+    started = checkout.flexspot("lab", "start")
+    assert started.returncode == 0, started.stderr
+    yield checkout
+    checkout.flexspot("lab", "stop", "--delete")
+
+
+@pytest.mark.parametrize("command", ["up", "preview", "destroy"])
+def test_an_unknown_stack_is_bad_usage_with_those_that_exist(command: str, checkout: OwnCheckout) -> None:
+    refused = checkout.flexspot(command, "-s", "locall")
+
+    assert refused.returncode == 2
+    assert "there is no stack locall." in refused.stderr
+    assert "did you mean local? allowed: local" in refused.stderr
+
+
+def test_everything_wrong_with_a_stack_file_is_told_at_once(checkout: OwnCheckout) -> None:
+    pools = [{"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spott", "max_node": 4, "serves": ["training"]}]
+    checkout.change("broken", pools=pools, environment="Broken")
+
+    refused = checkout.flexspot("preview", "-s", "broken")
+
+    assert refused.returncode == 2
+    assert "stacks/Pulumi.broken.yaml cannot be used." in refused.stderr
+    for told in (
+        "environment (is 'Broken'): is not a valid name",
+        "pools.0.capacity_type (is 'spott'): is not one of the allowed values; did you mean spot?",
+        "pools.0.max_node: is not a setting; did you mean max_nodes?",
+        "pools.0.max_nodes: is missing",
+    ):
+        assert told in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_settings_that_disagree_are_refused_before_the_engine_runs(checkout: OwnCheckout) -> None:
+    checkout.change("greedy", teams=[{"name": "red", "shares": {"l4-spot": 9}}])
+
+    refused = checkout.flexspot("up", "-s", "greedy")
+
+    assert refused.returncode == 2
+    assert "add up to 9 GPUs, but its ceiling is 4; lower the shares, or raise max_nodes of the pool" in refused.stderr
+
+
+@pytest.mark.parametrize("cloud,provider", [("gke", "gcp"), ("eks", "aws")])
+def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
+    cloud: str, provider: str, checkout: OwnCheckout, tmp_path: Path
+) -> None:
+    checkout.change("prod", cloud=cloud)
+    backend = tmp_path / "backend"
+    backend.mkdir()
+
+    refused = checkout.flexspot("up", "-s", "prod", PULUMI_BACKEND_URL=f"file://{backend}", PULUMI_HOME=str(tmp_path / "home"))
+
+    assert refused.returncode == 2
+    assert f"resource plugin {provider}" in refused.stderr
+    assert "No state was opened." in refused.stderr
+    assert list(backend.iterdir()) == []
+    assert not (checkout.folder / ".lab").exists()
+
+
+def test_a_lab_that_was_never_started_is_named(checkout: OwnCheckout) -> None:
+    refused = checkout.flexspot("up", "-s", "local")
+
+    assert refused.returncode == 1
+    assert "there is no lab default" in refused.stderr
+    assert "flexspot lab start --name default" in refused.stderr
+
+
+@pytest.mark.lab
+@pytest.mark.engine
+def test_the_life_of_the_local_stack_from_the_command_line(checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+
+    deployed = checkout.flexspot("up", "-s", "local")
+    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+    assert "were created" in deployed.stdout
+    if shutil.which("pulumi") is None:
+        assert "the lab's own stand in" in deployed.stdout, "one line says what stands in for what"
+    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
+
+    # The plain command line finds the same state and the same program.
+    plain = checkout.flexspot("lab", "pulumi", "preview", "-s", "local", "--policy-pack", "policies/pack", "--non-interactive")
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    assert "26 unchanged" in plain.stdout
+    again = checkout.flexspot("lab", "pulumi", "up", "-s", "local", "--yes", "--non-interactive", "--skip-preview")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "26 unchanged" in again.stdout
+
+    # A stopped lab is said to be stopped, and the stack is as it was when it runs again.
+    checkout.flexspot("lab", "stop")
+    refused = checkout.flexspot("preview", "-s", "local")
+    assert refused.returncode == 1
+    assert "lab default is not running" in refused.stderr
+    checkout.flexspot("lab", "start")
+    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
+
+    removed = checkout.flexspot("destroy", "-s", "local")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert "26 were deleted" in removed.stdout
+
+
+@pytest.mark.lab
+@pytest.mark.engine
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_up_is_finished_by_the_next(signal_name: str, checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+    with subprocess.Popen(
+        checkout.command("up", "-s", "local"),
+        cwd=checkout.folder,
+        env=checkout.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as cut:
+        assert cut.stdout is not None
+        deadline = time.monotonic() + 120
+        for line in cut.stdout:
+            assert time.monotonic() < deadline
+            if "PriorityClass" in line and "created" in line:
+                break
+        cut.send_signal(getattr(signal, signal_name))
+        cut.stdout.read()
+        cut.wait(60)
+
+    finished = checkout.flexspot("up", "-s", "local")
+
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
+    pools = subprocess.run(
+        [
+            checkout.folder / ".tools" / "bin" / "kubectl",
+            "--kubeconfig",
+            checkout.folder / ".lab/default/kubeconfig",
+            "get",
+            "nodepools",
+            "-o",
+            "name",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert sorted(pools) == ["nodepool.karpenter.sh/l4-on-demand", "nodepool.karpenter.sh/l4-spot"], "nothing is doubled"
+
+
+@pytest.mark.lab
+@pytest.mark.engine
+def test_a_second_up_at_the_same_time_is_told_who_runs_and_changes_nothing(checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+    with subprocess.Popen(
+        checkout.command("up", "-s", "local"), cwd=checkout.folder, env=checkout.environment, stdout=subprocess.PIPE, text=True
+    ) as first:
+        assert first.stdout is not None
+        for line in first.stdout:
+            if "PriorityClass" in line:
+                break
+        processes = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
+        for process in processes:
+            process.suspend()
+
+        refused = checkout.flexspot("up", "-s", "local")
+
+        for process in processes:
+            process.resume()
+        first.stdout.read()
+
+    assert refused.returncode == 1
+    assert "stack local is being changed by another run (process " in refused.stderr
+    assert "wait for it to end" in refused.stderr
+    assert first.returncode == 0, "the first run was not disturbed"
+    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")

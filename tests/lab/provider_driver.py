@@ -1,0 +1,194 @@
+"""Calls the stand-in Kubernetes provider as the Pulumi engine does, without the engine."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
+
+from lab.cluster import condition
+from lab.ports import HOST
+from lab.providers.kubernetes import KubernetesStandIn
+from lab.providers.serving import serve
+from lab.providers.values import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
+
+    from lab.cluster import Cluster, KubeObject
+
+_NO_PROXY = [("grpc.enable_http_proxy", 0)]
+
+PATIENCE_SECONDS = 2.0
+"""How long the provider waits for a missing namespace or kind here; 30 s in earnest."""
+
+
+def urn_of(each: KubeObject, name: str = "it") -> str:
+    """The URN of an object: `kubernetes:core/v1:ConfigMap`, or `kubernetes:batch/v1:Job`."""
+    group = each["apiVersion"] if "/" in each["apiVersion"] else f"core/{each['apiVersion']}"
+    return f"urn:pulumi:dev::trial::kubernetes:{group}:{each['kind']}::{name}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A resource as the engine's state has it."""
+
+    urn: str
+    identity: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.identity.rpartition("/")[2]
+
+
+@dataclass
+class Refused:
+    """How a call failed: `text` for the person, `kept` if the state keeps the object (then with the reasons and outputs)."""
+
+    text: str = ""
+    kept: Made | None = None
+
+
+class Driver:
+    """One connection of the engine."""
+
+    def __init__(self, stub: Any) -> None:
+        self.stub = stub
+
+    def configure(self, **settings: Any) -> None:
+        news = encode(settings)
+        self.stub.CheckConfig(provider_pb2.CheckRequest(urn="urn:pulumi:dev::trial::pulumi:providers:kubernetes::p", news=news))
+        self.stub.Configure(provider_pb2.ConfigureRequest(args=news, acceptSecrets=True))
+
+    def check(self, each: KubeObject, *, name: str = "it", olds: dict[str, Any] | None = None, seed: bytes = b"seed") -> dict[str, Any]:
+        request: Any = provider_pb2.CheckRequest(urn=urn_of(each, name), olds=encode(olds or {}), news=encode(each), randomSeed=seed)
+        return decode(self.stub.Check(request).inputs)
+
+    def create(self, each: KubeObject, *, preview: bool = False, timeout: float = 0) -> Made:
+        inputs = self.check(each)
+        request: Any = provider_pb2.CreateRequest(urn=urn_of(each), properties=encode(inputs), preview=preview, timeout=timeout)
+        answer = self.stub.Create(request)
+        return Made(urn_of(each), answer.id, inputs, decode(answer.properties))
+
+    def diff(self, made: Made, each: KubeObject, *, ignored: Sequence[str] = ()) -> Any:
+        return self.stub.Diff(
+            provider_pb2.DiffRequest(
+                id=made.identity,
+                urn=made.urn,
+                olds=encode(made.outputs),
+                old_inputs=encode(made.inputs),
+                news=encode(self.check(each, olds=made.inputs)),
+                ignoreChanges=ignored,
+            )
+        )
+
+    def changes(self, made: Made, each: KubeObject, *, ignored: Sequence[str] = ()) -> dict[str, str]:
+        """The differing properties and how they differ, such as {"spec.replicas": "UPDATE"}."""
+        kinds: Any = provider_pb2.PropertyDiff.Kind
+        found = self.diff(made, each, ignored=ignored).detailedDiff
+        return {path: kinds.Name(found[path].kind) for path in found}
+
+    def update(self, made: Made, each: KubeObject, *, preview: bool = False, ignored: Sequence[str] = (), timeout: float = 0) -> Made:
+        inputs = self.check(each, olds=made.inputs)
+        answer = self.stub.Update(
+            provider_pb2.UpdateRequest(
+                id=made.identity,
+                urn=made.urn,
+                olds=encode(made.outputs),
+                old_inputs=encode(made.inputs),
+                news=encode(inputs),
+                preview=preview,
+                ignoreChanges=ignored,
+                timeout=timeout,
+            )
+        )
+        return replace(made, inputs=inputs, outputs=decode(answer.properties))
+
+    def read(self, made: Made) -> Made:
+        request: Any = provider_pb2.ReadRequest(id=made.identity, urn=made.urn, properties=encode(made.outputs), inputs=encode(made.inputs))
+        answer = self.stub.Read(request)
+        return Made(made.urn, answer.id, decode(answer.inputs), decode(answer.properties))
+
+    def delete(self, made: Made, *, timeout: float = 0) -> None:
+        self.stub.Delete(
+            provider_pb2.DeleteRequest(
+                id=made.identity, urn=made.urn, properties=encode(made.outputs), old_inputs=encode(made.inputs), timeout=timeout
+            )
+        )
+
+
+@contextmanager
+def driving(kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> Generator[Driver]:
+    """A provider for the lab, served as to the engine."""
+    provider = KubernetesStandIn(kubeconfig, patience_seconds)
+    with serve(provider) as port, grpc.insecure_channel(f"{HOST}:{port}", _NO_PROXY) as channel:
+        yield Driver(provider_pb2_grpc.ResourceProviderStub(channel))
+
+
+@contextmanager
+def refusal(urn: str = "", inputs: dict[str, Any] | None = None) -> Generator[Refused]:
+    """Catches the failure of the call within; fails the test when there is none."""
+    found = Refused()
+    with pytest.raises(grpc.RpcError) as caught:
+        yield found
+    error: Any = caught.value
+    found.text = error.details()
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            status: Any = status_pb2.Status.FromString(value)
+            detail: Any = provider_pb2.ErrorResourceInitFailed()
+            status.details[0].Unpack(detail)
+            known = decode(detail.inputs) if detail.inputs.fields else (inputs or {})
+            found.kept = Made(urn, detail.id, known, decode(detail.properties))
+
+
+def config_map(namespace: str, name: str = "settings", **data: str) -> KubeObject:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def deployment(namespace: str, node: str, name: str = "web", replicas: int = 1) -> KubeObject:
+    """A Deployment whose pods run on the fake node `node` alone."""
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec(node)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
+def pod_spec(node: str) -> dict[str, Any]:
+    return {
+        "nodeSelector": {"flexspot.test/node": node},
+        # All taints, so also the one that a node has until the node controller has seen that it is ready.
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}],
+    }
+
+
+@contextmanager
+def fake_node(cluster: Cluster, name: str) -> Generator[str]:
+    """A node that runs pods at once, for those that ask for it and no others."""
+    capacity = {"cpu": "8", "memory": "32Gi", "pods": "50"}
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "labels": {"kwok.x-k8s.io/node": "fake", "flexspot.test/node": name, "kubernetes.io/hostname": name},
+            },
+            "spec": {"taints": [{"key": "flexspot.test/node", "value": "test", "effect": "NoSchedule"}]},
+            "status": {"capacity": capacity, "allocatable": capacity},
+        }
+    )
+    cluster.wait_for("v1/Node", lambda nodes: bool(nodes and condition(nodes[0], "Ready")), "the node", labels=f"flexspot.test/node={name}")
+    yield name
+    cluster.delete("v1/Node", name)

@@ -1,0 +1,58 @@
+"""Pulumi's mocks: what a program registers, without an engine; registered by the tests' conftest.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass
+class Registered:
+    """Every resource that was registered, in order: (type, name, inputs)."""
+
+    resources: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The inputs of the resources of one type token."""
+        return [inputs for token, _, inputs in self.resources if token == kind]
+
+    def names(self, kind: str) -> list[str]:
+        """The Pulumi names of the resources of one type token."""
+        return [name for token, name, _ in self.resources if token == kind]
+
+
+class _Mocks(pulumi.runtime.Mocks):
+    def __init__(self, registered: Registered) -> None:
+        self.registered = registered
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        self.registered.resources.append((args.typ, args.name, inputs))
+        return f"{args.name}-id", inputs
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        raise AssertionError(f"components invoke nothing; {args.token} was called")
+
+
+@pytest.fixture
+def register() -> Callable[[Callable[[], object]], Registered]:
+    """Runs a function that makes components and returns what they registered."""
+
+    def run(declare: Callable[[], object]) -> Registered:
+        registered = Registered()
+        pulumi.runtime.set_mocks(_Mocks(registered), preview=False)
+
+        @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+        def program() -> None:
+            declare()
+
+        program()
+        return registered
+
+    return run

@@ -1,0 +1,72 @@
+"""The fixtures of the rules, read once for every surface. Not a test: a fixture file's name starts with the verdict that it must get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from capacity.verdict import Verdict
+
+RULES = Path(__file__).parent / "rules"
+
+UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""What the engine sends for an unknown value; `!unknown` in a fixture."""
+
+WORDS = {
+    "passes": Verdict.PASS,
+    "fails": Verdict.FAIL,
+    "unknown": Verdict.UNKNOWN,
+    "not_applicable": Verdict.NOT_APPLICABLE,
+}
+
+
+class _Loader(yaml.CSafeLoader):
+    """Knows `!unknown`."""
+
+
+def _unknown(_loader: _Loader, _node: yaml.Node) -> str:
+    return UNKNOWN_STRING
+
+
+_Loader.add_constructor("!unknown", _unknown)  # pyright: ignore[reportUnknownMemberType] -- the stub leaves the loader open
+
+
+@dataclass(frozen=True)
+class Case:
+    """One object of a fixture file and the verdict that `rule` must give it. `manifest` is None for what is no Kubernetes object."""
+
+    rule: str
+    verdict: Verdict
+    type_token: str
+    name: str
+    inputs: dict[str, Any]
+    manifest: dict[str, Any] | None
+
+    def __str__(self) -> str:
+        return f"{self.rule}-{self.verdict}-{self.name}"
+
+    @property
+    def urn(self) -> str:
+        return f"urn:pulumi:dev::flexspot::{self.type_token}::{self}"
+
+
+@cache
+def cases() -> list[Case]:
+    return [
+        _case(path.parent.name.replace("_", "-"), verdict, document)
+        for path in sorted(RULES.glob("*/*.yaml"))
+        for word, verdict in WORDS.items()
+        if path.name.startswith(f"{word}_")
+        for document in yaml.load_all(path.read_text(), Loader=_Loader)
+    ]
+
+
+def _case(rule: str, verdict: Verdict, document: dict[str, Any]) -> Case:
+    if "resource" in document:
+        return Case(rule, verdict, document["resource"], document["name"], document["inputs"], None)
+    token = f"kubernetes:{document['apiVersion']}:{document['kind']}"
+    return Case(rule, verdict, token, document["metadata"]["name"], document, document)

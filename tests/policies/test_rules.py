@@ -1,0 +1,85 @@
+"""Every rule against its fixtures: through the core, and through the engine's own way of calling a policy, with the same verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from policy_server import PolicyServer
+from rule_fixtures import WORDS, Case, cases
+
+from capacity.verdict import Severity, Verdict
+from policies.core import judge
+from policies.engine.gate import Gate
+from policies.reading.source import from_manifest, from_pulumi
+from policies.rules import AnyRule, all_rules
+from policies.settings import DEFAULTS
+
+if TYPE_CHECKING:
+    from capacity.verdict import Finding
+    from policies.reading.source import Source
+
+
+def rules_named(name: str) -> list[AnyRule]:
+    return [rule for rule in all_rules() if rule.name == name]
+
+
+def verdict_of(findings: list[Finding]) -> Verdict:
+    """One verdict for an object of several views: the gravest, and not-applicable where there is no view at all."""
+    found = {finding.verdict for finding in findings}
+    return next((each for each in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS) if each in found), Verdict.NOT_APPLICABLE)
+
+
+def judged(case: Case, source: Source) -> tuple[Verdict, list[str]]:
+    findings = judge(source, rules_named(case.rule), DEFAULTS)
+    return verdict_of(findings), [finding.message for finding in findings]
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_the_core_gives_a_resource_the_verdict_of_its_fixture_file(case: Case) -> None:
+    verdict, messages = judged(case, from_pulumi(case.type_token, case.name, case.inputs))
+
+    assert verdict is case.verdict, messages
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.manifest], ids=str)
+def test_the_core_gives_the_same_object_as_a_manifest_the_same_verdict(case: Case) -> None:
+    verdict, messages = judged(case, from_manifest(case.manifest or {}))
+
+    assert verdict is case.verdict, messages
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_through_the_policy_server_a_resource_gets_the_same_verdict(case: Case) -> None:
+    reported = PolicyServer(Gate(rules_named(case.rule))).analyze(case.type_token, case.name, case.inputs)
+
+    levels = {level for level, _ in reported}
+    assert ("mandatory" in levels) == (case.verdict is Verdict.FAIL), reported
+    assert ("advisory" in levels) == (case.verdict is Verdict.UNKNOWN), reported
+    assert all(message.startswith(f"{case.rule}: ") for _, message in reported), reported
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_a_rule_has_fixtures_of_every_verdict_and_speaks_to_a_person(rule: AnyRule) -> None:
+    assert {case.verdict for case in cases() if case.rule == rule.name} == set(WORDS.values())
+    assert rule.code.startswith("FLX")
+    assert rule.severity in Severity
+    assert rule.clouds
+    assert rule.link.startswith("https://")
+    assert min(len(rule.why), len(rule.remediation)) > 40
+
+
+def test_codes_and_names_are_unique() -> None:
+    rules = all_rules()
+
+    assert len({rule.code for rule in rules}) == len({rule.name for rule in rules}) == len(rules) >= 3
+
+
+def test_a_failing_pool_is_told_what_to_write_in_its_own_spelling() -> None:
+    pool = {"nodeConfig": {"machineType": "g2-standard-8"}}
+    findings = judge(from_pulumi("gcp:container/nodePool:NodePool", "l4", pool), rules_named("gpu-pool-without-taint"), DEFAULTS)
+
+    assert [finding.remediation for finding in findings] == [
+        "add to nodeConfig.taints: {key: nvidia.com/gpu, value: present, effect: NO_SCHEDULE}"
+    ]
+    assert str(findings[0].object) == "gcp:container/nodePool/NodePool/l4"
