@@ -47,7 +47,8 @@ def _progress() -> Generator[ConsoleProgress]:
         progress.close()
 
 
-def _home(name: str) -> LabHome:
+def lab_home(name: str) -> LabHome:
+    """The lab of this checkout called `name`."""
     from lab.home import LabHome  # noqa: PLC0415 -- the lab is loaded when one of its commands runs
 
     return LabHome(CHECKOUT / ".lab", name)
@@ -77,7 +78,7 @@ def start(
     """Start a lab, or repair one: parts that are well are left alone, the others are started."""
     from lab.control_plane import ControlPlane  # noqa: PLC0415
 
-    home = _home(name)
+    home = lab_home(name)
     with _progress() as progress:
         report = ControlPlane(home).start(_tools(progress), progress, api_port)
     for note in report.notes:
@@ -87,7 +88,7 @@ def start(
     else:
         kept = f", {len(report.kept)} were well" if report.kept else ""
         out.print(f"lab [bold]{name}[/] is up: {len(report.started)} parts started{kept}.")
-    _show_next_steps(home)
+    show_next_steps(home)
 
 
 @app.command()
@@ -99,7 +100,7 @@ def stop(
     from lab.control_plane import ControlPlane  # noqa: PLC0415
     from lab.home import lab_names  # noqa: PLC0415
 
-    home = _home(name)
+    home = lab_home(name)
     with _progress() as progress:
         ended = ControlPlane(home).stop(progress, delete=delete)
     if ended:
@@ -119,7 +120,7 @@ def status(
     from lab.control_plane import ControlPlane, PartState  # noqa: PLC0415
 
     with _progress() as progress:
-        parts = ControlPlane(_home(name)).status(_tools(progress))
+        parts = ControlPlane(lab_home(name)).status(_tools(progress))
     well = all(part.state is PartState.RUNNING for part in parts)
     if report_format is Format.JSON:
         out.print_json(json.dumps({"lab": name, "parts": [dataclasses.asdict(part) for part in parts]}))
@@ -138,7 +139,7 @@ def kubeconfig(
     """Print the path of a lab's kubeconfig, as in: export KUBECONFIG=$(flexspot lab kubeconfig)."""
     from lab.errors import ExitCode, LabError  # noqa: PLC0415
 
-    home = _home(name)
+    home = lab_home(name)
     if not home.kubeconfig.exists():
         raise LabError(f"there is no lab {name}.", f"`flexspot lab start --name {name}` makes it.", exit_code=ExitCode.BAD_USAGE)
     typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
@@ -151,7 +152,7 @@ def exercise(name: Name = "default") -> None:
     from lab.errors import LabError  # noqa: PLC0415
     from lab.exercise.play import play  # noqa: PLC0415
 
-    home = _home(name)
+    home = lab_home(name)
     if not home.kubeconfig.exists():
         raise LabError(f"there is no lab {name}.", f"`flexspot lab start --name {name}` makes it, then play again.")
     try:
@@ -169,7 +170,7 @@ def pulumi(
     from lab.control_plane import ControlPlane  # noqa: PLC0415
     from lab.engine import engine_for  # noqa: PLC0415
 
-    home = _home(name)
+    home = lab_home(name)
     with _progress() as progress:
         tools = _tools(progress)
     ControlPlane(home).require_running(tools)
@@ -203,7 +204,8 @@ def _show_parts(name: str, parts: list[PartStatus]) -> None:
                 out.print(f"  | {line}", style="dim", markup=False)
 
 
-def _show_next_steps(home: LabHome) -> None:
+def show_next_steps(home: LabHome) -> None:
+    """How to reach a lab, what runs on it, what to try next."""
     flexspot = ".venv/bin/flexspot lab"
     chosen = "" if home.name == "default" else f" --name {home.name}"
     stop_command = f"{flexspot} stop{chosen}" if chosen else "make down"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.cli.console import ConsoleProgress, out
-from infra.cli.lab_commands import CHECKOUT
+from infra.cli.lab_commands import CHECKOUT, lab_home, show_next_steps
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -40,6 +40,7 @@ def up(stack: Stack, lab: Lab = "default") -> None:
     """Deploy a stack; a violated policy stops it with exit code 1."""
     with _run(stack, lab) as run:
         _show(run.up(_tell, color=out.is_terminal), "were")
+    show_next_steps(lab_home(lab))
 
 
 def destroy(stack: Stack, lab: Lab = "default") -> None:
@@ -114,10 +115,9 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
     from lab.control_plane import ControlPlane  # noqa: PLC0415
     from lab.engine import engine_for, state_url  # noqa: PLC0415
-    from lab.home import LabHome  # noqa: PLC0415
     from lab.tools.build import ensure_tools  # noqa: PLC0415
 
-    home = LabHome(CHECKOUT / ".lab", lab)
+    home = lab_home(lab)
     progress = ConsoleProgress()
     try:
         tools = ensure_tools(CHECKOUT / ".tools", progress)
