@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.providers.kubernetes import KubernetesStandIn
+from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from lab.home import LabHome
     from lab.tools.build import Tools
 
-KUBERNETES_PLUGIN = "4.34.2"
-"""The version of the Kubernetes provider that the locked SDK asks for."""
+PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
+"""The versions of the provider plugins that the locked SDKs ask for."""
+
+KUBERNETES_PLUGIN = PLUGINS["kubernetes"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,20 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
         environment["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] = "true"
         note = f"not on this machine: {', '.join(missing)}; the lab's own stand in, for this lab alone."
         yield Engine(None if official else tools.links, environment, (note,))
+
+
+@contextmanager
+def offline_engine(tools: Tools) -> Generator[Engine]:
+    """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything."""
+    root = None if shutil.which("pulumi") else tools.links
+    with ExitStack() as served:
+        ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
+        environment = {
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
+        }
+        yield Engine(root, environment, ("offline: providers echo their inputs, no cluster and no cloud is asked, no state is kept.",))
 
 
 def _has_plugin() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,9 @@ from infra.cli.lab_commands import CHECKOUT, lab_home, show_next_steps
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from capacity.settings import PlatformSettings
     from infra.engine import StackRun
+    from lab.tools.build import Tools
 
 Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of stacks/Pulumi.NAME.yaml.")]
 Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
@@ -30,9 +33,13 @@ def add_to(app: typer.Typer) -> None:
     app.command()(destroy)
 
 
-def preview(stack: Stack, lab: Lab = "default") -> None:
+def preview(
+    stack: Stack,
+    lab: Lab = "default",
+    offline: Annotated[bool, typer.Option("--offline", help="Without any cluster or cloud, as if nothing were deployed.")] = False,
+) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
-    with _run(stack, lab) as run:
+    with _offline_run(stack) if offline else _run(stack, lab) as run:
         _show(run.preview(_tell, color=out.is_terminal), "would be")
 
 
@@ -63,6 +70,29 @@ def _show(changes: Mapping[str, int], verb: str) -> None:
 @contextmanager
 def _run(stack: str, lab: str) -> Generator[StackRun]:
     """The stack, checked, with everything that the engine needs to run over it."""
+    from capacity.settings import Platform  # noqa: PLC0415
+
+    settings = _checked(stack)
+    if settings.cloud is not Platform.LOCAL:
+        _require_cloud_plugins(stack, settings.cloud)
+    with ExitStack() as resources:
+        yield _local_run(stack, lab, resources)
+
+
+@contextmanager
+def _offline_run(stack: str) -> Generator[StackRun]:
+    """The stack, checked, over offline providers, with a backend that is thrown away afterwards."""
+    from infra.engine import StackRun  # noqa: PLC0415
+    from lab.engine import offline_engine  # noqa: PLC0415
+
+    _checked(stack)
+    with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_tools()) as engine:
+        _say(engine.notes)
+        yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)
+
+
+def _checked(stack: str) -> PlatformSettings:
+    """The settings of a stack that can be planned. Raises ExplainedError with everything that is wrong with them."""
     from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
     from capacity.planning import build_plan  # noqa: PLC0415
     from capacity.settings import Platform  # noqa: PLC0415
@@ -78,13 +108,24 @@ def _run(stack: str, lab: str) -> Generator[StackRun]:
             build_plan(settings, path.name)
     except SettingsError as error:
         told = tuple(map(str, error.problems))
-        raise ExplainedError(
-            f"stacks/{error.source} cannot be used.", "mend each line above, then run again.", exit_code=ExitCode.BAD_USAGE, evidence=told
-        ) from error
-    if settings.cloud is not Platform.LOCAL:
-        _require_cloud_plugins(stack, settings.cloud)
-    with ExitStack() as resources:
-        yield _local_run(stack, lab, resources)
+        remedy = "mend each line above, then run again."
+        raise ExplainedError(f"stacks/{error.source} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+    return settings
+
+
+def _ready_tools() -> Tools:
+    from lab.tools.build import ensure_tools  # noqa: PLC0415
+
+    progress = ConsoleProgress()
+    try:
+        return ensure_tools(CHECKOUT / ".tools", progress)
+    finally:
+        progress.close()
+
+
+def _say(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        out.print(f"[dim]{note}[/]")
 
 
 def _require_cloud_plugins(stack: str, cloud: str) -> None:
@@ -115,18 +156,12 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
     from lab.control_plane import ControlPlane  # noqa: PLC0415
     from lab.engine import engine_for, state_url  # noqa: PLC0415
-    from lab.tools.build import ensure_tools  # noqa: PLC0415
 
     home = lab_home(lab)
-    progress = ConsoleProgress()
-    try:
-        tools = ensure_tools(CHECKOUT / ".tools", progress)
-    finally:
-        progress.close()
+    tools = _ready_tools()
     ControlPlane(home).require_running(tools)
     engine = resources.enter_context(engine_for(home.kubeconfig, tools))
-    for note in engine.notes:
-        out.print(f"[dim]{note}[/]")
+    _say(engine.notes)
     os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
     backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
     return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from pulumi_kubernetes.batch.v1 import Job, JobSpecArgs
+from pulumi_kubernetes.core.v1 import ContainerArgs, PodSpecArgs, PodTemplateSpecArgs
 
 from capacity.explained_error import ExplainedError
 from infra import engine as engine_module
@@ -180,6 +182,21 @@ def test_a_mistake_in_the_built_plan_stops_the_engine_with_rule_and_resource(
         run.preview(ignore)
 
     assert any(rule in line and "l4-spot" in line for line in refused.value.evidence), refused.value.evidence
+
+
+def test_a_gpu_job_without_gpu_limit_beside_the_plans_resources_stops_the_engine_with_rule_and_resource(run: StackRun) -> None:
+    def with_job() -> None:
+        program.main()
+        container = ContainerArgs(name="trainer", image="trainer:1")
+        pod = PodSpecArgs(restart_policy="Never", node_selector={"karpenter.k8s.aws/instance-gpu-name": "l4"}, containers=[container])
+        Job("finetune", metadata={"name": "finetune"}, spec=JobSpecArgs(template=PodTemplateSpecArgs(spec=pod)))
+
+    with pytest.raises(ExplainedError, match="preview of stack local did not succeed") as refused:
+        replace(run, program=with_job).preview(ignore)
+
+    assert "mend what the policies name" in refused.value.remedy
+    assert "gpu-container-without-limit" in str(refused.value)
+    assert "finetune" in str(refused.value)
 
 
 def test_the_checkouts_own_stack_file_is_left_as_it_is(run: StackRun) -> None:

@@ -130,6 +130,16 @@ def test_a_lab_that_was_never_started_is_named(checkout: OwnCheckout) -> None:
     assert "flexspot lab start --name default" in refused.stderr
 
 
+@pytest.mark.engine
+def test_an_offline_preview_needs_no_lab_and_keeps_no_state(checkout: OwnCheckout) -> None:
+    shown = checkout.flexspot("preview", "-s", "local", "--offline")
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "offline: providers echo their inputs" in shown.stdout
+    assert shown.stdout.endswith("26 would be created\n")
+    assert not (checkout.folder / ".lab").exists()
+
+
 @pytest.mark.lab
 @pytest.mark.engine
 def test_the_life_of_the_local_stack_from_the_command_line(checkout_with_lab: OwnCheckout) -> None:
