@@ -89,6 +89,6 @@ def disk_full(family: str, evidence: tuple[str, ...] = ()) -> LabError:
     """The error for a full disk, with the folders that a build writes to."""
     return LabError(
         f"building {family} failed: no space left on the disk.",
-        "free about 6 GiB where go keeps its files (`go env GOCACHE GOMODCACHE`) and run the same command again; finished parts are kept.",
+        "free about 10 GiB where go keeps its files (`go env GOCACHE GOMODCACHE`) and run the same command again; finished parts are kept.",
         evidence=evidence,
     )
