@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,10 +20,12 @@ from capacity.explained_error import ExplainedError
 from infra.program import CHECKOUT, main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 PROJECT = "flexspot"
+
+_PATIENCE_SECONDS = 15.0
 
 Operation = Literal["preview", "up", "destroy"]
 
@@ -87,7 +93,7 @@ class StackRun:
             env_vars=environment,
             pulumi_command=automation.PulumiCommand(root=str(self.engine_root)) if self.engine_root else None,
         )
-        self._remove_dead_locks()
+        self._wait_for_others()
         return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, PROJECT, self.program, opts=options))
 
     def _copy_project(self) -> None:
@@ -105,38 +111,84 @@ class StackRun:
             tell("An earlier run was interrupted; looking at what it left behind first.\n")
             self._explained("refresh", lambda: stack.refresh(clear_pending_creates=True, on_output=tell))
 
-    def _remove_dead_locks(self) -> None:
-        """A lock of a process of this machine that is no longer there holds nothing back."""
-        if self.backend_url is None or not self.backend_url.startswith("file://"):
-            return
-        for lock, process_id in self._locks():
-            if not psutil.pid_exists(process_id):
-                lock.unlink(missing_ok=True)
+    def _wait_for_others(self) -> None:
+        """Returns once no other run holds the stack, and raises ExplainedError if one still does after a while.
+
+        Looked at before the engine reads the state, which it could find half-written. A lock of a process of this machine that is no longer
+        there holds nothing back; one of a run whose command was killed ends soon, with its engine.
+        """
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while living := [(lock, holder) for lock, holder in self._locks() if not _is_gone(lock, holder)]:
+            if time.monotonic() > deadline:
+                raise self._held_by(holder for _, holder in living)
+            time.sleep(0.2)
+
+    def _held_by(self, processes: Iterable[int]) -> ExplainedError:
+        return ExplainedError(
+            f"stack {self.stack} is being changed by another run (process {', '.join(map(str, processes)) or 'unknown'}).",
+            "wait for it to end and run the same command again; nothing was changed.",
+        )
 
     def _locks(self) -> list[tuple[Path, int]]:
         from pathlib import Path  # noqa: PLC0415 -- for the type checker alone everywhere else
 
-        folder = Path((self.backend_url or "").removeprefix("file://")) / ".pulumi" / "locks"
+        if self.backend_url is None or not self.backend_url.startswith("file://"):
+            return []
+        folder = Path(self.backend_url.removeprefix("file://")) / ".pulumi" / "locks"
         found: list[tuple[Path, int]] = []
         for path in folder.rglob("*.json"):
-            content = json.loads(path.read_text(encoding="utf-8"))
+            try:
+                content = json.loads(path.read_text(encoding="utf-8"))
+            except (FileNotFoundError, json.JSONDecodeError):
+                continue
             if content.get("hostname") == socket.gethostname():
                 found.append((path, int(content["pid"])))
         return found
 
     def _explained(self, operation: str, act: Callable[[], Any]) -> Any:
         try:
-            return act()
-        except automation.ConcurrentUpdateError as error:
-            holders = ", ".join(str(process_id) for _, process_id in self._locks()) or "unknown"
-            raise ExplainedError(
-                f"stack {self.stack} is being changed by another run (process {holders}).",
-                "wait for it to end and run the same command again; nothing was changed.",
-            ) from error
+            return _interruptible(act)
         except automation.CommandError as error:
-            raise ExplainedError(
-                f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=_errors_in(str(error))
-            ) from error
+            if isinstance(error, automation.ConcurrentUpdateError) or "currently locked" in str(error):
+                raise self._held_by(holder for _, holder in self._locks()) from error
+            told = _errors_in(str(error))
+            raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=told) from error
+
+
+def _is_gone(lock: Path, holder: int) -> bool:
+    """Whether the process that made the lock is no longer there; its lock is removed then."""
+    if psutil.pid_exists(holder):
+        return False
+    lock.unlink(missing_ok=True)
+    return True
+
+
+def _interruptible(act: Callable[[], Any]) -> Any:
+    """Does `act` in a thread, so that an interruption here asks the engine to stop in order and waits until it has.
+
+    The Automation API itself would close the engine's output under it, and leave what it was doing half-noted.
+    """
+    with ThreadPoolExecutor(1) as worker:
+        doing = worker.submit(act)
+        try:
+            while not doing.done():
+                wait([doing], timeout=0.2)
+        except BaseException:
+            _end_engine()
+            raise
+        return doing.result()
+
+
+def _end_engine() -> None:
+    """Asks the engine's processes to stop, and kills those that have not after a minute."""
+    engines = [process for process in psutil.Process().children(recursive=True) if process.name() == "pulumi"]
+    for process in engines:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGINT)
+    _, left = psutil.wait_procs(engines, timeout=60)
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _color(color: bool) -> str:  # noqa: FBT001 -- the one thing it is about
@@ -150,7 +202,8 @@ def _errors_in(text: str) -> tuple[str, ...]:
     wrong = [line for line in lines if line.startswith(("error:", "* ", "policies/", "[mandatory]")) or "[mandatory]" in line]
     noise = ("error: update failed", "error: preview failed", "error: 1 error occurred:", "context canceled")
     told = [line for line in wrong if not line.endswith(noise)]
-    return tuple(dict.fromkeys(told or wrong))[:20]
+    # What cannot be told apart is told whole rather than not at all.
+    return tuple(dict.fromkeys(told or wrong or [line for line in lines if line]))[:20]
 
 
 def _remedy(text: str) -> str:
