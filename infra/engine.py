@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PROJECT = "flexspot"
 
 _PATIENCE_SECONDS = 15.0
+_LINES_TOLD = 20
 
 Operation = Literal["preview", "up", "destroy"]
 
@@ -196,14 +197,15 @@ def _color(color: bool) -> str:  # noqa: FBT001 -- the one thing it is about
 
 
 def _errors_in(text: str) -> tuple[str, ...]:
-    """The lines that say what went wrong, once each: of the diagnostics where there are any, else of the progress."""
-    diagnostics = text.rpartition("Diagnostics:")[2]
-    lines = [line.strip() for line in diagnostics.splitlines()]
-    wrong = [line for line in lines if line.startswith(("error:", "* ", "policies/", "[mandatory]")) or "[mandatory]" in line]
-    noise = ("error: update failed", "error: preview failed", "error: 1 error occurred:", "context canceled")
-    told = [line for line in wrong if not line.endswith(noise)]
+    """The lines that say what went wrong, once each: violated policies where there are any, else errors, else everything."""
+    if "[mandatory]" in text:
+        verdicts = text.rpartition("Policies:")[2].partition("Outputs:")[0].partition("Resources:")[0].partition("Diagnostics:")[0]
+        return tuple(dict.fromkeys(line.strip() for line in verdicts.splitlines() if line.strip()))[:_LINES_TOLD]
+    lines = [line.strip() for line in text.rpartition("Diagnostics:")[2].splitlines()]
+    wrong = [line for line in lines if line.startswith(("error:", "* "))]
+    told = [line for line in wrong if not line.endswith(("update failed", "preview failed", "1 error occurred:", "context canceled"))]
     # What cannot be told apart is told whole rather than not at all.
-    return tuple(dict.fromkeys(told or wrong or [line for line in lines if line]))[:20]
+    return tuple(dict.fromkeys(told or wrong or [line for line in lines if line]))[:_LINES_TOLD]
 
 
 def _remedy(text: str) -> str:
