@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 
@@ -15,6 +17,14 @@ class Record(BaseModel):
     """A row of a data file: frozen, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Record):
+    """Where figures were read and when. `verified` is false for what was never checked against the vendor's own list."""
+
+    citation: Annotated[str, Field(min_length=10)]
+    as_of: date
+    verified: bool
 
 
 class DataFileError(ValueError):
@@ -37,3 +47,11 @@ def read_records(path: Path, model: type[RecordT]) -> RecordT:
     except ValidationError as error:
         problems = [f"  {'.'.join(map(str, p['loc'])) or '(whole file)'}: {p['msg']}" for p in error.errors()]
         raise DataFileError("\n".join([f"{path.name} has {error.error_count()} problem(s):", *problems])) from error
+
+
+def unsourced(rows: Iterable[tuple[str, str]], sources: dict[str, Source]) -> str | None:
+    """What is wrong with the first of `rows` (name, source) whose source is not one of `sources`; None when all have one."""
+    for name, source in rows:
+        if source not in sources:
+            return f"{name}: source {source!r} is not one of {', '.join(sources)}"
+    return None

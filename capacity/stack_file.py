@@ -2,130 +2,118 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Any, get_args
+import math
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from capacity.settings import PlatformSettings
+from capacity.platform import Platform
+from capacity.settings.platform import MODELS, PlatformSettings
+from capacity.settings.problems import SettingsError, SettingsProblem, nearest
+from capacity.settings.wording import problem_of, reached, shown
+from capacity.stack_lines import SETTINGS_KEY, keys_that_stand_twice, lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
     from pathlib import Path
 
-SETTINGS_KEY = "flexspot:platform"
+_DEEPEST = 12
+"""Deeper than any setting stands; an alias that holds itself would go on for ever."""
 
+_TOLD = 50
+"""As many problems of this kind as anybody reads; aliases upon aliases would make millions of them."""
 
-@dataclass(frozen=True)
-class SettingsProblem:
-    """One thing that is wrong: where (a path such as `pools.0.machine`), what was written, what is wrong, what is allowed."""
-
-    path: str
-    value: str
-    problem: str
-    allowed: str
-
-    def __str__(self) -> str:
-        written = f" (is {self.value})" if self.value else ""
-        return f"{self.path}{written}: {self.problem}{f'; {self.allowed}' if self.allowed else ''}"
-
-
-class SettingsError(ValueError):
-    """Settings that cannot be used. `problems` holds all of them; the text is one line each."""
-
-    def __init__(self, source: str, problems: Iterable[SettingsProblem]) -> None:
-        self.source = source
-        self.problems = tuple(problems)
-        super().__init__(
-            "\n".join([f"{source}: {len(self.problems)} problem(s) in the settings", *(f"  {each}" for each in self.problems)])
-        )
+_KINDS = {"date": "a date", "datetime": "a date", "bytes": "binary data", "set": "a set"}
 
 
 def read_stack_file(path: Path) -> PlatformSettings:
-    """The settings of a stack file. Raises SettingsError with every problem, or FileNotFoundError."""
+    """The settings of a stack file. Raises SettingsError with every problem and its line, or FileNotFoundError."""
     try:
-        content: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SettingsError(path.name, [SettingsProblem("(whole file)", "", "is not text in UTF-8", "save it as UTF-8")]) from error
+    try:
+        content: Any = yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
-        raise SettingsError(path.name, [SettingsProblem("(whole file)", "", f"is not YAML: {error}", "")]) from error
-    value = _at(content, ("config", SETTINGS_KEY))
+        raise SettingsError(path.name, [_not_yaml(error)]) from error
+    except (ValueError, RecursionError) as error:
+        # A date such as 2026-13-45, or lists nested a thousand deep.
+        problem = SettingsProblem("(whole file)", "", f"holds what cannot be read: {error}", "put dates and long numbers in quotes")
+        raise SettingsError(path.name, [problem]) from error
+    value = reached(content, ("config", SETTINGS_KEY))
     if value is None:
         problem = SettingsProblem(f"config.{SETTINGS_KEY}", "", "is missing", "every stack file has its settings under this key")
         raise SettingsError(path.name, [problem])
-    return parse_settings(value, path.name)
+    if twice := keys_that_stand_twice(text):
+        raise SettingsError(path.name, twice)
+    try:
+        return parse_settings(value, path.name)
+    except SettingsError as error:
+        raise error.with_lines(lines_of(text)) from error
 
 
 def parse_settings(value: object, source: str) -> PlatformSettings:
     """Settings from plain data, such as a stack's configuration value. Raises SettingsError naming `source`."""
+    if unsayable := list(islice(_unsayable(value, ""), _TOLD)):
+        raise SettingsError(source, unsayable)
+    platform = _platform_of(value, source)
     try:
         # Through JSON, in which YAML's lists are the tuples that the models hold, and still no text is taken for a number.
-        return PlatformSettings.model_validate_json(json.dumps(value), strict=True)
+        return MODELS[platform].model_validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
         # A list whose items are all wrong is also called too short; the items' own problems say enough.
-        errors = [each for each in error.errors() if not (each["type"] == "too_short" and _at(value, each["loc"]))]
-        raise SettingsError(source, [_problem(each, value) for each in errors]) from error
-    except TypeError as error:
-        raise SettingsError(source, [SettingsProblem("(all)", "", f"holds what a stack file cannot say: {error}", "")]) from error
+        errors = [each for each in error.errors() if not (each["type"] == "too_short" and reached(value, each["loc"]))]
+        raise SettingsError(source, [problem_of(MODELS, platform, each, value) for each in errors]) from error
 
 
-def _problem(error: Any, value: object) -> SettingsProblem:
-    location: tuple[int | str, ...] = error["loc"]
-    path = ".".join(map(str, location)) or "(all)"
-    kind = error["type"]
-    written = _at(value, location)
-    if kind == "extra_forbidden":
-        known = sorted(_fields_at(location[:-1]))
-        return SettingsProblem(path, "", "is not a setting", nearest(str(location[-1]), known))
-    if kind == "missing":
-        return SettingsProblem(path, "", "is missing", "")
-    if kind == "enum":
-        return SettingsProblem(path, repr(written), "is not one of the allowed values", nearest(str(written), _enum_values(location)))
-    if kind == "string_pattern_mismatch":
-        allowed = "allowed are lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most"
-        return SettingsProblem(path, repr(written), "is not a valid name", allowed)
-    message = str(error["msg"]).removeprefix("Input ").removeprefix("Value error, ")
-    return SettingsProblem(path, repr(written), message.replace("Tuple should", "should").partition(" after validation")[0], "")
+def _not_yaml(error: yaml.YAMLError) -> SettingsProblem:
+    mark = getattr(error, "problem_mark", None)
+    line: int | None = mark.line + 1 if mark is not None else None
+    return SettingsProblem("(whole file)", "", f"is not YAML: {getattr(error, 'problem', None) or error}", "", line=line)
 
 
-def _at(value: Any, location: tuple[int | str, ...]) -> Any:
-    for step in location:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
+def _platform_of(value: object, source: str) -> Platform:
+    """What `cloud` says; every other setting depends on it, so it is told first and alone."""
+    if not isinstance(value, dict):
+        raise SettingsError(source, [SettingsProblem("(all)", shown(value), "should be settings by name, such as cloud: local", "")])
+    written = reached(value, ("cloud",))
+    if written is None:
+        raise SettingsError(source, [SettingsProblem("cloud", "", "is missing", nearest("", Platform))])
+    if not isinstance(written, str) or written not in set(Platform):
+        problem = SettingsProblem("cloud", shown(written), "is not one of the allowed values", nearest(str(written), Platform))
+        raise SettingsError(source, [problem])
+    return Platform(written)
 
 
-def _fields_at(location: tuple[int | str, ...]) -> set[str]:
-    return set(_model_at(location).model_fields)
+def _unsayable(value: object, path: str, around: tuple[int, ...] = ()) -> Iterator[SettingsProblem]:
+    """Values that YAML can hold and settings cannot: dates, binary, numbers without end, aliases that hold themselves."""
+    below = (*around, id(value))
+    if below[-1] in around or len(around) > _DEEPEST:
+        yield SettingsProblem(path.partition(".")[0], "", "goes deeper than any setting", "leave the alias out")
+    elif isinstance(value, dict):
+        for key, each in cast("dict[object, object]", value).items():
+            inside = f"{path}.{key}" if path else str(key) or "''"
+            if not isinstance(key, str) or not key:
+                yield SettingsProblem(inside, "", "is not a name", "put it in quotes, or leave it out")
+            yield from _unsayable(each, inside, below)
+    elif isinstance(value, list):
+        for number, each in enumerate(cast("list[object]", value)):
+            yield from _unsayable(each, f"{path}.{number}" if path else str(number), below)
+    elif (problem := _unsayable_scalar(value)) is not None:
+        yield SettingsProblem(path or "(all)", *problem)
 
 
-def _model_at(location: tuple[int | str, ...]) -> type[BaseModel]:
-    model: type[BaseModel] = PlatformSettings
-    for step in location:
-        if isinstance(step, str):
-            model = next(_models_in(model.model_fields[step].annotation), model)
-    return model
-
-
-def _models_in(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
-
-
-def _enum_values(location: tuple[int | str, ...]) -> list[str]:
-    annotation = _model_at(location[:-1]).model_fields[str(location[-1])].annotation
-    return [str(each.value) for each in annotation] if isinstance(annotation, type) and issubclass(annotation, Enum) else []
-
-
-def nearest(written: str, known: Iterable[str]) -> str:
-    """What may be written instead: the closest first, if one is close, then all."""
-    names = list(known)
-    close = difflib.get_close_matches(written, names, n=1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}allowed: {', '.join(names) or '(none)'}"
+def _unsayable_scalar(value: object) -> tuple[str, str, str] | None:
+    """What was written, what is wrong with it and what is allowed; None when nothing is."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return shown(value), "is not a number that can be meant", ""
+    if isinstance(value, int) and abs(value) > 2**63:
+        return "", "is larger than any setting can be", ""
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        return "", "holds half of a character", "write it as UTF-8 has it"
+    if value is None or isinstance(value, (str, int, float)):
+        return None
+    return shown(value), f"is read as {_KINDS.get(type(value).__name__, 'something else')}", "put it in quotes to make it text"

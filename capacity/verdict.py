@@ -1,4 +1,4 @@
-"""What a check says of an object: the verdict, how much it matters, and the finding that persons and machines read."""
+"""What a check says of an object: the verdict, and how much it matters."""
 
 from __future__ import annotations
 
@@ -61,23 +61,11 @@ class ObjectIdentity:
 class Outcome:
     """What a rule's logic returns. `reason` is for a person and quotes no value that may be a secret.
 
-    `remedy` says what to do in the object's own spelling; empty means that the rule's general remedy serves.
+    `remedy` says what to do in the object's own spelling; empty means that the rule's general remedy serves. `at` is the path of the field
+    that it is about, such as spec.limits; empty where it is about the whole object.
     """
 
     verdict: Verdict
     reason: str = ""
     remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One rule's verdict about one object, ready to be shown. `code` is the rule's short id, `link` where its facts come from."""
-
-    rule: str
-    code: str
-    severity: Severity
-    verdict: Verdict
-    object: ObjectIdentity
-    message: str
-    remediation: str
-    link: str = ""
+    at: str = ""

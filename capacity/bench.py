@@ -1,0 +1,78 @@
+"""`python -m capacity.bench`: how long settings take to become a plan, and whether twice the teams take twice the time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from capacity.machines import Cloud, machines_of
+from capacity.planning.build import build_plan
+from capacity.stack_file import parse_settings
+
+_ROUNDS = 5
+_POOLS = 50
+_TEAMS = (125, 250, 500)
+_SHARES = 10
+"""Pools that one team has a share of."""
+
+
+def settings_of(teams: int, pools: int = _POOLS) -> dict[str, Any]:
+    """Settings with so many teams, each with a GPU of some of the pools, in departments of ten."""
+    machines = [each.name for each in machines_of(Cloud.AWS).values() if each.gpu and "us-east-1" in each.zones]
+    departments = sorted({number // 10 for number in range(teams)})
+    return {
+        "cloud": "local",
+        "environment": "bench",
+        "owner": "bench",
+        "cohorts": [{"name": f"department-{number}"} for number in departments],
+        "pools": [
+            {
+                "name": f"pool-{number}",
+                "machine": machines[number % len(machines)],
+                "capacity_type": "spot",
+                "max_nodes": teams,
+                "serves": ["training", "best-effort"],
+            }
+            for number in range(pools)
+        ],
+        "teams": [
+            {
+                "name": f"team-{number}",
+                "cohort": f"department-{number // 10}",
+                "shares": {f"pool-{(number + step) % pools}": 1 for step in range(_SHARES)},
+                "borrowing_limits": {f"pool-{number % pools}": 1},
+            }
+            for number in range(teams)
+        ],
+    }
+
+
+def _seconds(teams: int) -> float:
+    document = settings_of(teams)
+    taken: list[float] = []
+    for _ in range(_ROUNDS):
+        begun = time.perf_counter()
+        build_plan(parse_settings(document, "bench"), "bench")
+        taken.append(time.perf_counter() - begun)
+    return statistics.median(taken)
+
+
+def main() -> None:
+    """Prints the medians, and each size's time for a team against that of the smallest."""
+    table = Table(title=f"settings to plan, {_POOLS} pools, median of {_ROUNDS}", title_justify="left")
+    for heading in ("teams", "seconds", "time of a team, ratio to the smallest"):
+        table.add_column(heading, justify="right")
+    first: float | None = None
+    for teams in _TEAMS:
+        seconds = _seconds(teams)
+        first = first or seconds / teams
+        table.add_row(str(teams), f"{seconds:.3f}", f"{seconds / teams / first:.2f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

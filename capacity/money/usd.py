@@ -1,0 +1,45 @@
+"""US dollars: always Decimal. Durations and probabilities may be floats; here is the one place where they meet money."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+HOURS_OF_A_YEAR = 8760
+HOURS_OF_A_WEEK = 168
+SECONDS_OF_AN_HOUR = 3600
+
+
+def exact(number: float) -> Decimal:
+    """A duration, rate or share as the Decimal that a person would write for it: 0.1 becomes 0.1, not its binary neighbour.
+
+    Raises ValueError for what is not finite: an amount that nobody could pay must be told as words, never as a sum.
+    """
+    if not math.isfinite(number):
+        raise ValueError(f"{number} cannot become an amount of money")
+    return Decimal(repr(number))
+
+
+def usd_of_hours(usd_per_hour: Decimal, hours: float, nodes: int = 1) -> Decimal:
+    """What `nodes` cost for `hours`. Raises ValueError as `exact` does."""
+    return usd_per_hour * exact(hours) * nodes
+
+
+def usd_of_seconds(usd_per_hour: Decimal, seconds: int, nodes: int = 1) -> Decimal:
+    """What `nodes` cost for whole `seconds`, which is how the clouds bill."""
+    return usd_per_hour * seconds * nodes / SECONDS_OF_AN_HOUR
+
+
+def cents(usd: Decimal) -> Decimal:
+    """Rounded as invoices are, half a cent up."""
+    return usd.quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def whole(usd: Decimal) -> Decimal:
+    """Rounded to whole dollars."""
+    return usd.quantize(Decimal(1), ROUND_HALF_UP)
+
+
+def saved_percent(usd: Decimal, instead_of_usd: Decimal) -> Decimal:
+    """How much less `usd` is than `instead_of_usd`, in percent; negative when it is more."""
+    return (1 - usd / instead_of_usd) * 100

@@ -1,0 +1,81 @@
+"""What names and other short texts may look like, each form with the words for it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+FORMS: dict[str, str] = {}
+"""What a pattern asks for, in words, by pattern."""
+
+
+def _form(pattern: str, words: str) -> str:
+    FORMS[pattern] = words
+    return pattern
+
+
+NAME = _form(
+    r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$",
+    "lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most, such as l4-spot",
+)
+GCP_PROJECT = _form(
+    r"^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", "a project id of 6 to 30 lower-case letters, digits and hyphens, such as acme-ai-prod"
+)
+GCP_REGION = _form(r"^[a-z]+-[a-z]+\d+$", "a region such as us-central1")
+AWS_REGION = _form(r"^[a-z]{2}(-[a-z]+)+-\d$", "a region such as us-east-1")
+ZONE = _form(r"^[a-z0-9-]+$", "a zone such as us-central1-a or us-east-1a")
+GKE_VERSION = _form(r"^1\.\d+(\.\d+(-gke\.\d+)?)?$", "a version in quotes such as '1.35' or '1.35.0-gke.1171000'")
+EKS_VERSION = _form(r"^1\.\d+$", "a version in quotes such as '1.35'")
+EKS_CLUSTER = _form(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,99}$", "letters, digits, hyphens and underscores, 100 at most")
+AMI_ALIAS = _form(
+    r"^((al2023|bottlerocket)@(v?\d[\w.-]*|latest))$", "an alias with its release, such as al2023@v20250807 or bottlerocket@1.40.0"
+)
+AWS_ACCOUNT = _form(r"^\d{12}$", "an account's number, 12 digits in quotes, such as '111122223333'")
+IAM_ROLE = _form(
+    r"^arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+$", "the ARN of a role such as arn:aws:iam::111122223333:role/platform-admins"
+)
+GCP_KEY = _form(
+    r"^projects/[a-z0-9.:-]+/locations/[a-z0-9-]+/keyRings/[\w-]{1,63}/cryptoKeys/[\w-]{1,63}$",
+    "a key's name such as projects/acme-ai-prod/locations/us-central1/keyRings/ai/cryptoKeys/buckets",
+)
+AWS_KEY = _form(
+    r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[\w-]{1,64}$",
+    "a key's ARN such as arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9",
+)
+VPC = _form(r"^vpc-[0-9a-f]{8,17}$", "the id of a VPC, such as vpc-0a1b2c3d4e5f60718")
+SUBNET = _form(r"^subnet-[0-9a-f]{8,17}$", "the id of a subnet, such as subnet-0a1b2c3d4e5f60718")
+CAPACITY_RESERVATION = _form(r"^cr-[0-9a-f]{8,17}$", "the id of a capacity reservation, such as cr-0a1b2c3d4e5f60718")
+DOMAIN = _form(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$", "a domain such as acme.com")
+CRON = _form(
+    r"^([\d*/,-]+ ){3}([\d*/,-]+|[a-z]{3}([,-][a-z]{3})*) ([\d*/,-]+|[a-z]{3}([,-][a-z]{3})*)$",
+    "minute, hour, day, month and weekday of cron in quotes, such as '0 8 * * mon-fri'",
+)
+TIME_OF_DAY = _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time of day in UTC, in quotes, such as '02:00'")
+MIG_PARTITION = _form(r"^[1-7]g\.[1-9]\d*gb$", "a MIG partition such as 1g.5gb")
+RESOURCE_NAME = _form(
+    r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", "a name of up to 63 lower-case letters, digits and inner hyphens, a letter first"
+)
+DISK_IMAGE = _form(
+    r"^projects/[a-z0-9.:-]+/global/images/(family/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$",
+    "an image such as projects/acme-ai-prod/global/images/llama-weights",
+)
+
+GROUP = _form(
+    r"^[A-Za-z0-9][A-Za-z0-9._@:/+-]{0,252}$",
+    "a Google group's address, or a group of an EKS access entry, such as ml-nlp@example.com or nlp",
+)
+
+Name = Annotated[str, Field(pattern=NAME)]
+"""A name that is fit for a Kubernetes object, a label's value and a GKE node pool.
+
+Lower-case letters, digits, inner hyphens; it begins with a letter; 40 characters at most (GKE's limit for node pools).
+"""
+
+Zone = Annotated[str, Field(pattern=ZONE)]
+"""The name of a cloud's zone."""
+
+
+def is_production(environment: str) -> bool:
+    """Whether an environment is a production one: prod, production, or one whose name begins with either and a hyphen."""
+    return environment.partition("-")[0] in {"prod", "production"}

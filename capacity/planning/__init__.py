@@ -1,0 +1,1 @@
+"""From settings to plan, or to everything that keeps the settings from working."""

@@ -1,0 +1,121 @@
+"""What settings mean once their names are looked up: machines, GPUs, classes. Plan and alignment checks both stand on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from capacity.plan import Amount
+from capacity.platform import VOCABULARIES, Vocabulary
+from capacity.settings.cluster import GkeMode
+from capacity.settings.platform import GkeSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity.capacity_type import CapacityType
+    from capacity.machines import Gpu, Machine
+    from capacity.price_book import PriceBook
+    from capacity.provisioning import CapacityTypeFacts
+    from capacity.settings.platform import PlatformSettings
+    from capacity.settings.pools import PoolSettings
+    from capacity.workload_class import WorkloadClass
+
+LOCAL_REGION = "us-east-1"
+"""The region whose zones and prices the local control plane has."""
+
+
+@dataclass(frozen=True)
+class ResolvedPool:
+    """A pool whose machines are in the catalog. `path` is where it stands in the settings; the first machine is the one asked for."""
+
+    path: str
+    settings: PoolSettings
+    machines: tuple[Machine, ...]
+    gpu: Gpu
+    gpus_per_node: int
+    max_nodes: int
+    classes: tuple[WorkloadClass, ...]
+    ceiling: Amount
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return self.settings.name
+
+    @property
+    def queued(self) -> bool:
+        """Whether a queue gives its GPUs away."""
+        return any(each.queued for each in self.classes)
+
+    @property
+    def unqueued(self) -> bool:
+        """Whether pods outside of any queue may use its GPUs."""
+        return any(not each.queued for each in self.classes)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Settings with everything that they name. `classes` are those that a pool serves; `pools` those that could be resolved."""
+
+    settings: PlatformSettings
+    machines: dict[str, Machine]
+    facts: dict[CapacityType, CapacityTypeFacts]
+    prices: PriceBook
+    classes: dict[str, WorkloadClass]
+    known_classes: dict[str, WorkloadClass]
+    pools: dict[str, ResolvedPool]
+
+    @property
+    def words(self) -> Vocabulary:
+        """The platform's own words."""
+        return VOCABULARIES[self.settings.cloud]
+
+    @property
+    def autopilot(self) -> bool:
+        """Whether all nodes are GKE's own; pools are then what pods may ask for, and no node pools."""
+        return isinstance(self.settings, GkeSettings) and self.settings.cluster.mode is GkeMode.AUTOPILOT
+
+    @cached_property
+    def region(self) -> str:
+        """Where the platform is."""
+        return str(getattr(self.settings, "region", LOCAL_REGION))
+
+    @cached_property
+    def zones(self) -> tuple[str, ...]:
+        """The platform's zones; none for the local control plane."""
+        return tuple(getattr(self.settings, "zones", ()))
+
+    @cached_property
+    def doubtful_pools(self) -> set[str]:
+        """Pools of which something is wrong that has been told already, so that nothing that follows from it need be."""
+        unknown = {pool.name for pool in self.settings.pools if set(pool.serves) - set(self.known_classes)}
+        return unknown | {pool.name for pool in self.settings.pools if pool.name not in self.pools}
+
+    @cached_property
+    def queued_pools(self) -> dict[str, ResolvedPool]:
+        """The pools whose GPUs a queue gives away, by name."""
+        return {name: pool for name, pool in self.pools.items() if pool.queued}
+
+    @cached_property
+    def unqueued_gpus(self) -> dict[str, int]:
+        """How many GPUs of each pool the teams' unqueued classes may use in all."""
+        promised: dict[str, int] = dict.fromkeys(self.pools, 0)
+        for team in self.settings.teams:
+            for pool, gpus in team.unqueued.items():
+                if pool in promised:
+                    promised[pool] += gpus
+        return promised
+
+    def nodes_of(self, pools: Iterable[str]) -> list[Amount]:
+        """One node of each machine of some pools."""
+        return [
+            Amount(self.pools[name].gpus_per_node, machine.vcpu, machine.memory_mib)
+            for name in pools
+            for machine in self.pools[name].machines
+        ]
+
+    def queue_gpus(self, pool: ResolvedPool) -> int:
+        """How many GPUs of `pool` the queues may give away: its ceiling, less what unqueued classes may use."""
+        return max(0, pool.ceiling.gpus - self.unqueued_gpus[pool.name]) if pool.queued else 0

@@ -1,0 +1,168 @@
+"""Network ranges and the way to the control plane. The ranges are checked against the plan and never resized."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from ipaddress import IPv4Interface, IPv4Network
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from capacity.names import RESOURCE_NAME, SUBNET, VPC
+from capacity.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def _is_a_range(written: str) -> str:
+    if not re.fullmatch(r"\d+\.\d+\.\d+\.\d+/\d{1,2}", written):
+        raise ValueError("is not an IPv4 range; it has four numbers and its size behind them, such as 10.0.0.0/20")
+    try:
+        IPv4Network(written)
+    except ValueError as error:
+        raise ValueError(f"is not an IPv4 range: {_inside(written)}; a range such as 10.0.0.0/20 begins at its first address") from error
+    return written
+
+
+def _inside(written: str) -> str:
+    """The range that an address with a size is in, or that there is none."""
+    try:
+        return f"that address is inside {IPv4Interface(written).network}"
+    except ValueError:
+        return "a number in it is too large"
+
+
+Range = Annotated[str, AfterValidator(_is_a_range)]
+"""An IPv4 range in CIDR form, without host bits."""
+
+
+WIDEST = 8
+"""The shortest prefix from which an API server may be reached: that of the largest private networks."""
+
+
+def too_wide(ranges: Iterable[str]) -> bool:
+    """Whether one of some ranges is too much of the internet to let it reach an API server."""
+    return any(IPv4Network(each).prefixlen < WIDEST for each in ranges)
+
+
+_CONTROL_PLANE_PREFIX = 28
+
+
+def _is_a_control_planes(written: str) -> str:
+    if IPv4Network(written).prefixlen != _CONTROL_PLANE_PREFIX:
+        raise ValueError(f"is not a /{_CONTROL_PLANE_PREFIX}; GKE takes no other size of a control plane's range")
+    return written
+
+
+ControlPlaneRange = Annotated[Range, AfterValidator(_is_a_control_planes)]
+"""The range of a GKE control plane: a /28."""
+
+RangeName = Annotated[str, Field(pattern=RESOURCE_NAME)]
+"""The name of a secondary range of a subnetwork."""
+
+
+class Access(StrEnum):
+    """How the API server is reached.
+
+    PRIVATE: from inside the network alone, so `up` needs a runner there. DNS_IAM (GKE): from outside too, by its DNS endpoint,
+    with Google's IAM in front. PUBLIC_CIDRS: from outside, from the ranges in `cidrs`.
+    """
+
+    PRIVATE = "private"
+    DNS_IAM = "dns_iam"
+    PUBLIC_CIDRS = "public_cidrs"
+
+
+class ControlPlane(Record):
+    """Access to the API server. `cidrs` are required by `public_cidrs` and by nothing else; the whole internet is not a range."""
+
+    access: Access = Access.PRIVATE
+    cidrs: tuple[Range, ...] = ()
+
+    @model_validator(mode="after")
+    def _ranges_belong_to_public_access(self) -> Self:
+        if (self.access is Access.PUBLIC_CIDRS) != bool(self.cidrs):
+            raise ValueError("access: public_cidrs needs cidrs, and no other access takes them")
+        if too_wide(self.cidrs):
+            raise ValueError(f"cidrs holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your own network")
+        return self
+
+
+class GkeNetwork(Record):
+    """The ranges of a GKE cluster.
+
+    `nodes_cidr` has an address for each node, `pods_cidr` a block for each node: of 256 addresses for the default of 110 pods, of the next
+    power of two above twice `max_pods_per_node` in general. `services_cidr` is for Services. `existing_network` and
+    `existing_subnetwork` name what is there already; then `pods_range` and `services_range` name its secondary ranges.
+    """
+
+    nodes_cidr: Range = "10.0.0.0/20"
+    pods_cidr: Range = "10.64.0.0/14"
+    services_cidr: Range = "10.127.0.0/20"
+    control_plane_cidr: ControlPlaneRange = "172.16.0.0/28"
+    max_pods_per_node: Annotated[int, Field(ge=8, le=256)] = 110
+    existing_network: str | None = None
+    existing_subnetwork: str | None = None
+    pods_range: RangeName = "pods"
+    services_range: RangeName = "services"
+
+    @model_validator(mode="after")
+    def _existing_ones_go_together(self) -> Self:
+        if (self.existing_network is None) != (self.existing_subnetwork is None):
+            raise ValueError("existing_network and existing_subnetwork go together")
+        return self
+
+
+_AWS_WIDEST, _AWS_NARROWEST = 16, 28
+"""Prefix lengths of a VPC and its subnets (Amazon VPC user guide, IP addressing)."""
+
+
+class Nat(StrEnum):
+    """How many NAT gateways an EKS network has. PER_ZONE survives the loss of a zone; SINGLE costs one."""
+
+    PER_ZONE = "per-zone"
+    SINGLE = "single"
+
+
+class EksNetwork(Record):
+    """The ranges of an EKS cluster.
+
+    `private_cidrs` and `public_cidrs` are one range for each zone, in the order of `zones`, inside `vpc_cidr`. Each pod takes an address of
+    its node's private range; `pods_per_node` (default 32: GPU nodes run few) says how many to count. `existing_vpc` uses one that is there,
+    with `existing_private_subnets` in the order of `zones`. `runner_cidrs` are ranges outside the VPC, such as a peered network, from which
+    the private API server is reached.
+    """
+
+    vpc_cidr: Range = "10.0.0.0/16"
+    private_cidrs: tuple[Range, ...] = ("10.0.0.0/18", "10.0.64.0/18", "10.0.128.0/18")
+    public_cidrs: tuple[Range, ...] = ("10.0.192.0/22", "10.0.196.0/22", "10.0.200.0/22")
+    services_cidr: Range = "172.20.0.0/16"
+    pods_per_node: Annotated[int, Field(ge=4, le=250)] = 32
+    nat: Nat = Nat.PER_ZONE
+    existing_vpc: Annotated[str, Field(pattern=VPC)] | None = None
+    existing_private_subnets: tuple[Annotated[str, Field(pattern=SUBNET)], ...] = ()
+    runner_cidrs: tuple[Range, ...] = ()
+
+    @model_validator(mode="after")
+    def _existing_ones_go_together(self) -> Self:
+        if (self.existing_vpc is None) != (not self.existing_private_subnets):
+            raise ValueError("existing_vpc and existing_private_subnets go together")
+        return self
+
+    @model_validator(mode="after")
+    def _runners_are_in_networks_of_ones_own(self) -> Self:
+        if too_wide(self.runner_cidrs):
+            raise ValueError(
+                f"runner_cidrs holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _sizes_are_what_aws_takes(self) -> Self:
+        for name, ranges in {"vpc_cidr": (self.vpc_cidr,), "private_cidrs": self.private_cidrs, "public_cidrs": self.public_cidrs}.items():
+            for each in ranges:
+                if not _AWS_WIDEST <= IPv4Network(each).prefixlen <= _AWS_NARROWEST:
+                    raise ValueError(f"{name} {each} is not between /{_AWS_WIDEST} and /{_AWS_NARROWEST}, which is what AWS takes")
+        return self
