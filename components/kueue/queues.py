@@ -1,80 +1,29 @@
-"""ResourceFlavors, and a ClusterQueue with its LocalQueue for each team, in one cohort."""
+"""ResourceFlavors, and a ClusterQueue with its LocalQueue for each team, in a tree of cohorts."""
 
-from __future__ import annotations
-
-from typing import TypedDict
-
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.node_labels import GPU_RESOURCE
+from components.kueue.queue_args import QueuesArgs
+from components.kueue.queue_checks import check_queues
+from components.kueue.queue_specs import cluster_queue_spec, cohort_spec, flavor_spec, local_queue_spec
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
-
-# One order for both lists: Kueue refuses a flavor whose resources stand in another order than coveredResources.
-_COVERED = ("cpu", "memory", GPU_RESOURCE)
-
-
-class FlavorArgs(TypedDict):
-    """A flavor. `tolerations` are added to the pods that Kueue admits with it, `node_labels` become their node selector."""
-
-    name: str
-    node_labels: dict[str, str]
-    tolerations: list[dict[str, str]]
-
-
-class QuotaArgs(TypedDict):
-    """A team's own share of a flavor; `cpu` and `memory` as Kubernetes quantities."""
-
-    flavor: str
-    gpus: int
-    cpu: str
-    memory: str
-
-
-class QueueArgs(TypedDict):
-    """The queues of one team. `namespace` must exist before the LocalQueue: hand its resource over in `depends_on`."""
-
-    name: str
-    namespace: str
-    local_queue: str
-    quotas: list[QuotaArgs]
-
-
-class QueuesArgs(TypedDict):
-    """Arguments of Queues."""
-
-    cohort: str
-    """The cohort in which the teams lend and borrow what they do not use."""
-
-    flavors: list[FlavorArgs]
-    """Every flavor that a quota names."""
-
-    queues: list[QueueArgs]
-    """One a team; at least one quota each."""
-
-    labels: dict[str, str]
-    """Labels of every object."""
 
 
 class Queues(pulumi.ComponentResource):
     """Guaranteed shares with borrowing: a team that wants its share back preempts what was borrowed of it.
 
-    Within a queue, higher priority preempts lower. Only the team's own namespace may submit.
-    Raises ValueError for a quota that names a flavor which is not there.
+    What is idle is shared out by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own
+    namespace may submit. Raises ValueError for names that lead nowhere and for what Kueue would refuse: see queue_checks.py.
     """
 
     cluster_queues: pulumi.Output[list[str]]
     """Names of the ClusterQueues."""
 
     def __init__(self, name: str, args: QueuesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        known = {flavor["name"] for flavor in args["flavors"]}
-        for queue in args["queues"]:
-            for quota in queue["quotas"]:
-                if quota["flavor"] not in known:
-                    allowed = ", ".join(sorted(known))
-                    raise ValueError(f"Queues {name}: queue {queue['name']} has a quota of flavor {quota['flavor']}; flavors are {allowed}")
+        check_queues(name, args)
         super().__init__("flexspot:index:Queues", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         flavors = [
@@ -83,18 +32,29 @@ class Queues(pulumi.ComponentResource):
                 api_version=API_VERSION,
                 kind="ResourceFlavor",
                 metadata=ObjectMetaArgs(name=flavor["name"], labels=args["labels"]),
-                spec={"nodeLabels": flavor["node_labels"], "tolerations": flavor["tolerations"]},
+                spec=flavor_spec(flavor),
                 opts=child,
             )
             for flavor in args["flavors"]
         ]
+        for cohort in args["cohorts"]:
+            # A root that owns nothing needs no object: its name alone forms the cohort.
+            if cohort["parent"] is not None or cohort["quotas"]:
+                CustomResource(
+                    f"{name}-{cohort['name']}-cohort",
+                    api_version=API_VERSION,
+                    kind="Cohort",
+                    metadata=ObjectMetaArgs(name=cohort["name"], labels=args["labels"]),
+                    spec=cohort_spec(cohort),
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
+                )
         queues = [
             CustomResource(
                 f"{name}-{queue['name']}",
                 api_version=API_VERSION,
                 kind="ClusterQueue",
-                metadata=ObjectMetaArgs(name=queue["name"], labels=args["labels"]),
-                spec=_cluster_queue(args["cohort"], queue),
+                metadata=ObjectMetaArgs(name=queue["name"], labels={**args["labels"], **queue["labels"]}),
+                spec=cluster_queue_spec(queue),
                 # Kueue holds a ClusterQueue inactive until its flavors are there, and a flavor in use cannot be deleted.
                 opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
             )
@@ -105,33 +65,11 @@ class Queues(pulumi.ComponentResource):
                 f"{name}-{queue['name']}-local",
                 api_version=API_VERSION,
                 kind="LocalQueue",
-                metadata=ObjectMetaArgs(name=queue["local_queue"], namespace=queue["namespace"], labels=args["labels"]),
-                spec={"clusterQueue": queue["name"]},
+                metadata=ObjectMetaArgs(
+                    name=queue["local_queue"], namespace=queue["namespace"], labels={**args["labels"], **queue["labels"]}
+                ),
+                spec=local_queue_spec(queue),
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[cluster_queue]),
             )
         self.cluster_queues = pulumi.Output.from_input([queue["name"] for queue in args["queues"]])
         self.register_outputs({"cluster_queues": self.cluster_queues})
-
-
-def _cluster_queue(cohort: str, queue: QueueArgs) -> dict[str, object]:
-    return {
-        "cohortName": cohort,
-        # Null would admit no namespace at all.
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": queue["namespace"]}},
-        "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
-        "resourceGroups": [
-            {
-                "coveredResources": list(_COVERED),
-                "flavors": [
-                    {
-                        "name": quota["flavor"],
-                        "resources": [
-                            {"name": resource, "nominalQuota": quantity}
-                            for resource, quantity in zip(_COVERED, (quota["cpu"], quota["memory"], str(quota["gpus"])), strict=True)
-                        ],
-                    }
-                    for quota in queue["quotas"]
-                ],
-            }
-        ],
-    }

@@ -1,21 +1,13 @@
 """The PriorityClasses that workload classes have."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 from typing import TypedDict
 
 import pulumi
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
-
-class PriorityArgs(TypedDict):
-    """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others."""
-
-    name: str
-    value: int
-    preempts: bool
-    description: str
+from components.tenancy.priority_args import PriorityArgs, check_priorities
 
 
 class PrioritiesArgs(TypedDict):
@@ -29,12 +21,17 @@ class PrioritiesArgs(TypedDict):
 
 
 class Priorities(pulumi.ComponentResource):
-    """One PriorityClass a workload class; none is the cluster's default, so a pod without a class is unchanged."""
+    """One PriorityClass a workload class; none is the cluster's default, so a pod without a class is unchanged.
+
+    Raises ValueError for a value below -10, for which Cluster Autoscaler makes no node, one that Kubernetes keeps for itself, and a name
+    that is the cluster's own or stands twice.
+    """
 
     names: pulumi.Output[list[str]]
     """Names of the PriorityClasses, highest first."""
 
     def __init__(self, name: str, args: PrioritiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        check_priorities(f"Priorities {name}", args["classes"])
         super().__init__("flexspot:index:Priorities", name, {**args}, opts)
         for each in args["classes"]:
             PriorityClass(

@@ -1,9 +1,6 @@
-"""A team's namespace, with the quota and the defaults that hold in it."""
+"""A team's namespace, with what holds in it: quotas, defaults, who may do what, what may connect to what."""
 
-from __future__ import annotations
-
-from typing import TypedDict
-
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 import pulumi
 from pulumi_kubernetes.core.v1 import (
     LimitRange,
@@ -12,60 +9,129 @@ from pulumi_kubernetes.core.v1 import (
     Namespace,
     ResourceQuota,
     ResourceQuotaSpecArgs,
+    ScopedResourceSelectorRequirementArgs,
+    ScopeSelectorArgs,
+    ServiceAccount,
 )
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.networking.v1 import NetworkPolicy
+from pulumi_kubernetes.rbac.v1 import Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.node_labels import GPU_QUOTA
+from capacity.quantities import count_quantity
+from components.tenancy.access import SUBMIT, VIEW, submit_rules, view_rules
+from components.tenancy.network import isolation
+from components.tenancy.team_args import TeamArgs, check_team
 
+WORKLOAD_SERVICE_ACCOUNT = "workloads"
+"""The Kubernetes service account, in each team's namespace, whose pods act as the team in the cloud."""
 
-class TeamArgs(TypedDict):
-    """Arguments of Team."""
+POD_SECURITY_VERSION = "v1.35"
+"""The Kubernetes version whose Pod Security rules hold, so that an upgrade of the cluster refuses nothing that ran before.
 
-    namespace: str
-    """The namespace's name."""
+The oldest version that the shipped stacks run. Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
+"""
 
-    max_gpus: int
-    """The most GPUs that the namespace's pods may request at once, borrowed ones included; at least zero."""
-
-    labels: dict[str, str]
-    """Labels of every object of the team."""
+_DEFAULT_REQUEST = {"cpu": "250m", "memory": "512Mi"}
+_DEFAULT_LIMIT = {"cpu": "1", "memory": "2Gi"}
 
 
 class Team(pulumi.ComponentResource):
-    """A namespace in which no more GPUs can be requested than the team may use, and containers without requests get small ones.
+    """A namespace in which a team can hold no more than it may, run nothing with privileges, and connect to no other team.
 
-    The quota is on `requests.nvidia.com/gpu`: Kubernetes accepts `limits.nvidia.com/gpu` and never counts it. The LimitRange names no
-    GPU: a default would give one to every container, sidecars included. Raises ValueError for a negative `max_gpus`.
+    - **Quota** on `requests.nvidia.com/gpu` (Kubernetes takes `limits.nvidia.com/gpu` and never counts it), pods, Jobs and storage, and a
+      second one on the GPUs of work that waits in no queue, by PriorityClass.
+    - **LimitRange** of cpu and memory alone: a default of a GPU would give one to every container, sidecars included. A container without a
+      limit gets the largest that is allowed: with a smaller one, all that request more and name no limit would be refused.
+    - **Pod Security** `restricted`, enforced, and told in warnings and the audit log.
+    - **Roles** `submit` and `view`, bound to the groups given.
+    - **NetworkPolicy**: nothing in or out but what `isolation` lists. A service that others call needs a policy of its own beside it.
+    - **Service accounts** `workloads` and `default`, both without a Kubernetes token in their pods: GKE's metadata server knows a pod by
+      its address, and EKS's agent by a token that EKS mounts by itself; neither needs this one.
+
+    Raises ValueError for a quota without a ceiling in GPUs or with one that is not counted, negative ones, and groups of the cluster's own.
     """
 
     namespace: pulumi.Output[str]
     """The namespace's name, known once it exists."""
 
+    service_account: pulumi.Output[str]
+    """The name of the service account whose pods act as the team in the cloud, known once it exists."""
+
     def __init__(self, name: str, args: TeamArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        if args["max_gpus"] < 0:
-            raise ValueError(f"Team {name}: max_gpus is {args['max_gpus']}; use 0 for a team without GPUs, or a ceiling")
+        check_team(name, args)
         super().__init__("flexspot:index:Team", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        namespace = Namespace(f"{name}-namespace", metadata=ObjectMetaArgs(name=args["namespace"], labels=args["labels"]), opts=child)
+        namespace = Namespace(
+            f"{name}-namespace", metadata=ObjectMetaArgs(name=args["namespace"], labels={**args["labels"], **_POD_SECURITY}), opts=child
+        )
         self.namespace = namespace.metadata.apply(lambda metadata: str(metadata.name))
-        ResourceQuota(
-            f"{name}-gpus",
-            metadata=ObjectMetaArgs(name="gpus", namespace=self.namespace, labels=args["labels"]),
-            spec=ResourceQuotaSpecArgs(hard={f"requests.{GPU_RESOURCE}": str(args["max_gpus"])}),
-            opts=child,
-        )
-        LimitRange(
-            f"{name}-defaults",
-            metadata=ObjectMetaArgs(name="defaults", namespace=self.namespace, labels=args["labels"]),
-            spec=LimitRangeSpecArgs(
-                limits=[
-                    LimitRangeItemArgs(
-                        type="Container",
-                        default={"cpu": "1", "memory": "2Gi"},
-                        default_request={"cpu": "250m", "memory": "512Mi"},
-                    )
-                ]
+
+        # By its plain name, so that a first preview, and the policies in it, know which namespace an object is of.
+        inside = pulumi.ResourceOptions(parent=self, depends_on=[namespace])
+
+        def named(own: str) -> ObjectMetaArgs:
+            return ObjectMetaArgs(name=own, namespace=args["namespace"], labels=args["labels"])
+
+        ResourceQuota(f"{name}-quota", metadata=named("team"), spec=ResourceQuotaSpecArgs(hard=args["hard"]), opts=inside)
+        unqueued = args.get("unqueued")
+        if unqueued is not None:
+            spec = _unqueued_quota(unqueued["gpus"], unqueued["priority_classes"])
+            ResourceQuota(f"{name}-unqueued", metadata=named("unqueued"), spec=spec, opts=inside)
+        LimitRange(f"{name}-containers", metadata=named("containers"), spec=_limit_range(args), opts=inside)
+        NetworkPolicy(f"{name}-isolation", metadata=named("isolation"), spec=isolation(args.get("endpoints", [])), opts=inside)
+        for role, rules, groups in (
+            (SUBMIT, submit_rules(), args.get("submitters", [])),
+            (VIEW, view_rules(), args.get("viewers", [])),
+        ):
+            made = Role(f"{name}-{role}", metadata=named(role), rules=rules, opts=inside)
+            if groups:
+                RoleBinding(
+                    f"{name}-{role}-binding",
+                    metadata=named(role),
+                    role_ref=RoleRefArgs(api_group=_RBAC, kind="Role", name=role),
+                    subjects=[SubjectArgs(api_group=_RBAC, kind="Group", name=group) for group in sorted(set(groups))],
+                    opts=pulumi.ResourceOptions(parent=self, depends_on=[made]),
+                )
+        workloads = ServiceAccount(
+            f"{name}-workloads",
+            metadata=ObjectMetaArgs(
+                name=WORKLOAD_SERVICE_ACCOUNT,
+                namespace=args["namespace"],
+                labels=args["labels"],
+                annotations=args.get("service_account_annotations") or None,
             ),
-            opts=child,
+            automount_service_account_token=False,
+            opts=inside,
         )
-        self.register_outputs({"namespace": self.namespace})
+        ServiceAccount(
+            f"{name}-default",
+            metadata=named("default"),
+            automount_service_account_token=False,
+            # It goes with its namespace. Before that, Kubernetes would make it anew at once.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace], retain_on_delete=True),
+        )
+        self.service_account = workloads.metadata.apply(lambda metadata: str(metadata.name))
+        self.register_outputs({"namespace": self.namespace, "service_account": self.service_account})
+
+
+_RBAC = "rbac.authorization.k8s.io"
+
+_POD_SECURITY = {
+    f"pod-security.kubernetes.io/{mode}{suffix}": value
+    for mode in ("enforce", "audit", "warn")
+    for suffix, value in (("", "restricted"), ("-version", POD_SECURITY_VERSION))
+}
+
+
+def _unqueued_quota(gpus: int, priority_classes: list[str]) -> ResourceQuotaSpecArgs:
+    classes = ScopedResourceSelectorRequirementArgs(scope_name="PriorityClass", operator="In", values=sorted(set(priority_classes)))
+    return ResourceQuotaSpecArgs(hard={GPU_QUOTA: count_quantity(gpus)}, scope_selector=ScopeSelectorArgs(match_expressions=[classes]))
+
+
+def _limit_range(args: TeamArgs) -> LimitRangeSpecArgs:
+    limits = args.get("container_limits")
+    most = None if limits is None else {"cpu": limits["cpu"], "memory": limits["memory"]}
+    # Without a default beside it, the API server would make one of the maximum, and a request of it too.
+    item = LimitRangeItemArgs(type="Container", max=most, default=most or _DEFAULT_LIMIT, default_request=_DEFAULT_REQUEST)
+    return LimitRangeSpecArgs(limits=[item])

@@ -1,0 +1,1 @@
+"""EKS: the network, the cluster with its add-ons and system nodes, and clusters that are there already."""

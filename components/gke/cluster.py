@@ -1,0 +1,196 @@
+"""A GKE cluster."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+from datetime import UTC, datetime, timedelta
+
+import pulumi
+from pulumi_gcp import container
+
+from capacity.settings.network import Access
+from components.gke.auto_provisioning import cluster_autoscaling
+from components.gke.cluster_args import ClusterShape, GkeClusterArgs, GkeMaintenanceArgs
+from components.gke.cluster_checks import check_cluster
+from components.gke.control_plane import endpoints
+from components.gke.kubeconfig import ca_certificate_of, context_name, credentials_command, dns_name_of, kubeconfig
+from components.gke.system_pool import first_pool_config, system_node_pool
+
+LOGGED = ["SYSTEM_COMPONENTS", "WORKLOADS"]
+
+MEASURED = [
+    "SYSTEM_COMPONENTS",
+    "STORAGE",
+    "HPA",
+    "POD",
+    "DAEMONSET",
+    "DEPLOYMENT",
+    "STATEFULSET",
+    "CADVISOR",
+    "KUBELET",
+    "DCGM",
+    "JOBSET",
+]
+"""What GKE measures, in the order of the API's own numbers: the provider takes the list as ordered. JOBSET needs 1.32.1-gke.1357001."""
+
+
+class GkeCluster(pulumi.ComponentResource):
+    """A regional cluster that is private and finite unless told otherwise.
+
+    Standard: private nodes, Dataplane V2 (so that network policies hold), Workload Identity, shielded nodes, image streaming, metrics and
+    logs, a pool for the controllers, and node auto-provisioning only up to ceilings. Autopilot has most of that by itself and refuses to be
+    told; there only Kueue, ResourceQuota and the project's own quota cap what is spent.
+
+    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods (documented so, not verified
+    against a project): objects inside the cluster are made through the API server.
+
+    Raises ValueError before anything is registered, for what GKE would refuse and for what is not finite.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """The cluster's name; what uses it waits for the cluster."""
+
+    endpoint: pulumi.Output[str]
+    """The host at which the API server is reached, without https://: an address, or with dns_iam the DNS name."""
+
+    dns_endpoint: pulumi.Output[str]
+    """The DNS name of the control plane. Traffic from outside is let in with dns_iam alone."""
+
+    ca_certificate: pulumi.Output[str]
+    """Certificate of the cluster's own authority, base64. The DNS name has a certificate of a public authority instead."""
+
+    workload_pool: pulumi.Output[str]
+    """The Workload Identity pool, PROJECT.svc.id.goog; what uses it waits for the cluster, because the first one of a project makes it."""
+
+    kubeconfig: pulumi.Output[str]
+    """A kubeconfig without secrets, as JSON. Whoever uses it needs gke-gcloud-auth-plugin, and with `private` a place in the network."""
+
+    credentials_command: pulumi.Output[str]
+    """The gcloud command that writes the cluster into a person's own kubeconfig."""
+
+    def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        shape = ClusterShape(**args)
+        check_cluster(name, shape)
+        super().__init__("flexspot:index:GkeCluster", name, {**vars(shape)}, opts)
+        cluster = container.Cluster(
+            f"{name}-cluster",
+            _cluster(shape),
+            # What GKE answers about the pool that was removed is about another one.
+            pulumi.ResourceOptions(parent=self, ignore_changes=["node_config", "initial_node_count"]),
+        )
+        # Not an output: whatever has GPUs depends on it. A cluster whose only pools have GPUs does not get GKE's own taint on them, and
+        # has nowhere to run what tolerates none. None on Autopilot.
+        self.system_pool = None if shape.nodes is None else system_node_pool(name, shape, shape.nodes, cluster.name, self)
+
+        self.cluster_name = cluster.name
+        self.dns_endpoint = _answered(cluster, cluster.control_plane_endpoints_config.apply(dns_name_of))
+        # The block holds a client's key, too, so all of it is a secret; the certificate is none.
+        self.ca_certificate = pulumi.Output.unsecret(_answered(cluster, cluster.master_auth.apply(ca_certificate_of)))
+        by_name = shape.access == Access.DNS_IAM
+        self.endpoint = self.dns_endpoint if by_name else cluster.endpoint
+        context = context_name(shape.cluster, shape.region, shape.project)
+        self.kubeconfig = pulumi.Output.all(self.endpoint, self.ca_certificate).apply(
+            lambda known: kubeconfig(context, known[0], None if by_name else known[1])
+        )
+        self.workload_pool = cluster.name.apply(lambda _: f"{shape.project}.svc.id.goog")
+        self.credentials_command = cluster.name.apply(
+            lambda _: credentials_command(shape.cluster, shape.region, shape.project, shape.access)
+        )
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "endpoint": self.endpoint,
+                "dns_endpoint": self.dns_endpoint,
+                "ca_certificate": self.ca_certificate,
+                "workload_pool": self.workload_pool,
+                "kubeconfig": self.kubeconfig,
+                "credentials_command": self.credentials_command,
+            }
+        )
+
+
+def _answered(cluster: container.Cluster, part: pulumi.Output[str]) -> pulumi.Output[str]:
+    """A part of a block that is an input as well: with the id it stays unknown until GKE has answered, not known and empty in a preview."""
+    return pulumi.Output.all(cluster.id, part).apply(lambda known: known[1])
+
+
+def _cluster(shape: ClusterShape) -> container.ClusterArgs:
+    reached = endpoints(shape)
+    cluster = container.ClusterArgs(
+        name=shape.cluster,
+        project=shape.project,
+        location=shape.region,
+        deletion_protection=shape.deletion_protection,
+        resource_labels=shape.resource_labels,
+        release_channel=container.ClusterReleaseChannelArgs(channel=shape.release_channel.upper()),
+        min_master_version=shape.min_version,
+        network=shape.network,
+        subnetwork=shape.subnetwork,
+        ip_allocation_policy=container.ClusterIpAllocationPolicyArgs(
+            cluster_secondary_range_name=shape.pods_range, services_secondary_range_name=shape.services_range
+        ),
+        private_cluster_config=reached.private_cluster,
+        master_authorized_networks_config=reached.authorized_networks,
+        control_plane_endpoints_config=reached.control_plane,
+        master_auth=container.ClusterMasterAuthArgs(
+            # It would be a key that lasts for years and cannot be revoked.
+            client_certificate_config=container.ClusterMasterAuthClientCertificateConfigArgs(issue_client_certificate=False)
+        ),
+        maintenance_policy=_maintenance(shape.maintenance),
+        cost_management_config=container.ClusterCostManagementConfigArgs(enabled=True),
+        cluster_autoscaling=cluster_autoscaling(shape),
+    )
+    if shape.groups_domain is not None:
+        group = f"gke-security-groups@{shape.groups_domain}"
+        cluster.authenticator_groups_config = container.ClusterAuthenticatorGroupsConfigArgs(security_group=group)
+    if shape.is_autopilot:
+        cluster.enable_autopilot = True
+    else:
+        _make_standard(cluster, shape)
+    return cluster
+
+
+def _make_standard(cluster: container.ClusterArgs, shape: ClusterShape) -> None:
+    """Sets what Autopilot has by itself, and refuses.
+
+    `enable_autopilot` stays unset: the provider refuses even False beside these (pulumi/pulumi-gcp issue 2881).
+    """
+    cluster.node_locations = sorted(shape.zones)
+    cluster.remove_default_node_pool = True
+    cluster.initial_node_count = 1
+    cluster.node_config = first_pool_config(shape)
+    cluster.default_max_pods_per_node = shape.max_pods_per_node
+    cluster.networking_mode = "VPC_NATIVE"
+    cluster.datapath_provider = "ADVANCED_DATAPATH"
+    cluster.enable_shielded_nodes = True
+    cluster.workload_identity_config = container.ClusterWorkloadIdentityConfigArgs(workload_pool=f"{shape.project}.svc.id.goog")
+    cluster.logging_config = container.ClusterLoggingConfigArgs(enable_components=LOGGED)
+    cluster.monitoring_config = container.ClusterMonitoringConfigArgs(
+        enable_components=MEASURED, managed_prometheus=container.ClusterMonitoringConfigManagedPrometheusArgs(enabled=True)
+    )
+    cluster.addons_config = container.ClusterAddonsConfigArgs(
+        gcs_fuse_csi_driver_config=container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs(enabled=True),
+        gce_persistent_disk_csi_driver_config=container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs(enabled=True),
+    )
+    cluster.node_pool_defaults = container.ClusterNodePoolDefaultsArgs(
+        node_config_defaults=container.ClusterNodePoolDefaultsNodeConfigDefaultsArgs(
+            gcfs_config=container.ClusterNodePoolDefaultsNodeConfigDefaultsGcfsConfigArgs(enabled=True),
+            # The kubelet's port without authentication, which tells every pod what runs beside it.
+            insecure_kubelet_readonly_port_enabled="FALSE",
+        )
+    )
+    if shape.auto_provisioning is not None:
+        # The defaults above do not hold for the pools that GKE makes by itself.
+        cluster.node_pool_auto_config = container.ClusterNodePoolAutoConfigArgs(
+            node_kubelet_config=container.ClusterNodePoolAutoConfigNodeKubeletConfigArgs(insecure_kubelet_readonly_port_enabled="FALSE")
+        )
+
+
+def _maintenance(maintenance: GkeMaintenanceArgs) -> container.ClusterMaintenancePolicyArgs:
+    """A window each day. The day on which it begins is fixed: one that moved would be a change in every later preview."""
+    hour, minute = maintenance["start_utc"].split(":")
+    start = datetime(2025, 1, 1, int(hour), int(minute), tzinfo=UTC)
+    end = start + timedelta(hours=maintenance["hours"])
+    return container.ClusterMaintenancePolicyArgs(
+        recurring_window=container.ClusterMaintenancePolicyRecurringWindowArgs(
+            start_time=start.strftime("%Y-%m-%dT%H:%M:%SZ"), end_time=end.strftime("%Y-%m-%dT%H:%M:%SZ"), recurrence="FREQ=DAILY"
+        )
+    )

@@ -1,0 +1,171 @@
+"""The arguments of GkeCluster, and the same with their defaults filled in."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from dataclasses import dataclass, field
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from capacity.settings.cluster import GkeMode, ReleaseChannel
+from capacity.settings.network import Access
+
+
+class GkeSystemPoolArgs(TypedDict):
+    """The nodes of the controllers: on-demand, without GPUs."""
+
+    machine: str
+    """Machine type, such as e2-standard-4."""
+
+    min_nodes: NotRequired[int]
+    """Nodes that stay, in the whole pool, not in each zone; at least 1. Default: 2."""
+
+    max_nodes: NotRequired[int]
+    """Ceiling in nodes of the whole pool; at least one for each zone, because a regional pool starts with one in each. Default: 4."""
+
+    disk_gib: NotRequired[int]
+    """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
+
+
+class GkeAutoProvisioningArgs(TypedDict):
+    """Ceilings of the whole cluster. They bind the pools that are declared, too, so they hold what those may use as well."""
+
+    max_vcpu: int
+    """Ceiling in vCPU, at most 1,000,000."""
+
+    max_memory_gib: int
+    """Ceiling in memory, in GiB, at most 1,000,000."""
+
+    accelerators: NotRequired[dict[str, int]]
+    """Ceiling in GPUs by GKE's name of them, such as nvidia-l4. GKE makes no node with one that is not named here. Default: none."""
+
+
+class GkeMaintenanceArgs(TypedDict):
+    """When GKE may upgrade the control plane and the nodes: once a day, in UTC."""
+
+    start_utc: str
+    """Start, as HH:MM in UTC."""
+
+    hours: int
+    """Length in hours, 4 to 24: GKE counts no window of less than four."""
+
+
+class GkeClusterArgs(TypedDict):
+    """Arguments of GkeCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
+
+    cluster: str
+    """The cluster's name: up to 40 lower-case letters, digits and hyphens."""
+
+    project: str
+    """The id of the project."""
+
+    region: str
+    """The region of the control plane and the nodes, such as us-central1."""
+
+    zones: list[str]
+    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Autopilot chooses its own."""
+
+    network: pulumi.Input[str]
+    """Id of the network."""
+
+    subnetwork: pulumi.Input[str]
+    """Id of the subnetwork of the nodes."""
+
+    pods_range: pulumi.Input[str]
+    """Name of the subnetwork's secondary range of the pods."""
+
+    services_range: pulumi.Input[str]
+    """Name of the subnetwork's secondary range of the Services."""
+
+    control_plane_cidr: NotRequired[str]
+    """IPv4 range of the control plane, a /28 that nothing else uses. Default: 172.16.0.0/28."""
+
+    access: NotRequired[str]
+    """How the API server is reached. `private`: from the ranges of the cluster's nodes and pods alone. `dns_iam`: by its DNS name from
+    anywhere, with Google's IAM in front, and by no address. `public_cidrs`: by its address, from `cidrs`. Default: private."""
+
+    cidrs: NotRequired[list[str]]
+    """IPv4 ranges from which the API server is reached; with `public_cidrs` alone. Default: none."""
+
+    release_channel: NotRequired[str]
+    """rapid, regular or stable. Default: regular."""
+
+    min_version: NotRequired[str | None]
+    """The least version of the control plane, such as 1.35 or 1.35.0-gke.1171000. Default: what the channel gives."""
+
+    mode: NotRequired[str]
+    """`standard`: with node pools of ours. `autopilot`: all nodes are GKE's. Default: standard."""
+
+    deletion_protection: NotRequired[bool]
+    """Whether the cluster cannot be destroyed until this is false. Default: True."""
+
+    node_service_account: pulumi.Input[str]
+    """E-mail address of the service account that the nodes run as."""
+
+    resource_labels: NotRequired[dict[str, str]]
+    """Labels of the cluster and of its nodes' machines and disks, by which Google bills them. Default: none."""
+
+    max_pods_per_node: NotRequired[int]
+    """Pods of one node, at most: 8 to 256. Each node takes twice as many addresses. Autopilot chooses its own. Default: 110."""
+
+    system_pool: NotRequired[GkeSystemPoolArgs | None]
+    """The nodes of the controllers; `standard` needs them, `autopilot` takes none. Default: none."""
+
+    auto_provisioning: NotRequired[GkeAutoProvisioningArgs | None]
+    """Whether GKE makes node pools by itself (NAP), and up to which ceilings; `standard` alone. Default: it makes none."""
+
+    groups_domain: NotRequired[str | None]
+    """The Google Workspace domain whose groups roles of Kubernetes may be given to, through its group gke-security-groups.
+
+    Default: none, so no group is known to Kubernetes. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
+    """
+
+    maintenance: NotRequired[GkeMaintenanceArgs]
+    """When GKE may upgrade. Default: from 03:00 UTC, for 4 hours."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemPool:
+    """GkeSystemPoolArgs with their defaults."""
+
+    machine: str
+    min_nodes: int = 2
+    max_nodes: int = 4
+    disk_gib: int = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterShape:
+    """GkeClusterArgs with their defaults. `access`, `release_channel` and `mode` are as they were written until the checks have passed."""
+
+    cluster: str
+    project: str
+    region: str
+    zones: list[str]
+    network: pulumi.Input[str]
+    subnetwork: pulumi.Input[str]
+    pods_range: pulumi.Input[str]
+    services_range: pulumi.Input[str]
+    control_plane_cidr: str = "172.16.0.0/28"
+    access: str = Access.PRIVATE.value
+    cidrs: list[str] = field(default_factory=list[str])
+    release_channel: str = ReleaseChannel.REGULAR.value
+    min_version: str | None = None
+    mode: str = GkeMode.STANDARD.value
+    deletion_protection: bool = True
+    node_service_account: pulumi.Input[str]
+    resource_labels: dict[str, str] = field(default_factory=dict[str, str])
+    max_pods_per_node: int = 110
+    system_pool: GkeSystemPoolArgs | None = None
+    auto_provisioning: GkeAutoProvisioningArgs | None = None
+    groups_domain: str | None = None
+    maintenance: GkeMaintenanceArgs = field(default_factory=lambda: GkeMaintenanceArgs(start_utc="03:00", hours=4))
+
+    @property
+    def is_autopilot(self) -> bool:
+        """Whether all nodes are GKE's."""
+        return self.mode == GkeMode.AUTOPILOT
+
+    @property
+    def nodes(self) -> SystemPool | None:
+        """The system pool with its defaults; None on Autopilot."""
+        return None if self.system_pool is None else SystemPool(**self.system_pool)

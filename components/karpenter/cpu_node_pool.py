@@ -1,0 +1,112 @@
+"""A Karpenter NodePool for work without GPUs."""
+
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from capacity.node_labels import CAPACITY_TYPE_LABEL, ZONE_LABEL
+from components.karpenter.gpu_pool_args import NodeClassRef
+from components.karpenter.taints import startup_taints
+from components.node_taint import NodeTaint
+
+_CATEGORY_LABEL = "karpenter.k8s.aws/instance-category"
+_GENERATION_LABEL = "karpenter.k8s.aws/instance-generation"
+_CPU_LABEL = "karpenter.k8s.aws/instance-cpu"
+_ARCHITECTURE_LABEL = "kubernetes.io/arch"
+
+_CATEGORIES = ["c", "m", "r"]
+_OLDEST_GENERATION = 5
+"""The first that runs on Nitro, which the images and Karpenter's network limits are for."""
+
+
+class CpuNodePoolArgs(TypedDict):
+    """Arguments of CpuNodePool."""
+
+    pool: str
+    """The NodePool's name."""
+
+    labels: dict[str, str]
+    """Labels of the NodePool object."""
+
+    max_vcpu: int
+    """Ceiling in vCPU; at least 1."""
+
+    max_memory_gib: int
+    """Ceiling in memory, in GiB; at least 1."""
+
+    node_class: NodeClassRef
+    """The node class."""
+
+    zones: NotRequired[list[str]]
+    """Zones in which nodes may start. Default: those of the node class's subnets."""
+
+    startup_taints: NotRequired[list[NodeTaint]]
+    """Taints that something on the node takes off once it is ready, such as a storage driver its own. Default: none."""
+
+    capacity_types: NotRequired[list[str]]
+    """Values of karpenter.sh/capacity-type. Default: spot and on-demand, of which Karpenter tries spot first."""
+
+    idle_seconds: NotRequired[int]
+    """After how many seconds a node that is not needed goes. Default: 60."""
+
+
+class CpuNodePool(pulumi.ComponentResource):
+    """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
+
+    Machines are current general ones of Intel and AMD, never those with accelerators, so a GPU is always a GPU pool's. Nodes are replaced
+    by cheaper or fuller ones, one in ten at a time, and after 30 days: what must not be moved carries karpenter.sh/do-not-disrupt, or runs
+    as a Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
+
+    Raises ValueError for a ceiling below one.
+    """
+
+    name: pulumi.Output[str]
+    """The NodePool's name."""
+
+    def __init__(self, name: str, args: CpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for key, ceiling in {"max_vcpu": args["max_vcpu"], "max_memory_gib": args["max_memory_gib"]}.items():
+            if ceiling < 1:
+                raise ValueError(f"CpuNodePool {name}: {key} is {ceiling}; a pool has a ceiling of at least 1; leave the pool out for none")
+        super().__init__("flexspot:index:CpuNodePool", name, {**args}, opts)
+        wanted = {
+            CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
+            _ARCHITECTURE_LABEL: ["amd64"],
+            _CATEGORY_LABEL: _CATEGORIES,
+            **({ZONE_LABEL: sorted(zones)} if (zones := args.get("zones")) else {}),
+        }
+        requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+        # A node larger than the ceiling would never start, and one of most of it would leave room for no other.
+        largest = max(2, args["max_vcpu"] // 2)
+        bounds = [
+            {"key": _GENERATION_LABEL, "operator": "Gt", "values": [str(_OLDEST_GENERATION - 1)]},
+            {"key": _CPU_LABEL, "operator": "Lt", "values": [str(largest + 1)]},
+        ]
+        CustomResource(
+            f"{name}-node-pool",
+            api_version="karpenter.sh/v1",
+            kind="NodePool",
+            metadata=ObjectMetaArgs(name=args["pool"], labels=args["labels"]),
+            spec={
+                "template": {
+                    "spec": {
+                        "requirements": [*requirements, *bounds],
+                        "nodeClassRef": dict(args["node_class"]),
+                        **startup_taints(args.get("startup_taints", [])),
+                        "expireAfter": "720h",
+                        # A drain that waits for ever keeps an old node, with what is wrong with it, for ever.
+                        "terminationGracePeriod": "24h",
+                    },
+                },
+                "disruption": {
+                    "consolidationPolicy": "WhenEmptyOrUnderutilized",
+                    "consolidateAfter": f"{args.get('idle_seconds', 60)}s",
+                    "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}],
+                },
+                "limits": {"cpu": str(args["max_vcpu"]), "memory": f"{args['max_memory_gib']}Gi"},
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = pulumi.Output.from_input(args["pool"])
+        self.register_outputs({"name": self.name})

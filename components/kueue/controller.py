@@ -1,0 +1,79 @@
+"""Kueue itself, by its chart."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+from typing import Any
+
+import pulumi
+import yaml
+from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
+
+from capacity.kueue_configuration import FRAMEWORKS, NAMESPACE, PodsReady, kueue_configuration
+from components.kueue.controller_args import KueueControllerArgs, checked_pods_ready
+
+CHART = "oci://registry.k8s.io/kueue/charts/kueue"
+VERSION = "0.19.0"
+IMAGE = "registry.k8s.io/kueue/kueue"
+
+
+class KueueController(pulumi.ComponentResource):
+    """Kueue 0.19.0 from its released chart, with a configuration that is written down whole; or none, where the cluster has one.
+
+    Weights count (fair sharing is on), jobs wait for slow nodes and not for ever, and what is not covered by quota holds nobody up: see
+    capacity/kueue_configuration.py, which the lab's Kueue is configured by too. Raises ValueError for counts and times out of bounds.
+    """
+
+    version: pulumi.Output[str]
+    """The version that is installed; of an existing one, the version that these queues are written for."""
+
+    def __init__(self, name: str, args: KueueControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        pods_ready = checked_pods_ready(name, args)
+        super().__init__("flexspot:index:KueueController", name, {**args}, opts)
+        self.version = pulumi.Output.from_input(VERSION)
+        if not args.get("existing", False):
+            release = Release(
+                f"{name}-release",
+                ReleaseArgs(
+                    chart=CHART,
+                    version=VERSION,
+                    name="kueue",
+                    namespace=NAMESPACE,
+                    create_namespace=True,
+                    # A release that fails half-way is taken back, so that the next try begins clean.
+                    atomic=True,
+                    timeout=600,
+                    values=_values(args, pods_ready),
+                ),
+                pulumi.ResourceOptions(parent=self),
+            )
+            self.version = release.version.apply(lambda version: version or VERSION)
+        self.register_outputs({"version": self.version})
+
+
+def _values(args: KueueControllerArgs, pods_ready: PodsReady) -> dict[str, Any]:
+    """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
+    replicas = args.get("replicas", 2)
+    configuration = kueue_configuration(pods_ready, args.get("frameworks", FRAMEWORKS))
+    placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
+    return {
+        "controllerManager": {
+            # While no replica answers the webhooks, no job can be submitted and no queue be changed.
+            "replicas": replicas,
+            "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
+            "manager": {
+                # In the module the chart names a moving image of the staging registry. What runs is written here.
+                "image": {"repository": IMAGE, "tag": f"v{VERSION}", "pullPolicy": "IfNotPresent"},
+                # Twice the chart's 512Mi: the caches hold every Job, pod template and Workload of all teams.
+                "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
+            },
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"control-plane": "controller-manager", "app.kubernetes.io/name": "kueue"}},
+                }
+            ],
+            **{field: value for field, value in placement.items() if value},
+        },
+        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(configuration, sort_keys=False)},
+    }

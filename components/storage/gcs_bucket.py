@@ -1,0 +1,176 @@
+"""A Cloud Storage bucket for checkpoints or for datasets."""
+
+import re
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_gcp import storage
+
+from components.fitted_name import fitted
+from components.gcp_labels import check_gcp_labels
+from components.storage.purposes import CHECKPOINTS, DATASETS, SHARED_FOLDER, check_folder, check_purpose
+
+BUCKET_NAME_CHARACTERS = 63
+
+# A dot is allowed by Cloud Storage, but makes the name a domain that somebody must prove to own.
+_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{1,61}[a-z0-9]")
+
+_CHECKPOINT_DAYS = 30
+_DATASET_SOFT_DELETE_SECONDS = 7 * 24 * 60 * 60
+
+
+class GcsBucketArgs(TypedDict):
+    """Arguments of GcsBucket."""
+
+    bucket: str
+    """The bucket's name, unique in the whole world, at most 63 characters; `bucket_name` makes a fitting one."""
+
+    project: str
+    """The project that owns the bucket."""
+
+    location: str
+    """The bucket's region, such as us-central1."""
+
+    cluster_region: str
+    """The region of the nodes that will use the bucket; `location` must be the same."""
+
+    purpose: str
+    """checkpoints or datasets."""
+
+    labels: dict[str, str]
+    """Labels of the bucket, in the form that Google Cloud accepts."""
+
+    retention_days: NotRequired[int | None]
+    """After how many days an object is deleted. Default: 30 for checkpoints, never for datasets."""
+
+    folders: NotRequired[list[str] | None]
+    """Managed folders to make, without a slash at the end. Default: shared for datasets, none for checkpoints.
+
+    A team's folder is made by its GcsTeamAccess.
+    """
+
+    kms_key: NotRequired[pulumi.Input[str] | None]
+    """Key that encrypts new objects; Cloud Storage's service agent must be allowed to use it. Default: a key of Google's."""
+
+    force_destroy: NotRequired[bool | None]
+    """Whether destroying the bucket deletes what is in it. Default: False, a bucket with objects is not destroyed."""
+
+
+class GcsBucket(pulumi.ComponentResource):
+    """A private bucket in the cluster's own region, with access by IAM alone.
+
+    Checkpoints are kept neither as old versions nor as soft-deleted objects: training overwrites and deletes them all day, and each
+    would be paid for again, at the default for a week. What is older than `retention_days` is deleted, so a result that is to stay is
+    copied elsewhere. Datasets are hard to make again: they stay, and can be restored for 7 days after a deletion.
+    Parts of uploads that were interrupted are deleted after a day; they are billed and appear in no listing.
+
+    The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may list their own folder alone.
+
+    Raises ValueError for a name that Cloud Storage refuses, a location other than the cluster's region, an unknown purpose, a folder that
+    is no relative path, a retention below one day, and labels that Google Cloud refuses. Nothing here was applied to a live project.
+    """
+
+    name: pulumi.Output[str]
+    """The bucket's name, known once its folders exist."""
+
+    url: pulumi.Output[str]
+    """gs:// and the name."""
+
+    def __init__(self, name: str, args: GcsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        _check(name, args)
+        super().__init__("flexspot:index:GcsBucket", name, {**args}, opts)
+        resolved = _resolve(args)
+        kms_key = args.get("kms_key")
+        bucket = storage.Bucket(
+            f"{name}-bucket",
+            name=args["bucket"],
+            project=args["project"],
+            location=args["location"],
+            storage_class="STANDARD",
+            labels=args["labels"],
+            uniform_bucket_level_access=True,
+            public_access_prevention="enforced",
+            force_destroy=resolved.force_destroy,
+            versioning=storage.BucketVersioningArgs(enabled=False),
+            soft_delete_policy=storage.BucketSoftDeletePolicyArgs(retention_duration_seconds=resolved.soft_delete_seconds),
+            lifecycle_rules=_lifecycle_rules(resolved.retention_days),
+            encryption=None if kms_key is None else storage.BucketEncryptionArgs(default_kms_key_name=kms_key),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        folders = [
+            storage.ManagedFolder(
+                f"{name}-{folder.replace('/', '-')}-folder",
+                bucket=bucket.name,
+                name=f"{folder}/",
+                # Its objects stay, and are then covered by the bucket's policy alone.
+                force_destroy=True,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            for folder in resolved.folders
+        ]
+        self.name = pulumi.Output.all(bucket.name, *(folder.name for folder in folders)).apply(_first)
+        self.url = pulumi.Output.concat("gs://", self.name)
+        self.register_outputs({"name": self.name, "url": self.url})
+
+
+def bucket_name(project: str, environment: str, purpose: str) -> str:
+    """A bucket name of at most 63 characters that nobody else can have, as no two projects have one id."""
+    return fitted(f"{re.sub('[^a-z0-9-]', '-', project)}-{environment}-{purpose}", BUCKET_NAME_CHARACTERS)
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    retention_days: int | None
+    soft_delete_seconds: int
+    folders: tuple[str, ...]
+    force_destroy: bool
+
+
+def _resolve(args: GcsBucketArgs) -> _Resolved:
+    days = args.get("retention_days")
+    folders = args.get("folders")
+    default_folders = (SHARED_FOLDER,) if args["purpose"] == DATASETS else ()
+    return _Resolved(
+        retention_days=_CHECKPOINT_DAYS if days is None and args["purpose"] == CHECKPOINTS else days,
+        soft_delete_seconds=_DATASET_SOFT_DELETE_SECONDS if args["purpose"] == DATASETS else 0,
+        folders=default_folders if folders is None else tuple(dict.fromkeys(folders)),
+        force_destroy=bool(args.get("force_destroy")),
+    )
+
+
+def _lifecycle_rules(retention_days: int | None) -> list[storage.BucketLifecycleRuleArgs]:
+    ages = {"AbortIncompleteMultipartUpload": 1} | ({} if retention_days is None else {"Delete": retention_days})
+    return [
+        storage.BucketLifecycleRuleArgs(
+            action=storage.BucketLifecycleRuleActionArgs(type=action),
+            condition=storage.BucketLifecycleRuleConditionArgs(age=age),
+        )
+        for action, age in ages.items()
+    ]
+
+
+def _first(names: list[str]) -> str:
+    return names[0]
+
+
+def _check(name: str, args: GcsBucketArgs) -> None:
+    owner = f"GcsBucket {name}"
+    bucket = args["bucket"]
+    if not _BUCKET_NAME.fullmatch(bucket) or bucket.startswith("goog") or "google" in bucket:
+        raise ValueError(
+            f"{owner}: bucket is {bucket!r} ({len(bucket)} characters); a name has 3 to {BUCKET_NAME_CHARACTERS} of a-z, 0-9, - and _, "
+            "begins and ends with a letter or digit, and has no google in it: use bucket_name(project, environment, purpose)"
+        )
+    check_purpose(owner, args["purpose"])
+    if args["location"].lower() != args["cluster_region"].lower():
+        raise ValueError(
+            f"{owner}: location is {args['location']} and cluster_region {args['cluster_region']}; traffic between regions costs money and "
+            f"slows every checkpoint: set location to {args['cluster_region']}"
+        )
+    days = args.get("retention_days")
+    if days is not None and days < 1:
+        raise ValueError(f"{owner}: retention_days is {days}; give at least 1, or leave it out")
+    for folder in args.get("folders") or []:
+        check_folder(owner, "folders", folder)
+    check_gcp_labels(owner, args["labels"])

@@ -1,0 +1,136 @@
+"""A team's identity in Google Cloud, and what it may do with the buckets."""
+
+import hashlib
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_gcp import serviceaccount, storage
+
+from components.fitted_name import fitted
+from components.storage.purposes import SHARED_FOLDER, check_dataset_folders
+from components.storage.team_names import check_dns_labels, check_setting_names
+
+ACCOUNT_ID_CHARACTERS = 30
+
+
+class GcsTeamAccessArgs(TypedDict):
+    """Arguments of GcsTeamAccess. Neither service accounts nor managed folders have labels: the account's description names the owner."""
+
+    team: str
+    """The team's name, which is also the name of its folder in the checkpoint bucket."""
+
+    environment: str
+    """The environment's name; it keeps the identities of two environments in one project apart."""
+
+    project: str
+    """The project of the cluster and of the identity."""
+
+    namespace: str
+    """The team's Kubernetes namespace."""
+
+    service_account: str
+    """The Kubernetes service account, in that namespace, whose pods act as the team."""
+
+    checkpoint_bucket: pulumi.Input[str]
+    """Name of the bucket in which the team's folder is made."""
+
+    dataset_bucket: NotRequired[pulumi.Input[str] | None]
+    """Name of the bucket with datasets. Default: none, the team reads no dataset."""
+
+    dataset_folders: NotRequired[list[str] | None]
+    """Managed folders of the dataset bucket, which exist, that the team may read beside `shared`. Default: none."""
+
+
+class GcsTeamAccess(pulumi.ComponentResource):
+    """A service account that the team's pods act as: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
+
+    Access is given on managed folders, not by IAM conditions on object names: a listing is checked on the bucket, where a condition on
+    `resource.name` does not match an object's name, so such a team could read a checkpoint and not find it. A role on a managed folder
+    covers the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders
+    A listing must then name the folder as its prefix; one of the whole bucket is refused. That is what GcsFuseVolume mounts for; a mount
+    without its options fails. Written from documentation and the sources of gcsfuse, and not tried in a live project.
+
+    The cluster must exist before, with workload identity: hand it over in `depends_on`, as its identity pool appears with it. Annotate the
+    Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
+
+    Raises ValueError for names that Kubernetes or Google Cloud refuses, and for dataset folders without a dataset bucket.
+    """
+
+    email: pulumi.Output[str]
+    """The service account's address."""
+
+    checkpoint_url: pulumi.Output[str]
+    """Where the team's checkpoints are: gs://bucket/team/."""
+
+    def __init__(self, name: str, args: GcsTeamAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        _check(name, args)
+        super().__init__("flexspot:index:GcsTeamAccess", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        account = serviceaccount.Account(
+            f"{name}-account",
+            account_id=account_id(args["team"], args["environment"]),
+            project=args["project"],
+            display_name=f"Team {args['team']}, {args['environment']}",
+            description=f"Pods of team {args['team']} in namespace {args['namespace']} of {args['environment']}; made by Flexspot.",
+            opts=child,
+        )
+        serviceaccount.IAMMember(
+            f"{name}-workload-identity",
+            service_account_id=account.name,
+            role="roles/iam.workloadIdentityUser",
+            member=f"serviceAccount:{args['project']}.svc.id.goog[{args['namespace']}/{args['service_account']}]",
+            opts=child,
+        )
+        member = pulumi.Output.concat("serviceAccount:", account.email)
+        checkpoints = storage.ManagedFolder(
+            f"{name}-checkpoints",
+            bucket=args["checkpoint_bucket"],
+            name=f"{args['team']}/",
+            # A team that goes loses its access; its checkpoints stay until the bucket's retention ends.
+            force_destroy=True,
+            opts=child,
+        )
+        storage.ManagedFolderIamMember(
+            f"{name}-checkpoints-user",
+            bucket=checkpoints.bucket,
+            managed_folder=checkpoints.name,
+            role="roles/storage.objectUser",
+            member=member,
+            opts=child,
+        )
+        dataset_bucket = args.get("dataset_bucket")
+        if dataset_bucket is not None:
+            # The shared folder belongs to the bucket: made here, every team after the first would find it taken.
+            folders = [SHARED_FOLDER, *(args.get("dataset_folders") or [])]
+            for folder in sorted(set(folders)):
+                storage.ManagedFolderIamMember(
+                    f"{name}-{folder.replace('/', '-')}-viewer",
+                    bucket=dataset_bucket,
+                    managed_folder=f"{folder}/",
+                    role="roles/storage.objectViewer",
+                    member=member,
+                    opts=child,
+                )
+        self.email = account.email
+        self.checkpoint_url = pulumi.Output.concat("gs://", checkpoints.bucket, "/", checkpoints.name)
+        self.register_outputs({"email": self.email, "checkpoint_url": self.checkpoint_url})
+
+
+def account_id(team: str, environment: str) -> str:
+    """The id of a team's service account: 6 to 30 characters, another one for every other pair of team and environment.
+
+    An id has hyphens alone to join names with, and names may have hyphens: team a-b of c and team a of b-c. Where one has, a digest of the
+    pair keeps them apart.
+    """
+    joined = f"team-{team}-{environment}"
+    if "-" in team or "-" in environment:
+        # With a slash, which no name holds.
+        joined += f"-{hashlib.sha256(f'{team}/{environment}'.encode()).hexdigest()[:8]}"
+    return fitted(joined, ACCOUNT_ID_CHARACTERS)
+
+
+def _check(name: str, args: GcsTeamAccessArgs) -> None:
+    owner = f"GcsTeamAccess {name}"
+    check_setting_names(owner, {"team": args["team"], "environment": args["environment"]})
+    check_dns_labels(owner, {"namespace": args["namespace"], "service_account": args["service_account"]})
+    check_dataset_folders(owner, args.get("dataset_folders") or [], bucket_is_given=args.get("dataset_bucket") is not None)

@@ -1,0 +1,37 @@
+"""What a bucket is for, and the folders in it; the same in every cloud."""
+
+from __future__ import annotations
+
+import re
+
+CHECKPOINTS = "checkpoints"
+DATASETS = "datasets"
+PURPOSES = (CHECKPOINTS, DATASETS)
+
+SHARED_FOLDER = "shared"
+"""The folder of a dataset bucket that every team may read."""
+
+_FOLDER = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
+
+
+def check_purpose(owner: str, purpose: str) -> None:
+    """Raises ValueError for what is no purpose of a bucket."""
+    if purpose not in PURPOSES:
+        raise ValueError(f"{owner}: purpose is {purpose!r}; purposes are {' and '.join(PURPOSES)}: choose one")
+
+
+def check_folder(owner: str, argument: str, folder: str) -> None:
+    """Raises ValueError for what is no relative path of lower-case names."""
+    if not _FOLDER.fullmatch(folder):
+        raise ValueError(
+            f"{owner}: {argument} has {folder!r}; a folder is a path such as vision/imagenet, of a-z, 0-9, ., - and _, "
+            "without a slash at its ends: respell it"
+        )
+
+
+def check_dataset_folders(owner: str, folders: list[str], *, bucket_is_given: bool) -> None:
+    """Raises ValueError for folders without the bucket that they are in, and for what is no folder."""
+    if folders and not bucket_is_given:
+        raise ValueError(f"{owner}: dataset_folders is {', '.join(folders)} without a dataset_bucket; name the bucket that they are in")
+    for folder in folders:
+        check_folder(owner, "dataset_folders", folder)

@@ -1,0 +1,179 @@
+"""A team's identity in AWS, and what it may do with the buckets."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import eks, iam
+
+from components.eks.names import ROLE_NAME_LENGTH, check_cluster_name, check_place, cluster_arn
+from components.eks.role import pod_trust
+from components.fitted_name import fitted
+from components.iam_document import as_json, counted_characters
+from components.storage.aws_inputs import check_aws_tags, check_kms_key
+from components.storage.purposes import SHARED_FOLDER, check_dataset_folders
+from components.storage.s3_bucket_name import check_bucket_name
+from components.storage.s3_team_policy import TeamFolders, team_policy
+from components.storage.team_names import check_dns_labels, check_setting_names
+
+POLICY_CHARACTERS = 9216
+"""The most that the policy of the buckets may have: 10,240 for all policies in a role, less 1,024 for that of a work queue.
+
+Source: IAM user guide, "IAM and AWS STS quotas", role inline policies; white space does not count.
+"""
+
+# As long as the ARN of any KMS key: to measure with, where the key is not known before the deployment.
+_ANY_KEY = f"arn:aws-us-gov:kms:us-gov-west-1:{'0' * 12}:key/mrk-{'0' * 32}"
+
+
+class S3TeamAccessArgs(TypedDict):
+    """Arguments of S3TeamAccess."""
+
+    team: str
+    """The team's name, which is also the name of its folder in the checkpoint bucket."""
+
+    environment: str
+    """The environment's name, for the role's description."""
+
+    account: str
+    """The account of the cluster and of the role: 12 digits."""
+
+    region: str
+    """The region of the cluster."""
+
+    cluster: str
+    """The cluster's name: the first part of the role's, and in what may take it."""
+
+    cluster_name: pulumi.Input[str]
+    """The same name, known once the cluster exists: the team's pods get the role after that."""
+
+    namespace: str
+    """The team's Kubernetes namespace."""
+
+    service_account: str
+    """The Kubernetes service account, in that namespace, whose pods act as the team."""
+
+    checkpoint_bucket: str
+    """Name of the bucket in which the team has its folder."""
+
+    tags: dict[str, str]
+    """Tags of the role and of what binds it to the service account."""
+
+    partition: NotRequired[str | None]
+    """The partition of the account: aws, aws-cn or aws-us-gov. Default: aws."""
+
+    dataset_bucket: NotRequired[str | None]
+    """Name of the bucket with datasets, another one. Default: none, the team reads no dataset."""
+
+    dataset_folders: NotRequired[list[str] | None]
+    """Folders of the dataset bucket that the team may read beside `shared`. Default: none."""
+
+    kms_key: NotRequired[pulumi.Input[str] | None]
+    """ARN of the key that encrypts the buckets; its own policy must leave permissions to IAM. Default: a key of S3's."""
+
+
+class S3TeamAccess(pulumi.ComponentResource):
+    """A role that the team's pods act as: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
+
+    The pods get it by EKS Pod Identity, so the Kubernetes service account needs no annotation, and the nodes must run the pod identity
+    agent. The role trusts this one service account of this one cluster, by the tags that EKS puts on the session. Not by aws:SourceArn:
+    the user guide does not name it for this service, and with it S3 volumes found no credentials
+    (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). A pod that ran before has no credentials: start pods after this.
+
+    Folders in S3 are prefixes and need not be made. A listing of the whole bucket is refused, so clients name the folder: s3://bucket/team/,
+    and S3MountpointVolume mounts with it as prefix. What a role's own policy may not do, deleting the bucket or changing its policy, it
+    cannot do at all: the bucket's policy allows nothing.
+
+    Two clusters of one name in one account, in two regions, would want one role: name them apart.
+
+    Raises ValueError for names that Kubernetes, EKS, IAM or S3 refuse, dataset folders without a dataset bucket, a dataset bucket that is
+    the checkpoint bucket (its folders are other teams'), a key without its ARN, so many folders that the policy is too long, and tags that
+    AWS refuses. Written from documentation; nothing here was applied to a live account.
+    """
+
+    role_arn: pulumi.Output[str]
+    """The role's ARN, known once it exists."""
+
+    role_name: pulumi.Output[str]
+    """The role's name, at most 64 characters, known once it exists."""
+
+    checkpoint_url: pulumi.Output[str]
+    """Where the team's checkpoints are, s3://bucket/team/, known once the team may use it."""
+
+    def __init__(self, name: str, args: S3TeamAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        folders = _check(name, args)
+        super().__init__("flexspot:index:S3TeamAccess", name, {**args}, opts)
+        account, team = args["account"], args["team"]
+        arn = f"arn:{folders.partition}:iam::{account}:role/{team_role_name(args['cluster'], team)}"
+        cluster = cluster_arn(folders.partition, args["region"], account, args["cluster"])
+        kms_key = args.get("kms_key")
+        role = iam.Role(
+            f"{name}-role",
+            name=team_role_name(args["cluster"], team),
+            description=f"Pods of team {team} in namespace {args['namespace']} of {args['environment']}; made by Flexspot.",
+            assume_role_policy=pod_trust(cluster, args["namespace"], args["service_account"]),
+            tags=args["tags"],
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        policy = iam.RolePolicy(
+            f"{name}-policy",
+            name="buckets",
+            role=role.name,
+            policy=_policy_text(folders, kms_key),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        association = eks.PodIdentityAssociation(
+            f"{name}-pod-identity",
+            cluster_name=args["cluster_name"],
+            namespace=args["namespace"],
+            service_account=args["service_account"],
+            role_arn=arn,
+            region=args["region"],
+            tags=args["tags"],
+            # Pods that start at once may use the buckets at once.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[role, policy]),
+        )
+        self.role_name = role.name
+        self.role_arn = role.name.apply(lambda _: arn)
+        self.checkpoint_url = association.id.apply(lambda _: f"s3://{args['checkpoint_bucket']}/{team}/")
+        self.register_outputs({"role_arn": self.role_arn, "role_name": self.role_name, "checkpoint_url": self.checkpoint_url})
+
+
+def team_role_name(cluster: str, team: str) -> str:
+    """The name of a team's role, unique in the account as long as its clusters' names are."""
+    return fitted(f"{cluster}-team-{team}", ROLE_NAME_LENGTH)
+
+
+def _policy_text(folders: TeamFolders, kms_key: pulumi.Input[str] | None) -> pulumi.Input[str]:
+    if kms_key is None or isinstance(kms_key, str):
+        return as_json(team_policy(folders, kms_key))
+    return pulumi.Output.from_input(kms_key).apply(lambda key: as_json(team_policy(folders, key)))
+
+
+def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
+    owner = f"S3TeamAccess {name}"
+    partition = args.get("partition") or "aws"
+    check_place(f"{owner}:", args["account"], partition, args["region"])
+    check_cluster_name(f"{owner}:", args["cluster"])
+    check_setting_names(owner, {"team": args["team"], "environment": args["environment"]})
+    check_dns_labels(owner, {"namespace": args["namespace"], "service_account": args["service_account"]})
+    check_bucket_name(owner, "checkpoint_bucket", args["checkpoint_bucket"])
+    dataset_bucket = args.get("dataset_bucket")
+    extra = args.get("dataset_folders") or []
+    check_dataset_folders(owner, extra, bucket_is_given=dataset_bucket is not None)
+    if dataset_bucket is not None:
+        check_bucket_name(owner, "dataset_bucket", dataset_bucket)
+        if dataset_bucket == args["checkpoint_bucket"]:
+            raise ValueError(
+                f"{owner}: dataset_bucket is {dataset_bucket!r}, the checkpoint bucket, where folders are teams': name another"
+            )
+    check_kms_key(owner, args.get("kms_key"))
+    check_aws_tags(owner, args["tags"])
+    folders = TeamFolders(partition, args["team"], args["checkpoint_bucket"], dataset_bucket, tuple(sorted({SHARED_FOLDER, *extra})))
+    characters = counted_characters(team_policy(folders, None if args.get("kms_key") is None else _ANY_KEY))
+    if characters > POLICY_CHARACTERS:
+        raise ValueError(
+            f"{owner}: dataset_folders has {len(extra)} folders, with which the role's policy has {characters} characters; "
+            f"at most {POLICY_CHARACTERS} are allowed: name a folder above them"
+        )
+    return folders
