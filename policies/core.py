@@ -3,59 +3,142 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Finding, Outcome, Severity, Verdict
+from capacity.verdict import Outcome, Severity, Verdict
+from policies.dispatch import Dispatch
+from policies.finding import Finding
+from policies.inventory import Inventory
 from policies.reading import views_of
-from policies.rule import Level, not_applicable, undecided
+from policies.reading.pods import annotations_of
+from policies.rule import not_applicable, undecided
+from policies.rules import all_rules
+from policies.secrecy import Secrets
+from policies.suppression import CODE, NOTHING, PREFIX, RULE, suppressions_of, written_on
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from policies.dispatch import Charge
+    from policies.field import Field
     from policies.inventory import View
     from policies.reading.source import Source
     from policies.rules import AnyRule
     from policies.settings import Settings
+    from policies.suppression import Suppressions
+
+_NOTHING_ELSE = Inventory(())
 
 READING = "inventory"
 """Stands in a finding's rule where the object could not be read at all, so that no rule saw it."""
 
 
+@dataclass(frozen=True)
+class Reading:
+    """One object as rules see it. `defect` says that it could not be read."""
+
+    source: Source
+    views: tuple[View, ...]
+    defect: Finding | None = None
+
+    @cached_property
+    def suppressing(self) -> tuple[Field, ...]:
+        """The annotations of the object and of its pod templates, where they suppress a rule."""
+        return tuple(each for each in annotations_of(self.source) if any(True for _ in written_on([each])))
+
+
+def read_source(source: Source, read: Callable[[Source], Sequence[View]] = views_of) -> Reading:
+    """The views of one object. Never raises for what a reader does."""
+    try:
+        return Reading(source, tuple(read(source)))
+    except Exception as error:  # noqa: BLE001 -- one defect must not stop the other objects, nor the update
+        defect = Finding(
+            rule=READING,
+            code="FLX000",
+            severity=Severity.HIGH,
+            verdict=Verdict.UNKNOWN,
+            object=source.identity,
+            message=f"no rule could judge it: {_defect(error)}",
+            remediation="Report it with the shape of the object; until then review this object by hand.",
+        )
+        return Reading(source, (), defect)
+
+
 def judge(
     source: Source, rules: Iterable[AnyRule], settings: Settings, read: Callable[[Source], Sequence[View]] = views_of
 ) -> list[Finding]:
-    """The findings of every rule that is not disabled about every view of one object, passes included.
+    """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
+    return judge_alone(read_source(source, read), rules, settings)
 
-    Never raises for what a rule or a reader does: their defects become findings with the verdict UNKNOWN that name them.
-    """
-    try:
-        views = read(source)
-    except Exception as error:  # noqa: BLE001 -- one defect must not stop the other objects, nor the update
-        return [
-            Finding(
-                rule=READING,
-                code="FLX000",
-                severity=Severity.HIGH,
-                verdict=Verdict.UNKNOWN,
-                object=source.identity,
-                message=f"no rule could judge it: {_defect(error)}",
-                remediation="Report it with the shape of the object; until then review this object by hand.",
-            )
-        ]
+
+def judge_all(
+    sources: Iterable[Source],
+    rules: Iterable[AnyRule],
+    settings: Settings,
+    *,
+    closed: bool = False,
+    read: Callable[[Source], Sequence[View]] = views_of,
+) -> list[list[Finding]]:
+    """The findings of every rule, one list for each object in the order of `sources`. `closed`: the objects given are all there are."""
+    listed = list(rules)
+    alone = Dispatch(listed, settings, among=False)
+    readings = [read_source(source, read) for source in sources]
     return [
-        _finding(rule, view, _judge_one(rule, view, settings))
-        for rule in rules
-        if settings.level(rule) is not Level.DISABLED
-        for view in views
-        if isinstance(view, rule.looks_at)
+        [*_judged_alone(reading, alone, settings), *across]
+        for reading, across in zip(readings, judge_across(readings, listed, settings, closed=closed), strict=True)
     ]
 
 
-def _judge_one(rule: AnyRule, view: View, settings: Settings) -> Outcome:
+def judge_alone(reading: Reading, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
+    """As `judge`, for an object that has been read; also tells what is wrong with the object's suppressions.
+
+    Never raises for what a rule does: its defect becomes a finding with the verdict UNKNOWN that names it.
+    """
+    return _judged_alone(reading, Dispatch(rules, settings, among=False), settings)
+
+
+def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False) -> list[list[Finding]]:
+    """The findings of the rules that need other objects, one list for each of `readings`."""
+    across = Dispatch(rules, settings, among=True)
+    inventory = Inventory(tuple(view for reading in readings for view in reading.views), closed)
+    secrets = Secrets.of_all(reading.source.secrets for reading in readings)
+    return [
+        [secrets.hide(each) for each in _findings(reading, across, inventory, _accepted(reading, settings))] if reading.views else []
+        for reading in readings
+    ]
+
+
+def _judged_alone(reading: Reading, alone: Dispatch, settings: Settings) -> list[Finding]:
+    hide = reading.source.secrets.hide
+    if reading.defect:
+        return [hide(reading.defect)]
+    accepted = _accepted(reading, settings)
+    findings = _findings(reading, alone, _NOTHING_ELSE, accepted)
+    return [hide(each) for each in (*findings, *(_of_suppression(reading.source, problem) for problem in accepted.problems))]
+
+
+def _findings(reading: Reading, dispatch: Dispatch, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
+    found = [_finding(charge.rule, view, _judge_one(charge, view, inventory)) for charge, view in dispatch.charges(reading.views)]
+    return [
+        replace(each, verdict=Verdict.SUPPRESSED, suppressed=accepted.valid[each.rule])
+        if each.verdict is Verdict.FAIL and each.rule in accepted.valid
+        else each
+        for each in found
+    ]
+
+
+def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
+    rule, parameters = charge.rule, charge.parameters
     try:
-        outcome = rule.judge(view, settings.parameters(rule))
+        if rule.judge_among:
+            outcome = rule.judge_among(view, parameters, inventory)
+        else:
+            assert rule.judge, "a rule judges alone or among others"  # noqa: S101 -- a defect of the rule, told as such
+            outcome = rule.judge(view, parameters)
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
         return undecided(f"the rule itself is broken: {_defect(error)}; report it, and review this object by hand")
     if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN:
@@ -63,6 +146,13 @@ def _judge_one(rule: AnyRule, view: View, settings: Settings) -> Outcome:
     if outcome.verdict is Verdict.UNKNOWN and view.partial:
         return not_applicable("only a part of the object is written here")
     return outcome
+
+
+def _accepted(reading: Reading, settings: Settings) -> Suppressions:
+    if not reading.suppressing and not settings.suppressions:
+        return NOTHING
+    locked = {rule.name: settings.locks(rule) for rule in all_rules()}
+    return suppressions_of(reading.suppressing, reading.source.identity, settings.suppressions, locked, settings.today)
 
 
 def _finding(rule: AnyRule, view: View, outcome: Outcome) -> Finding:
@@ -75,6 +165,22 @@ def _finding(rule: AnyRule, view: View, outcome: Outcome) -> Finding:
         message=outcome.reason,
         remediation=outcome.remedy or rule.remediation,
         link=rule.link,
+        at=outcome.at,
+        page=rule.page,
+    )
+
+
+def _of_suppression(source: Source, problem: str) -> Finding:
+    return Finding(
+        rule=RULE,
+        code=CODE,
+        severity=Severity.MEDIUM,
+        verdict=Verdict.FAIL,
+        object=source.identity,
+        message=f"a suppression does not count: {problem}",
+        remediation=f"write {PREFIX}RULE: REASON; until=DAY; by=WHO, with a rule's name and a reason, or take it away",
+        at="metadata.annotations",
+        page="docs/policies.md",
     )
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE, INSTANCE_TYPE_LABEL
+from capacity.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL
 from policies.unknown import UNKNOWN, Tri, negated
 
 if TYPE_CHECKING:
@@ -14,28 +14,38 @@ if TYPE_CHECKING:
 
     from policies.field import Field
 
-GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
 
-# g5, g6e, gr6, p4d, p5en, p6-b200, and what will be named like them; g4ad holds AMD's GPUs.
-# https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
-_EC2_FAMILY = re.compile(r"(?:g(?!4ad)\d+[a-z]*|gr\d+[a-z]*|p\d+[a-z]*)(?:-[a-z0-9]+)?")
-_EC2_CATEGORIES = frozenset({"g", "gr", "p"})
-# The accelerator-optimised families; a g1-small has no GPU. https://docs.cloud.google.com/compute/docs/accelerator-optimized-machines
-_GCE_MACHINE = re.compile(r"(?:a[2-9]x?|g[2-9])-[a-z0-9-]+")
+# Patterns without look-ahead, which the API server's regular expressions (RE2) do not have: the cluster's own rules use them too.
+EC2_FAMILY = r"(?:g\d+[a-z]*|gr\d+[a-z]*|p\d+[a-z]*)(?:-[a-z0-9]+)?"
+"""g5, g6e, gr6, p4d, p5en, p6-b200, and what will be named like them. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"""
 
-# Karpenter's own prefix, and that of EKS Auto Mode.
-_PREFIXES = ("karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-")
+AMD_FAMILY = "g4ad"
+"""The one that looks like them and holds AMD's GPUs."""
+
+EC2_CATEGORIES = ("g", "gr", "p")
+
+GCE_MACHINE = r"(?:a[2-9]x?|g[2-9])-[a-z0-9-]+"
+"""The accelerator-optimised families; a g1-small has no GPU.
+
+https://docs.cloud.google.com/compute/docs/accelerator-optimized-machines
+"""
+
+MACHINE_LABELS = (INSTANCE_TYPE_LABEL, "beta.kubernetes.io/instance-type")
+MACHINE_FAMILY_LABEL = "cloud.google.com/machine-family"
+
+PREFIXES = ("karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-")
+"""Karpenter's own prefix, and that of EKS Auto Mode."""
 
 
 def is_gpu_family(name: str) -> bool:
     """Whether an EC2 family such as g6 or p5en has NVIDIA GPUs."""
-    return _EC2_FAMILY.fullmatch(name) is not None
+    return re.fullmatch(EC2_FAMILY, name) is not None and not name.startswith(AMD_FAMILY)
 
 
 def is_gpu_machine(name: str) -> bool:
     """Whether an EC2 or a Compute Engine machine type comes with NVIDIA GPUs."""
     family, dot, _ = name.partition(".")
-    return is_gpu_family(family) if dot else _GCE_MACHINE.fullmatch(name) is not None
+    return is_gpu_family(family) if dot else re.fullmatch(GCE_MACHINE, name) is not None
 
 
 def _is_gce_gpu_family(name: str) -> bool:
@@ -44,11 +54,10 @@ def _is_gce_gpu_family(name: str) -> bool:
 
 # Labels that name machines: some values have GPUs, others have not.
 _NAMES_MACHINES: dict[str, Callable[[str], bool]] = {
-    INSTANCE_TYPE_LABEL: is_gpu_machine,
-    "beta.kubernetes.io/instance-type": is_gpu_machine,
-    "cloud.google.com/machine-family": _is_gce_gpu_family,
-    **{f"{prefix}family": is_gpu_family for prefix in _PREFIXES},
-    **{f"{prefix}category": _EC2_CATEGORIES.__contains__ for prefix in _PREFIXES},
+    **dict.fromkeys(MACHINE_LABELS, is_gpu_machine),
+    MACHINE_FAMILY_LABEL: _is_gce_gpu_family,
+    **{f"{prefix}family": is_gpu_family for prefix in PREFIXES},
+    **{f"{prefix}category": EC2_CATEGORIES.__contains__ for prefix in PREFIXES},
 }
 
 
@@ -58,7 +67,7 @@ def _names_gpus(key: str) -> Callable[[str], bool] | None:
         return lambda _: True
     if key == GPU_RESOURCE or key.startswith(f"{GPU_RESOURCE}."):
         return lambda value: value not in {"false", "0"}
-    for prefix in _PREFIXES:
+    for prefix in PREFIXES:
         if key == f"{prefix}gpu-manufacturer":
             return lambda value: value == "nvidia"
         if key == f"{prefix}gpu-name":

@@ -14,8 +14,17 @@ if TYPE_CHECKING:
 
     from policies.inventory import PodSet
 
+GPU_PREFIXES = (GPU_RESOURCE, "nvidia.com/mig-")
+"""How the names of resources that are GPUs begin: whole, shared or sliced ones."""
+
+GPU_RUNTIME = "nvidia"
+"""The RuntimeClass with which a container sees the GPUs of its node."""
+
+SYSTEM_NAMESPACE, SYSTEM_PRIORITY = "kube-system", "system-"
+"""Whose pods serve the nodes themselves: those of the namespace, and those whose priority begins so."""
+
 # Labels that name one pool or one class of nodes. With a toleration of the GPU taint beside them, the pool meant is one of GPUs.
-_POOL_LABELS = frozenset(
+POOL_LABELS = frozenset(
     {
         "cloud.google.com/gke-nodepool",
         "cloud.google.com/compute-class",
@@ -33,13 +42,14 @@ def exemption(pods: PodSet) -> str:
     """
     if pods.kind == "DaemonSet":
         return "a DaemonSet serves the nodes themselves"
-    if pods.namespace.equals("kube-system") is True:
+    if pods.namespace.equals(SYSTEM_NAMESPACE) is True:
         return "kube-system serves the nodes themselves"
     priority = pods.pod.at("priorityClassName").text()
-    return "of a system priority" if isinstance(priority, str) and priority.startswith("system-") else ""
+    return "of a system priority" if isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY) else ""
 
 
-def _containers(pod: Field) -> Iterator[tuple[str, Field]]:
+def containers(pod: Field) -> Iterator[tuple[str, Field]]:
+    """The containers of a pod, those that prepare it included, each with what a sentence calls it."""
     for field in ("initContainers", "containers"):
         for place, container in pod.at(field).parts().named:
             name = container.at("name").text()
@@ -47,25 +57,22 @@ def _containers(pod: Field) -> Iterator[tuple[str, Field]]:
 
 
 def unbacked_request(pod: Field) -> tuple[Tri, str]:
-    """Whether a container requests GPUs without an equal limit, and which one."""
-    answers: list[tuple[Tri, str]] = [(_unbacked(container.at("resources")), name) for name, container in _containers(pod)]
+    """Whether a container requests GPUs without a limit, and which one. A limit of another number is gpu-request-differs-from-limit's."""
+    answers: list[tuple[Tri, str]] = [(_unbacked(container.at("resources")), name) for name, container in containers(pod)]
     found = any_of(answer for answer, _ in answers)
     return found, next((name for answer, name in answers if answer is found), "")
 
 
 def _unbacked(resources: Field) -> Tri:
-    request, limit = resources.at("requests", GPU_RESOURCE), resources.at("limits", GPU_RESOURCE)
+    request, limits = resources.at("requests", GPU_RESOURCE), resources.at("limits")
     if request.absent or not resources.at("requests").known:
         return False
-    if limit.absent:
-        return True
-    wanted, given = request.number(), limit.number()
-    return UNKNOWN if wanted is UNKNOWN or given is UNKNOWN else wanted != given
+    return limits.at(GPU_RESOURCE).absent if limits.known else UNKNOWN
 
 
 def asks_for_gpus(pod: Field) -> Tri:
     """Whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
-    answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in _containers(pod)]
+    answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in containers(pod)]
     answers.append(pod.at("resourceClaims").parts().any(lambda _: True))
     answers += [UNKNOWN for field in ("initContainers", "containers") if not pod.at(field).parts().complete]
     return any_of(answers)
@@ -75,7 +82,7 @@ def _limits_gpus(limits: Field) -> Tri:
     listed = limits.parts()
     answers: list[Tri] = [UNKNOWN] if not listed.complete else []
     for resource, amount in listed.named:
-        if resource.startswith((GPU_RESOURCE, "nvidia.com/mig-")):
+        if resource.startswith(GPU_PREFIXES):
             number = amount.number()
             answers.append(UNKNOWN if number is UNKNOWN else number is not None and number > 0)
     return any_of(answers)
@@ -91,16 +98,16 @@ def placed_on_gpus(pod: Field) -> tuple[Tri, str]:
         (gpu_selection(Field({"key": key, "operator": "In", "values": [value.value]})).demands, f"nodeSelector {key}")
         for key, value in selector.parts().named
     ]
-    named_pool = any_of(key in _POOL_LABELS for key, _ in selector.parts().named)
+    named_pool = any_of(key in POOL_LABELS for key, _ in selector.parts().named)
     terms = pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     answers: list[tuple[Tri, str]] = [
         *selected,
         (False if selector.parts().complete else UNKNOWN, "nodeSelector"),
         # Terms are joined by "or", the expressions of one by "and".
         (terms.parts().every(lambda term: term.at("matchExpressions").parts().any(_demands)), "node affinity"),
-        (pod.at("runtimeClassName").equals("nvidia"), "runtimeClassName"),
+        (pod.at("runtimeClassName").equals(GPU_RUNTIME), "runtimeClassName"),
         (
-            all_of([named_pool, pod.at("tolerations").parts().any(_tolerates_gpus)]),
+            all_of([named_pool, pod.at("tolerations").parts().any(tolerates_gpus)]),
             "a selector of a pool and a toleration of its GPU taint",
         ),
     ]
@@ -112,5 +119,6 @@ def _demands(expression: Field) -> Tri:
     return gpu_selection(expression).demands
 
 
-def _tolerates_gpus(toleration: Field) -> Tri:
+def tolerates_gpus(toleration: Field) -> Tri:
+    """Whether a toleration names the taint of GPU nodes. One without a key tolerates everything, and says nothing of GPUs."""
     return all_of([toleration.at("key").equals(GPU_RESOURCE), negated(toleration.at("effect").equals("PreferNoSchedule"))])

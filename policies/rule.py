@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from capacity.verdict import Severity
+    from policies.inventory import Inventory
 
 
 class Level(StrEnum):
@@ -95,12 +96,15 @@ class Parameters:
 ViewT = TypeVar("ViewT", bound=View)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule(Generic[ViewT]):
     """One rule. `name` is the problem in kebab-case and the name of the rule's file; `code` is short and never changes.
 
-    `judge` is called for each view of the kinds in `looks_at`. It decides what is provable; whether the view is what it seems and whether
-    it is only a part of an object is seen to by policies.core. `why`, `remediation` and `link` are for the person who is stopped by it.
+    `judge` is called for each view of the kinds in `looks_at`; a rule that needs other objects too has `judge_among` instead, which is
+    given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
+    seen to by policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other facts come
+    from.
+    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings.
     """
 
     code: str
@@ -109,11 +113,19 @@ class Rule(Generic[ViewT]):
     level: Level
     clouds: tuple[Cloud, ...]
     looks_at: tuple[type[ViewT], ...]
-    judge: Callable[[ViewT, Parameters], Outcome]
+    judge: Callable[[ViewT, Parameters], Outcome] | None = None
+    judge_among: Callable[[ViewT, Parameters, Inventory], Outcome] | None = None
     why: str
     remediation: str
     link: str
+    sources: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    locked: bool = False
+
+    @property
+    def page(self) -> str:
+        """The rule's page in this repository, which is made from what stands here."""
+        return f"docs/rules/{self.name}.md"
 
     def defaults(self) -> Parameters:
         """The rule's parameters as shipped."""
@@ -123,9 +135,9 @@ class Rule(Generic[ViewT]):
 PASSES = Outcome(Verdict.PASS)
 
 
-def fails(reason: str, remedy: str = "") -> Outcome:
-    """Broken, whatever the values not known yet turn out to be."""
-    return Outcome(Verdict.FAIL, reason, remedy)
+def fails(reason: str, remedy: str = "", at: str = "") -> Outcome:
+    """Broken, whatever the values not known yet turn out to be. `at` is the path of the field that breaks it."""
+    return Outcome(Verdict.FAIL, reason, remedy, at)
 
 
 def undecided(reason: str) -> Outcome:

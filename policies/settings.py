@@ -1,12 +1,14 @@
-"""What a user of the rules sets: a level and parameters for each rule, read strictly."""
+"""What a user of the rules sets, read strictly: a level and parameters for each rule, which are locked, and what is suppressed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 from policies.rule import Level, Parameters
+from policies.suppression import ConfiguredSuppression, read_suppression
 from policies.unknown import plain
 
 if TYPE_CHECKING:
@@ -15,16 +17,36 @@ if TYPE_CHECKING:
     from policies.rule import Setting
     from policies.rules import AnyRule
 
-_LEVEL = "level"
+_LEVEL, _LOCKED = "level", "locked"
+
+SUPPRESSIONS = "suppressions"
+"""The one key of the settings that is no rule: a list of what is suppressed."""
+
+_ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
+"""The keys of a suppression, each with whether it must be there."""
+
+
+def _today() -> date:
+    return datetime.now(tz=UTC).date()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings."""
+    """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings.
+
+    `locked` are rules that may not be suppressed, beside those that are shipped so. A suppression that ended before `today` counts no more.
+    """
 
     levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
     values: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, "Mapping[str, Setting]"])
     problems: tuple[str, ...] = ()
+    locked: frozenset[str] = frozenset()
+    suppressions: tuple[ConfiguredSuppression, ...] = ()
+    today: date = field(default_factory=_today)
+
+    def locks(self, rule: AnyRule) -> bool:
+        """Whether `rule` may not be suppressed."""
+        return rule.locked or rule.name in self.locked
 
     def level(self, rule: AnyRule) -> Level:
         """The level that counts for `rule`."""
@@ -41,7 +63,7 @@ DEFAULTS = Settings()
 def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
     """The JSON schema of the settings: for each rule a level, or a level and parameters."""
     levels = {"type": "string", "enum": [level.value for level in Level]}
-    return {
+    of_rules = {
         rule.name: {
             "description": f"{rule.why} Default level: {rule.level}.",
             "oneOf": [
@@ -49,12 +71,26 @@ def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
                 {
                     "type": "object",
                     "additionalProperties": False,
-                    "properties": {_LEVEL: levels, **{each.name: each.schema() for each in rule.parameters}},
+                    "properties": {
+                        _LEVEL: levels,
+                        _LOCKED: {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": rule.locked},
+                        **{each.name: each.schema() for each in rule.parameters},
+                    },
                 },
             ],
         }
         for rule in rules
     }
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key, needed in _ENTRY.items() if needed],
+        "properties": {key: {"type": "string", "minLength": 1} for key in _ENTRY},
+    }
+    about = (
+        "Accepted violations: of which rule, by which objects (KIND/NAMESPACE/NAME, with * for any text), why, until which day, by whom."
+    )
+    return {**of_rules, SUPPRESSIONS: {"type": "array", "description": about, "items": entry}}
 
 
 def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Settings:
@@ -65,8 +101,13 @@ def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Setti
     known = {rule.name: rule for rule in rules}
     levels: dict[str, Level] = {}
     values: dict[str, dict[str, Setting]] = {}
+    locked: set[str] = set()
     problems: list[str] = []
+    suppressions: list[ConfiguredSuppression] = []
     for name, setting in cast("dict[str, Any]", plain(dict(written))).items():
+        if name == SUPPRESSIONS:
+            suppressions = _suppressions(setting, known, problems)
+            continue
         if name not in known:
             problems.append(_unknown_name(name, name, known))
             continue
@@ -76,13 +117,44 @@ def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Setti
             try:
                 if key == _LEVEL:
                     levels[name] = _level(value)
+                elif key == _LOCKED:
+                    locked |= {name} if _truth(value) else set()
                 elif key in parameters:
                     values.setdefault(name, {})[key] = parameters[key].read(value)
                 else:
                     problems.append(_unknown_name(f"{name}.{key}", key, [_LEVEL, *parameters]))
             except ValueError as error:
                 problems.append(f"{name}.{key}: {value!r} is not allowed; allowed is {error}")
-    return Settings(levels, values, tuple(problems))
+    return Settings(levels, values, tuple(problems), frozenset(locked), tuple(suppressions))
+
+
+def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> list[ConfiguredSuppression]:
+    if not isinstance(written, list):
+        problems.append(f"{SUPPRESSIONS}: it is a list of entries with {', '.join(_ENTRY)}")
+        return []
+    found: list[ConfiguredSuppression] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        path = f"{SUPPRESSIONS}.{place}"
+        entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        wrong = [_unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
+        wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and not entry.get(key)]
+        if not wrong and entry["rule"] not in known:
+            wrong = [_unknown_name(f"{path}.rule", str(entry["rule"]), known)]
+        try:
+            suppression = read_suppression(entry.get("reason"), entry.get("until"), entry.get("by", ""))
+        except ValueError as error:
+            wrong = wrong or [f"{path}: {error}"]
+        else:
+            if not wrong:
+                found.append(ConfiguredSuppression(entry["rule"], str(entry["object"]), suppression))
+        problems += wrong
+    return found
+
+
+def _truth(written: Any) -> bool:
+    if isinstance(written, bool):
+        return written
+    raise ValueError("true or false")
 
 
 def _level(written: Any) -> Level:

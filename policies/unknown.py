@@ -36,8 +36,10 @@ SENTINELS: Final = frozenset(
 )
 """What Pulumi's engine sends in place of an unknown value, one string for each type (pulumi-policy 1.21, proxy.py)."""
 
-_SIGNATURE = "4dabf18193072939515e22adb298388d"
-_SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- marks an envelope
+SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- marks an envelope
+"""The key and the value that make a mapping the envelope of a secret, which stands under `value`."""
+
 _OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 
@@ -45,7 +47,7 @@ def plain(value: Any) -> Any:
     """`value` as dicts, lists, str, int, float, bool, None and UNKNOWN.
 
     Sentinels become UNKNOWN. Whole floats become int, because every number of the engine arrives as a float and `limits: 8.0` helps
-    nobody. The envelopes of secrets and outputs are opened: rules judge the value inside and must not print it.
+    nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and policies.secrecy keeps it out of messages.
     """
     match value:
         case str():
@@ -54,7 +56,7 @@ def plain(value: Any) -> Any:
             return int(value) if value.is_integer() else value
         case dict():
             fields = cast("dict[str, Any]", value)
-            if fields.get(_SIGNATURE) in {_SECRET, _OUTPUT}:
+            if fields.get(SIGNATURE) in {SECRET, _OUTPUT}:
                 return plain(fields["value"]) if "value" in fields else UNKNOWN
             return {key: plain(each) for key, each in fields.items()}
         case list():

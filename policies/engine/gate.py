@@ -1,15 +1,16 @@
-"""Two Pulumi policies that run all rules: one stops the deployment, one only tells."""
+"""Four Pulumi policies that run all rules: of those that judge one resource and of those that judge all, one stops and one only tells."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
-from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy
+from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, StackValidationPolicy
 from pulumi_policy.deserialize import serialize_properties
 
-from capacity.verdict import Finding, Verdict
-from policies.core import READING, judge
+from capacity.verdict import Verdict
+from policies.core import READING, judge_across, judge_alone, read_source
+from policies.engine.secret_marks import keep_secret_marks
 from policies.engine.wording import GivesWay, unread_text, violation_text
 from policies.reading import views_of
 from policies.reading.source import from_pulumi
@@ -18,10 +19,12 @@ from policies.rules import all_rules
 from policies.settings import Settings, read_settings, schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from pulumi_policy import Policy, ReportViolation, ResourceValidationArgs
+    from pulumi_policy import Policy, ReportViolation, ResourceValidationArgs, StackValidationArgs
 
+    from policies.core import Reading
+    from policies.finding import Finding
     from policies.inventory import View
     from policies.reading.source import Source
     from policies.rules import AnyRule
@@ -32,51 +35,78 @@ BLOCKING = "flexspot"
 ADVICE = "flexspot-advice"
 """The policy that tells of advisory violations, of verdicts that hang on unknown values, and of defects of the rules themselves."""
 
+STACK_BLOCKING, STACK_ADVICE = "flexspot-stack", "flexspot-stack-advice"
+"""The same two for the rules that compare resources with one another. They are configured by BLOCKING as well."""
+
+_TOLD = frozenset({Verdict.FAIL, Verdict.UNKNOWN, Verdict.SUPPRESSED})
+
 
 class Gate:
     """The rules as policies of one pack.
 
-    Every rule runs once a resource, on the resource's inputs, which are whole even in the first preview of a stack whose cluster does not
-    exist yet. The blocking policy runs first and hands what does not block to the advisory one: the SDK calls the policies of a pack one
-    after the other, in the order of the pack, on one thread. With the blocking policy disabled, no rule runs.
+    Every rule runs on the resources' inputs, which are whole even in the first preview of a stack whose cluster does not exist yet, while
+    the outputs that the engine hands to stack policies are then empty: so the blocking policy of resources keeps what it reads, and the
+    policies of the stack judge that. Resources that are only read, not declared, come with the stack alone and are judged by their outputs.
+
+    The blocking policies run first and hand what does not block to the advisory ones: the SDK calls the policies of a pack one after the
+    other, in the order of the pack, on one thread. With the blocking policy disabled, no rule runs.
 
     A verdict that hangs on an unknown value is reported as advice: it blocks nothing, and the update judges again with the value known.
     """
 
     def __init__(self, rules: Sequence[AnyRule] | None = None, read: Callable[[Source], Sequence[View]] = views_of) -> None:
         self._rules = tuple(all_rules() if rules is None else rules)
+        self._levels = {rule.name: rule for rule in self._rules}
         self._read = read
         self._advice = threading.local()
         self._problems_told: set[tuple[str, ...]] = set()
+        self._settings: Settings | None = None
+        self._readings: dict[str, Reading] = {}
+        self._stack_advice: list[tuple[str, str]] = []
 
     def policies(self) -> list[Policy]:
         """The policies, in the order that they must have in the pack."""
+        keep_secret_marks()
+        about, advice = "GPU capacity and GPU workloads keep the rules of this platform.", "Advice about GPU capacity and GPU workloads."
         return [
             ResourceValidationPolicy(
                 name=BLOCKING,
-                description=GivesWay("GPU capacity and GPU workloads keep the rules of this platform."),
+                description=GivesWay(about),
                 enforcement_level=EnforcementLevel.MANDATORY,
                 config_schema=PolicyConfigSchema(properties=schema(self._rules)),
                 validate=self._block,
             ),
             ResourceValidationPolicy(
-                name=ADVICE,
-                description=GivesWay("Advice about GPU capacity and GPU workloads."),
-                enforcement_level=EnforcementLevel.ADVISORY,
-                validate=self._advise,
+                name=ADVICE, description=GivesWay(advice), enforcement_level=EnforcementLevel.ADVISORY, validate=self._advise
+            ),
+            StackValidationPolicy(
+                name=STACK_BLOCKING,
+                description=GivesWay(about),
+                enforcement_level=EnforcementLevel.MANDATORY,
+                validate=self._block_stack,
+            ),
+            StackValidationPolicy(
+                name=STACK_ADVICE, description=GivesWay(advice), enforcement_level=EnforcementLevel.ADVISORY, validate=self._advise_stack
             ),
         ]
 
     def _block(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         settings = read_settings(_unwrapped(args.get_config()), self._rules)
+        self._settings = settings
         self._tell_problems(settings, report)
         advice: list[str] = []
-        for finding in self._findings(args, settings, advice):
-            text = violation_text(finding)
-            if finding.verdict is Verdict.FAIL and self._level(finding, settings) is Level.MANDATORY:
-                report(text, None)
-            elif finding.verdict in {Verdict.FAIL, Verdict.UNKNOWN}:
-                advice.append(text)
+        try:
+            source = from_pulumi(args.resource_type, args.name, _unwrapped(args.props))
+        except Exception as error:  # noqa: BLE001 -- an input of a shape that nobody foresaw must not stop the update
+            advice.append(unread_text(READING, args.urn, error))
+        else:
+            reading = read_source(source, self._read)
+            self._readings[args.urn] = reading
+            for text, blocks in self._told(judge_alone(reading, self._rules, settings), settings):
+                if blocks:
+                    report(text, None)
+                else:
+                    advice.append(text)
         self._advice.of = (args.urn, advice)
 
     def _advise(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -85,16 +115,46 @@ class Gate:
         for text in advice if urn == args.urn else ():
             report(text, None)
 
-    def _findings(self, args: ResourceValidationArgs, settings: Settings, advice: list[str]) -> list[Finding]:
+    def _block_stack(self, args: StackValidationArgs, report: ReportViolation) -> None:
+        self._stack_advice = []
+        if self._settings is None:
+            # Nothing was declared, or the blocking policy is off.
+            return
+        readings = {resource.urn: self._reading(resource) for resource in args.resources}
+        given = {urn: reading for urn, reading in readings.items() if reading}
+        for urn, findings in zip(given, judge_across(list(given.values()), self._rules, self._settings), strict=True):
+            for text, blocks in self._told(findings, self._settings):
+                if blocks:
+                    report(text, urn)
+                else:
+                    self._stack_advice.append((text, urn))
+
+    def _advise_stack(self, _args: StackValidationArgs, report: ReportViolation) -> None:
+        advice, self._stack_advice = self._stack_advice, []
+        for text, urn in advice:
+            report(text, urn)
+
+    def _reading(self, resource: Any) -> Reading | None:
+        """What was read of a resource's inputs; where it has not been declared in this run, what its outputs say."""
+        if resource.urn in self._readings:
+            return self._readings[resource.urn]
         try:
-            source = from_pulumi(args.resource_type, args.name, _unwrapped(args.props))
-        except Exception as error:  # noqa: BLE001 -- an input of a shape that nobody foresaw must not stop the update
-            advice.append(unread_text(READING, args.urn, error))
-            return []
-        return judge(source, self._rules, settings, self._read)
+            return read_source(from_pulumi(resource.resource_type, resource.name, _unwrapped(resource.props)), self._read)
+        except Exception:  # noqa: BLE001 -- a resource that is declared elsewhere, and judged there, must not stop this
+            return None
+
+    def _told(self, findings: Iterable[Finding], settings: Settings) -> list[tuple[str, bool]]:
+        """The text of each finding that a person should see, and whether it stops the update."""
+        return [
+            (violation_text(finding), finding.verdict is Verdict.FAIL and self._level(finding, settings) is Level.MANDATORY)
+            for finding in findings
+            if finding.verdict in _TOLD
+        ]
 
     def _level(self, finding: Finding, settings: Settings) -> Level:
-        return next(settings.level(rule) for rule in self._rules if rule.name == finding.rule)
+        """The level of the finding's rule. A suppression that does not count has none: what it failed to hide stops."""
+        rule = self._levels.get(finding.rule)
+        return settings.level(rule) if rule else Level.ADVISORY
 
     def _tell_problems(self, settings: Settings, report: ReportViolation) -> None:
         """Once, and so that it blocks: a gate that is not set as its owner wrote it is no gate."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity.verdict import Finding
+    from policies.finding import Finding
 
 
 class GivesWay(str):
@@ -26,9 +26,11 @@ class GivesWay(str):
 def violation_text(finding: Finding) -> str:
     """The text of one diagnostic."""
     lead = "cannot be decided yet: " if finding.verdict is Verdict.UNKNOWN else ""
+    if finding.suppressed:
+        lead = f"suppressed ({finding.suppressed}): "
+    links = "".join(f"; see {link}" for link in (finding.page, finding.link) if link)
     lines = [f"{finding.rule}: {finding.object.described}: {lead}{finding.message}.", f"  To fix it: {finding.remediation}"]
-    lines.append(f"  Severity {finding.severity} ({finding.code}){'; see ' + finding.link if finding.link else ''}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"  Severity {finding.severity} ({finding.code}){links}"])
 
 
 def unread_text(rule: str, urn: str, error: Exception) -> str:

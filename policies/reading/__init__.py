@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.reading import eks, gke, karpenter, pods
+from policies.reading import (
+    cloud_resources,
+    eks,
+    exporters,
+    gke,
+    iam,
+    karpenter,
+    kubernetes,
+    kueue_configuration,
+    pods,
+    queries,
+    termination_handler,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -12,10 +24,22 @@ if TYPE_CHECKING:
     from policies.inventory import View
     from policies.reading.source import Source
 
-READERS: tuple[Callable[[Source], Iterable[View]], ...] = (gke.read, eks.read, karpenter.read, pods.read)
+READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
+    gke.read,
+    eks.read,
+    karpenter.read,
+    pods.read,
+    kubernetes.read,
+    kueue_configuration.read,
+    termination_handler.read,
+    cloud_resources.read,
+    iam.read,
+    queries.read,
+    exporters.read,
+)
 """Every reader sees every object and yields nothing for those that are not its own."""
 
 
 def views_of(source: Source) -> list[View]:
-    """Everything in one object that rules judge; nothing for most objects."""
+    """Everything in one object that rules judge; for most of the clouds' resources nothing."""
     return [view for read in READERS for view in read(source)]

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from policies.gpu_machines import is_gpu_machine
-from policies.inventory import Bounds, Ceiling, GpuPool, NodeAutoProvisioning, Taint
+from policies.inventory import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint
+from policies.reading.gke_nodes import gpus_of, notice_of, offer_of
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from policies.field import Field
+    from policies.inventory import View
     from policies.reading.source import Source
 
 _CORES_AND_MEMORY = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY}
 
 
-def read(source: Source) -> Iterator[GpuPool | NodeAutoProvisioning]:
-    """The GPU node pools of a `gcp:container` NodePool or Cluster, and a cluster's auto-provisioning.
+def read(source: Source) -> Iterator[View]:
+    """The node pools of a `gcp:container` NodePool or Cluster, each as capacity and as it is written, and who else makes nodes in it.
 
     A cluster has pools in `nodePools` and a default pool, which its own nodeConfig describes unless it is removed.
     """
@@ -29,12 +31,16 @@ def read(source: Source) -> Iterator[GpuPool | NodeAutoProvisioning]:
     elif source.kind == "Cluster":
         for place, pool in source.fields.at("nodePools").parts().named:
             yield from _pool(source, pool, f"nodePools[{place}].")
-        if source.fields.at("removeDefaultNodePool").equals("true") is not True:
+        autopilot = source.fields.at("enableAutopilot").equals("true")
+        # The pool that Autopilot begins with is GKE's, and the cluster says nothing of it.
+        if autopilot is not True and source.fields.at("removeDefaultNodePool").equals("true") is not True:
             yield from _pool(source, source.fields, "")
         yield from _auto_provisioning(source)
+        if autopilot is not False:
+            yield Autopilot(source.identity, autopilot, False)
 
 
-def _pool(source: Source, pool: Field, where: str) -> Iterator[GpuPool]:
+def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
     node = pool.at("nodeConfig")
     machine = node.at("machineType").text()
 
@@ -43,20 +49,28 @@ def _pool(source: Source, pool: Field, where: str) -> Iterator[GpuPool]:
 
     accelerators = node.at("guestAccelerators").parts().any(attached)
     concerned = any_of([accelerators, UNKNOWN if machine is UNKNOWN else is_gpu_machine(machine or "")])
-    if concerned is False:
-        return
     taints = node.at("taints").parts()
-    yield GpuPool(
+    bounds = _pool_bounds(pool, where)
+    spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
+    yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
-        concerned=concerned,
+        concerned=True if concerned is False else concerned,
         partial=False,
         evidence=f"{where}nodeConfig.guestAccelerators" if accelerators is True else f"{where}nodeConfig.machineType",
-        taints=tuple(Taint(taint.at("key"), taint.at("effect")) for taint in taints.fields),
+        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
         taints_complete=taints.complete,
         taints_field=f"{where}nodeConfig.taints",
         effect_spelling="NO_SCHEDULE",
-        bounds=_pool_bounds(pool, where),
+        bounds=bounds,
+        offer=offer_of(pool, spot),
+        spot=spot,
+        spot_field=f"{where}nodeConfig.spot",
+        notice_seconds=notice_of(node),
+        gpus=gpus_of(pool, bounds),
+        owner_labels=node.at("resourceLabels"),
+        owner_field=f"{where}nodeConfig.resourceLabels",
     )
+    yield GkeNodePool(source.identity, True, False, where, pool)
 
 
 def _pool_bounds(pool: Field, where: str) -> Bounds:
@@ -94,4 +108,5 @@ def _auto_provisioning(source: Source) -> Iterator[NodeAutoProvisioning]:
         partial=False,
         evidence="clusterAutoscaling.enabled",
         bounds=tuple((ceiling,) for ceiling in maxima.values()),
+        limits=settings.at("resourceLimits"),
     )

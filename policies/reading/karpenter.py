@@ -2,40 +2,100 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, KARPENTER_POOL_LABEL
 from policies.field import Field
 from policies.gpu_machines import gpu_selection
-from policies.inventory import Ceiling, GpuPool, Taint
-from policies.unknown import UNKNOWN, Tri, any_of
+from policies.inventory import Ceiling, GpuPool, Pool, Taint
+from policies.node_offer import NodeOffer, allows
+from policies.unknown import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from policies.reading.source import Source
+    from policies.unknown import Unknown
+
+# Labels of the node that Karpenter or its AWS provider knows, beside those of the machine.
+# Source: karpenter.sh/v1 labels.go and karpenter.k8s.aws/v1 labels.go of v1.14.1.
+_WELL_KNOWN = (
+    "karpenter.k8s.aws/",
+    "karpenter.sh/capacity-type",
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "node.kubernetes.io/",
+    "topology.k8s.aws/",
+    "topology.kubernetes.io/",
+    "eks.amazonaws.com/",
+)
+
+_GB = Decimal(1000) ** 3
+
+_NOTICE = Decimal(120)
+"""Seconds between EC2's interruption notice and the end of a Spot instance."""
 
 
-def read(source: Source) -> Iterator[GpuPool]:
-    """The NodePool, if it makes GPU nodes."""
+def read(source: Source) -> Iterator[Pool]:
+    """The NodePool; a GpuPool if it makes GPU nodes."""
     if (source.family, source.kind) != ("karpenter.sh", "NodePool"):
         return
     spec = source.fields.at("spec")
     concerned, evidence = _makes_gpu_nodes(spec)
-    if concerned is False:
-        return
     taints = spec.at("template", "spec", "taints").parts()
-    yield GpuPool(
+    yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
-        concerned=concerned,
+        concerned=True if concerned is False else concerned,
         partial=source.fields.partial,
         evidence=evidence,
-        taints=tuple(Taint(taint.at("key"), taint.at("effect")) for taint in taints.fields),
+        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
         taints_complete=taints.complete,
         taints_field="spec.template.spec.taints",
         effect_spelling="NoSchedule",
-        bounds=(_ceilings(spec),),
+        bounds=(_ceilings(spec) if concerned is not False else _ceilings_without_gpus(spec),),
+        offer=_offer(source),
+        spot=_may_be_spot(spec),
+        spot_field=f"what it says of {CAPACITY_TYPE_LABEL}: nothing means any",
+        notice_seconds=_NOTICE,
+        gpus=spec.at("limits", GPU_RESOURCE).number(),
+        owner_labels=source.fields.at("metadata", "labels"),
+        owner_field="metadata.labels",
     )
+
+
+def _offer(source: Source) -> NodeOffer:
+    template = source.fields.at("spec", "template")
+    labels, requirements = template.at("metadata", "labels").parts(), template.at("spec", "requirements").parts()
+    name = source.fields.at("metadata", "name")
+    return NodeOffer(
+        fixed={**dict(labels.named), KARPENTER_POOL_LABEL: Field(UNKNOWN) if name.absent else name},
+        requirements=requirements.fields,
+        open_prefixes=_WELL_KNOWN,
+        complete=labels.complete and requirements.complete,
+    )
+
+
+def _may_be_spot(spec: Field) -> Tri:
+    """Whether Spot is among what the pool takes. A pool that does not say takes whatever there is, Spot before on-demand.
+
+    As Karpenter's provider for AWS 1.14.1 chooses it (getCapacityType in pkg/providers/instance).
+    """
+    requirements = spec.at("template", "spec", "requirements").parts()
+    of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
+    if not requirements.complete:
+        return UNKNOWN
+    if any(each.at("key").value is UNKNOWN for each in of_capacity):
+        return UNKNOWN
+    label = spec.at("template", "metadata", "labels", CAPACITY_TYPE_LABEL)
+    return all_of([_all_allow(of_capacity), True if label.absent else label.equals("spot")])
+
+
+def _all_allow(requirements: list[Field]) -> Tri:
+    answers = [allows(each, "spot") for each in requirements]
+    if False in answers:
+        return False
+    return UNKNOWN if UNKNOWN in answers else True
 
 
 def _makes_gpu_nodes(spec: Field) -> tuple[Tri, str]:
@@ -81,3 +141,18 @@ def _ceilings(spec: Field) -> tuple[Ceiling, ...]:
         return (gpus if replicas.absent else nodes,)
     written = tuple(ceiling for ceiling in (gpus, nodes) if ceiling.amount is not UNKNOWN)
     return written if spec.partial and written else (gpus, nodes)
+
+
+def _ceilings_without_gpus(spec: Field) -> tuple[Ceiling, ...]:
+    """A pool without GPUs ends at cores, memory or nodes, whichever is written; a static one, with `replicas`, at those too."""
+    units = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY, "nodes": Ceiling.NODES}
+    amounts = {f"spec.limits.{resource}": (unit, spec.at("limits", resource)) for resource, unit in units.items()}
+    if not spec.at("replicas").absent:
+        amounts["spec.replicas"] = (Ceiling.NODES, spec.at("replicas"))
+    return tuple(Ceiling(field, unit, _in_unit(unit, amount)) for field, (unit, amount) in amounts.items())
+
+
+def _in_unit(unit: str, amount: Field) -> Decimal | Unknown | None:
+    """Memory is written in bytes."""
+    number = amount.number()
+    return number / _GB if isinstance(number, Decimal) and unit == Ceiling.MEMORY else number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from policies.inventory import PodSet
+from policies.pod_templates import ELEMENTS, ENTRIES, POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,60 +13,53 @@ if TYPE_CHECKING:
     from policies.field import Field
     from policies.reading.source import Source
 
-# Where each kind keeps its pods' specs; * stands for every element of a list or every entry of a mapping.
-_TEMPLATE = "spec.template.spec"
-_POD_SPECS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("", "Pod"): ("spec",),
-    ("", "PodTemplate"): ("template.spec",),
-    ("", "ReplicationController"): (_TEMPLATE,),
-    ("apps", "DaemonSet"): (_TEMPLATE,),
-    ("apps", "Deployment"): (_TEMPLATE,),
-    ("apps", "ReplicaSet"): (_TEMPLATE,),
-    ("apps", "StatefulSet"): (_TEMPLATE,),
-    ("batch", "Job"): (_TEMPLATE,),
-    ("batch", "CronJob"): ("spec.jobTemplate.spec.template.spec",),
-    ("jobset.x-k8s.io", "JobSet"): ("spec.replicatedJobs.*.template.spec.template.spec",),
-    ("kubeflow.org", "PyTorchJob"): ("spec.pytorchReplicaSpecs.*.template.spec",),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
-        "spec.leaderWorkerTemplate.leaderTemplate.spec",
-        "spec.leaderWorkerTemplate.workerTemplate.spec",
-    ),
-    ("ray.io", "RayCluster"): ("spec.headGroupSpec.template.spec", "spec.workerGroupSpecs.*.template.spec"),
-    ("ray.io", "RayJob"): (
-        "spec.rayClusterSpec.headGroupSpec.template.spec",
-        "spec.rayClusterSpec.workerGroupSpecs.*.template.spec",
-    ),
-    ("ray.io", "RayService"): (
-        "spec.rayClusterConfig.headGroupSpec.template.spec",
-        "spec.rayClusterConfig.workerGroupSpecs.*.template.spec",
-    ),
-}
-
 
 def read(source: Source) -> Iterator[PodSet]:
     """One view for each pod template of the object."""
-    for path in _POD_SPECS.get((source.family, source.kind), ()):
-        for where, pod in _places(source.fields, path.split(".")):
-            if not pod.absent:
-                yield PodSet(
-                    identity=source.identity,
-                    concerned=True,
-                    partial=source.fields.partial,
-                    where=where,
-                    kind=source.kind,
-                    namespace=source.fields.at("metadata", "namespace"),
-                    pod=pod,
-                )
-
-
-def _places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[str, Field]]:
-    if "*" not in path:
-        yield ".".join(filter(None, [walked, *path])), field.at(*path)
+    maker = POD_MAKERS.get((source.family, source.kind))
+    if maker is None:
         return
-    star = path.index("*")
+    queued_as = source.fields.at(*maker.queued_as)
+    for path in maker.paths:
+        for where, pod, template, job in _places(source.fields, path.split(".")):
+            if pod.absent:
+                continue
+            yield PodSet(
+                identity=source.identity,
+                concerned=True,
+                partial=source.fields.partial,
+                where=where,
+                kind=source.kind,
+                namespace=source.fields.at("metadata", "namespace"),
+                pod=pod,
+                labels=source.fields.at("metadata", "labels"),
+                template_labels=template.at("metadata", "labels"),
+                queue_labels=queued_as.at("labels"),
+                job=job if maker.makes_jobs else None,
+                object_spec=source.fields.at("spec"),
+                annotations=tuple(each.at("annotations") for each in (source.fields.at("metadata"), queued_as, template.at("metadata"))),
+            )
+
+
+def annotations_of(source: Source) -> Iterator[Field]:
+    """The annotations of the object and of its pod templates."""
+    yield source.fields.at("metadata", "annotations")
+    maker = POD_MAKERS.get((source.family, source.kind))
+    for path in maker.paths if maker else ():
+        for _, _, template, _ in _places(source.fields, path.split(".")):
+            if template != source.fields:
+                yield template.at("metadata", "annotations")
+
+
+def _places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[str, Field, Field, Field]]:
+    """Path and spec of each pod template, the template itself, and what holds it: in a Job its spec."""
+    star = next((place for place, step in enumerate(path) if step in {ELEMENTS, ENTRIES}), None)
+    if star is None:
+        yield ".".join(filter(None, [walked, *path])), field.at(*path), field.at(*path[:-1]), field.at(*path[:-2])
+        return
     listed = ".".join(filter(None, [walked, *path[:star]]))
     members = field.at(*path[:star])
     if not members.known:
-        yield listed, members
+        yield listed, members, members, members
     for key, member in members.parts().named:
         yield from _places(member, path[star + 1 :], f"{listed}[{key}]")

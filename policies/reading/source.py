@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from capacity.verdict import ObjectIdentity
 from policies.field import Field
+from policies.secrecy import Secrets, secrets_in
 from policies.unknown import UNKNOWN, plain
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ _PATCH = "Patch"
 class Source:
     """What readers read. `family` is the API group of a Kubernetes object ("" for core), or `package:module` of a Pulumi type.
 
-    `fields` are the resource's inputs. In Pulumi's `...Patch` types, which say only a part of an object, they are partial.
+    `fields` are the resource's inputs. In Pulumi's `...Patch` types, which say only a part of an object, they are partial. `secrets` are
+    the texts among them that a program marked as secret; a manifest has no such marks.
     """
 
     identity: ObjectIdentity
     family: str
     kind: str
     fields: Field
+    secrets: Secrets = field(default_factory=Secrets)
 
 
 def from_manifest(manifest: Mapping[str, Any]) -> Source:
@@ -40,13 +43,14 @@ def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source
     Custom objects have the token `kubernetes:<apiVersion>:<Kind>`, typed ones `kubernetes:apps/v1:Deployment`; where the inputs name
     apiVersion and kind, those count. Other clouds' tokens are `gcp:container/nodePool:NodePool`, whose family is `gcp:container`.
     """
-    fields = plain(dict(inputs))
+    fields, secrets = plain(dict(inputs)), secrets_in(inputs)
     family, _, kind = type_token.rpartition(":")
     if family.startswith(_KUBERNETES):
         partial = kind.endswith(_PATCH)
-        return _kubernetes(fields, family.removeprefix(_KUBERNETES), kind.removesuffix(_PATCH), name, partial=partial)
+        read = _kubernetes(fields, family.removeprefix(_KUBERNETES), kind.removesuffix(_PATCH), name, partial=partial)
+        return replace(read, secrets=secrets)
     identity = ObjectIdentity(api_version=family, kind=kind, name=name)
-    return Source(identity=identity, family=family.partition("/")[0], kind=kind, fields=Field(fields))
+    return Source(identity=identity, family=family.partition("/")[0], kind=kind, fields=Field(fields), secrets=secrets)
 
 
 def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial: bool) -> Source:

@@ -15,21 +15,23 @@ if TYPE_CHECKING:
     from capacity.verdict import Outcome
 
 
+UNBACKED = f"{{where}}: {{container}} requests {GPU_RESOURCE} without a limit, which Kubernetes refuses"
+IDLE = f"{{where}} runs on GPU nodes (by {{by}}), and none of its containers has a limit on {GPU_RESOURCE}"
+IDLE_REMEDY = f'set resources.limits["{GPU_RESOURCE}"] in the container that computes, or take the pod off GPU nodes'
+
+
 def judge(pods: PodSet, _: Parameters) -> Outcome:
-    """Fails on what is provable: a request for GPUs without an equal limit, or a place on GPU nodes and no GPU asked for."""
+    """Fails on what the pod alone proves: a request for GPUs without a limit, or a place on GPU nodes and no GPU asked for."""
     if exempt := exemption(pods):
         return not_applicable(exempt)
     unbacked, container = unbacked_request(pods.pod)
     if unbacked is True:
-        return fails(f"{pods.where}: {container} requests {GPU_RESOURCE} without an equal limit, which Kubernetes refuses")
+        return fails(UNBACKED.format(where=pods.where, container=container))
     asks = asks_for_gpus(pods.pod)
     placed, by = placed_on_gpus(pods.pod)
     idle = all_of([placed, negated(asks)])
     if idle is True:
-        return fails(
-            f"{pods.where} runs on GPU nodes (by {by}), and none of its containers has a limit on {GPU_RESOURCE}",
-            f'set resources.limits["{GPU_RESOURCE}"] in the container that computes, or take the pod off GPU nodes',
-        )
+        return fails(IDLE.format(where=pods.where, by=by), IDLE_REMEDY)
     if unbacked is UNKNOWN or idle is UNKNOWN:
         return undecided(f"{pods.where}: where it runs, or which GPUs its containers ask for, is not known yet")
     return PASSES if asks is True else not_applicable("neither asks for GPUs nor runs on GPU nodes")

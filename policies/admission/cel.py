@@ -1,0 +1,105 @@
+"""Writing CEL: literals, fields that may be missing, sentences.
+
+What is written keeps to what every evaluator of CEL has: has, all, exists, filter, map, in, the ternary operator, optional fields, the
+functions of strings, and of Kubernetes' own library quantity and isQuantity alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_FIELD = re.compile(r"\{(\w+)\}")
+
+PLACES = f"[{', '.join(map(str, range(64)))}]"
+"""The places of a list: CEL's macros give elements without saying where they stand. No list of a pod or of a job is longer."""
+
+
+def text(value: str) -> str:
+    """A literal."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"
+
+
+def texts(values: Iterable[str]) -> str:
+    """A literal list."""
+    return f"[{', '.join(map(text, values))}]"
+
+
+def mapping(entries: Mapping[str, str]) -> str:
+    """A literal mapping of texts."""
+    return "{" + ", ".join(f"{text(key)}: {text(value)}" for key, value in entries.items()) + "}"
+
+
+def optional(base: str, *steps: str) -> str:
+    """The field below `base`, as an optional: any of the steps may be missing."""
+    return base + "".join(f".?{step}" for step in steps)
+
+
+def text_at(base: str, *steps: str) -> str:
+    """The text below `base`, empty where there is none."""
+    return f"{optional(base, *steps)}.orValue('')"
+
+
+def list_at(base: str, *steps: str) -> str:
+    """The list below `base`, empty where there is none."""
+    return f"{optional(base, *steps)}.orValue([])"
+
+
+def mapping_at(base: str, *steps: str) -> str:
+    """The mapping below `base`, empty where there is none."""
+    return f"{optional(base, *steps)}.orValue({{}})"
+
+
+def entry(mapping: str, key: str) -> str:
+    """The text under `key`, which is an expression; empty where there is none."""
+    return f"{mapping}[?{key}].orValue('')"
+
+
+def places(listed: str) -> str:
+    """The places of a list, of which the variable `places` holds as many as there may be."""
+    return f"variables.places.filter(i, i < size({listed}))"
+
+
+def either(*conditions: str) -> str:
+    """Whether one of the conditions holds."""
+    return " || ".join(f"({each})" for each in conditions) or "false"
+
+
+def every(*conditions: str) -> str:
+    """Whether all conditions hold."""
+    return " && ".join(f"({each})" for each in conditions) or "true"
+
+
+def let(name: str, value: str, body: str) -> str:
+    """`body` with a name for a value that is long to write."""
+    return f"[{value}].map({name}, {body})[0]"
+
+
+def first_of(*cases: tuple[str, str], otherwise: str = "''") -> str:
+    """The value of the first case, a condition and a value, whose condition holds."""
+    return "".join(f"({condition}) ? ({value}) : " for condition, value in cases) + f"({otherwise})"
+
+
+def sentence(pattern: str, **parts: str) -> str:
+    """A text with fields in braces, as CEL that puts the parts, expressions of texts, into their places."""
+    pieces: list[str] = []
+    end = 0
+    for field in _FIELD.finditer(pattern):
+        pieces += [text(pattern[end : field.start()]), f"string({parts[field[1]]})"]
+        end = field.end()
+    pieces.append(text(pattern[end:]))
+    return " + ".join(piece for piece in pieces if piece != "''")
+
+
+def amount(expression: str) -> str:
+    """The quantity that stands there as a number or a text."""
+    return f"quantity(string({expression}))"
+
+
+def is_positive(expression: str) -> str:
+    """Whether a quantity stands there that is above nothing."""
+    return f"isQuantity(string({expression})) && {amount(expression)}.compareTo(quantity('0')) > 0"

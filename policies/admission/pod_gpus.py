@@ -1,0 +1,136 @@
+"""What a pod has to do with GPUs, in CEL: what policies.pod_gpus and policies.gpu_machines are for the rules in Python.
+
+`p` is a pod set, as policies.admission.pod_sets makes them.
+"""
+
+from __future__ import annotations
+
+from capacity.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE
+from policies.admission.cel import (
+    either,
+    every,
+    first_of,
+    is_positive,
+    let,
+    list_at,
+    mapping_at,
+    optional,
+    places,
+    sentence,
+    text,
+    text_at,
+    texts,
+)
+from policies.gpu_machines import AMD_FAMILY, EC2_CATEGORIES, EC2_FAMILY, GCE_MACHINE, MACHINE_FAMILY_LABEL, MACHINE_LABELS, PREFIXES
+from policies.pod_gpus import GPU_PREFIXES, GPU_RUNTIME, POOL_LABELS, SYSTEM_NAMESPACE, SYSTEM_PRIORITY
+
+_CONTAINERS = ("initContainers", "containers")
+_AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+
+ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
+"""The containers of `p`, those that prepare it included."""
+
+SERVES_NODES = either(
+    f"request.?namespace.orValue('') == {text(SYSTEM_NAMESPACE)}",
+    f"{text_at('p.pod', 'priorityClassName')}.startsWith({text(SYSTEM_PRIORITY)})",
+)
+"""Whether `p` may sit on GPU nodes without a GPU."""
+
+
+def containers_where(condition: str, value: str = "NAME") -> str:
+    """A text for each container of `p` for which a condition holds, in order; by default what a sentence calls it.
+
+    Both are CEL in which CONTAINER stands for the container and NAME for what it is called.
+    """
+    found: list[str] = []
+    for field in _CONTAINERS:
+        listed = list_at("p.pod", field)
+        container = f"p.pod.{field}[i]"
+        name = f"('container ' + {container}.?name.orValue({text(field + '[')} + string(i) + ']'))"
+        here, made = (each.replace("CONTAINER", container).replace("NAME", name) for each in (condition, value))
+        found.append(f"{places(listed)}.filter(i, {here}).map(i, {made})")
+    return f"({' + '.join(found)})"
+
+
+def _is_gpu(resource: str) -> str:
+    return either(*(f"{resource}.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
+
+
+ASKS = either(
+    f"{ALL_CONTAINERS}.exists(c, {mapping_at('c', 'resources', 'limits')}"
+    f".exists(k, ({_is_gpu('k')}) && {is_positive('c.resources.limits[k]')}))",
+    f"size({list_at('p.pod', 'resourceClaims')}) > 0",
+)
+"""Whether a container of `p` has a limit on GPUs, whole, shared or sliced, or `p` a claim on devices (DRA)."""
+
+UNBACKED = containers_where(
+    f"{optional('CONTAINER', 'resources', 'requests')}[?{text(GPU_RESOURCE)}].hasValue() && "
+    f"!{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}].hasValue()"
+)
+"""The containers of `p` that request GPUs without a limit."""
+
+
+def _starts(expression: str, *endings: str) -> str:
+    return either(*(f"{expression}.startsWith({text(prefix + ending)})" for prefix in PREFIXES for ending in endings))
+
+
+def _one_of(expression: str, *endings: str) -> str:
+    return f"{expression} in {texts(prefix + ending for prefix in PREFIXES for ending in endings)}"
+
+
+def _names_gpus(key: str) -> str:
+    """Whether only nodes with accelerators carry a label."""
+    own = f"{key} == {text(GPU_RESOURCE)} || {key}.startsWith({text(GPU_RESOURCE + '.')})"
+    return either(f"{key} == {text(GKE_ACCELERATOR_LABEL)}", own, _starts(key, "gpu-"))
+
+
+def _means_gpu(key: str, value: str) -> str:
+    """Whether this value of a label means nodes with NVIDIA's GPUs."""
+    family = every(f"{value}.matches({text(f'^(?:{EC2_FAMILY})$')})", f"!{value}.startsWith({text(AMD_FAMILY)})")
+    machine_family = family.replace(value, f"{value}.split('.')[0]")
+    machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
+    return first_of(
+        (f"{key} == {text(GKE_ACCELERATOR_LABEL)}", "true"),
+        (f"{key} == {text(GPU_RESOURCE)} || {key}.startsWith({text(GPU_RESOURCE + '.')})", f"!({value} in ['false', '0'])"),
+        (_one_of(key, "gpu-manufacturer"), f"{value} == 'nvidia'"),
+        (_one_of(key, "gpu-name"), f"!{value}.startsWith('radeon')"),
+        (_starts(key, "gpu-"), f"{value} != '0'"),
+        (f"{key} in {texts(MACHINE_LABELS)}", machine),
+        (f"{key} == {text(MACHINE_FAMILY_LABEL)}", f"({value} + '-any').matches({text(f'^(?:{GCE_MACHINE})$')})"),
+        (_one_of(key, "family"), family),
+        (_one_of(key, "category"), f"{value} in {texts(EC2_CATEGORIES)}"),
+        otherwise="false",
+    )
+
+
+_SELECTOR = mapping_at("p.pod", "nodeSelector")
+_SELECTED = f"{_SELECTOR}.filter(k, {_means_gpu('k', 'string(p.pod.nodeSelector[k])')})"
+_VALUES = list_at("e", "values")
+_DEMANDS = first_of(
+    (f"{text_at('e', 'key')} == {text(GKE_ACCELERATOR_LABEL)}", f"{text_at('e', 'operator')} in ['In', 'Exists', 'Gt', 'Gte']"),
+    (
+        f"{text_at('e', 'operator')} == 'In'",
+        f"size({_VALUES}) > 0 && {_VALUES}.all(v, {_means_gpu(text_at('e', 'key'), 'v')})",
+    ),
+    (_names_gpus(text_at("e", "key")), f"{text_at('e', 'operator')} in ['Exists', 'Gt', 'Gte']"),
+    otherwise="false",
+)
+"""Whether an expression `e` of a node affinity allows nothing but GPU machines."""
+_TERMS = list_at("p.pod", *_AFFINITY)
+
+TOLERATES = (
+    f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} == {text(GPU_RESOURCE)}"
+    f" && {text_at('t', 'effect')} != 'PreferNoSchedule')"
+)
+"""Whether `p` names the taint of GPU nodes in a toleration."""
+
+_OTHERWISE = first_of(
+    (f"size({_TERMS}) > 0 && {_TERMS}.all(t, {list_at('t', 'matchExpressions')}.exists(e, {_DEMANDS}))", "'node affinity'"),
+    (f"{text_at('p.pod', 'runtimeClassName')} == {text(GPU_RUNTIME)}", "'runtimeClassName'"),
+    (
+        f"{_SELECTOR}.exists(k, k in {texts(sorted(POOL_LABELS))}) && {TOLERATES}",
+        "'a selector of a pool and a toleration of its GPU taint'",
+    ),
+)
+PLACED_BY = let("keys", _SELECTED, first_of(("size(keys) > 0", sentence("nodeSelector {key}", key="keys[0]")), otherwise=_OTHERWISE))
+"""The field that lets `p` run nowhere but on GPU nodes; empty where none does."""

@@ -1,0 +1,128 @@
+"""The policies that the API server gets, as plain data for whoever deploys them: one that stops and one that tells, like the policy pack's.
+
+Each holds all rules of its level, so that what they share, such as finding the pods of an object, is evaluated once for an object and not
+once for each rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from policies.admission.cel import sentence, texts
+from policies.admission.forms import all_forms
+from policies.admission.pod_sets import changed_by_people, made_by_nobody_judged
+from policies.admission.variables import accepted, used_by
+from policies.rule import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.admission.form import Form, Matched
+
+POLICIES = {Level.MANDATORY: "flexspot", Level.ADVISORY: "flexspot-advice"}
+"""The names of the policies, by the level of their rules."""
+
+
+@dataclass(frozen=True)
+class ResourceRule:
+    """Objects that a policy is asked about, of whatever version of their API."""
+
+    group: str
+    resources: tuple[str, ...]
+    operations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """CEL with a name: a variable, or a condition under which a policy is asked at all."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One rule of a policy.
+
+    `problems` names the variable with what is wrong, `expression` is whether an object keeps the rule, `message_expression` what is told of
+    one that does not, and `message` what is told where that fails.
+    """
+
+    rule: str
+    problems: str
+    expression: str
+    message: str
+    message_expression: str
+
+
+@dataclass(frozen=True)
+class AdmissionPolicy:
+    """Rules of one level. `stops` says whether what breaks them is refused; otherwise its sender is warned."""
+
+    name: str
+    stops: bool
+    resource_rules: tuple[ResourceRule, ...]
+    conditions: tuple[Expression, ...]
+    variables: tuple[Expression, ...]
+    validations: tuple[Validation, ...]
+
+
+def admission_policies(facts: Mapping[str, str]) -> tuple[AdmissionPolicy, ...]:
+    """The policies that have rules, each with its rules by code, their parameters as shipped; `facts` as policies.admission.facts has them.
+
+    The facts stand in the policies and not in a ConfigMap beside them, their `params`: see docs/decisions, "Facts stand in the policies".
+    """
+    by_level = {level: [form for form in all_forms() if form.rule.level is level] for level in POLICIES}
+    return tuple(_policy(POLICIES[level], forms, facts, stops=level is Level.MANDATORY) for level, forms in by_level.items() if forms)
+
+
+def _policy(name: str, forms: list[Form], facts: Mapping[str, str], *, stops: bool) -> AdmissionPolicy:
+    problems = [Expression(_variable(form), _problems(form)) for form in forms]
+    shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts)]
+    return AdmissionPolicy(
+        name=name,
+        stops=stops,
+        resource_rules=_resource_rules(forms),
+        conditions=(
+            Expression("made-by-nobody-judged", made_by_nobody_judged()),
+            Expression("changed-by-people", changed_by_people()),
+        ),
+        variables=(*shared, *problems),
+        validations=tuple(map(_validation, forms)),
+    )
+
+
+def _variable(form: Form) -> str:
+    first, *others = form.rule.name.split("-")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _problems(form: Form) -> str:
+    asked = f"object.kind in {texts(dict.fromkeys(each.kind for each in form.matches))}"
+    if not form.rule.locked:
+        asked += f" && !({accepted(form.rule.name)})"
+    return f"({asked}) ? ({form.problems}) : []"
+
+
+def _validation(form: Form) -> Validation:
+    problems, lead = f"variables.{_variable(form)}", f"{form.rule.name} ({form.rule.code}): "
+    return Validation(
+        rule=form.rule.name,
+        problems=_variable(form),
+        expression=f"size({problems}) == 0",
+        message=f"{lead}{form.rule.remediation}",
+        message_expression=sentence(f"{lead}{{problem}}", problem=f"{problems}[0]"),
+    )
+
+
+def _resource_rules(forms: Iterable[Form]) -> tuple[ResourceRule, ...]:
+    by_group: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for matched in dict.fromkeys(matched for form in forms for matched in form.matches):
+        by_group.setdefault((matched.group, _operations(matched)), []).append(matched.resource)
+    return tuple(ResourceRule(group, tuple(sorted(resources)), operations) for (group, operations), resources in sorted(by_group.items()))
+
+
+def _operations(matched: Matched) -> tuple[str, ...]:
+    # A pod's containers and grace period are what they are, and the updates that the scheduler, the kubelet and Kueue make are many.
+    return ("CREATE",) if (matched.group, matched.kind) == ("", "Pod") else ("CREATE", "UPDATE")

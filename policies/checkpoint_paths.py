@@ -1,0 +1,81 @@
+"""Where a pod's containers say that they write checkpoints, and what that place ends with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from policies.pod_gpus import containers
+from policies.pod_volumes import Mount, mounts_of
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from policies.field import Field
+    from policies.inventory import PodSet
+    from policies.unknown import Unknown
+
+
+@dataclass(frozen=True)
+class CheckpointPlace:
+    """`described` names the place without quoting a value that may be a secret. `ends_with` is empty where it outlives pod and node."""
+
+    described: str
+    ends_with: str | Unknown
+    at: str
+
+
+def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ...]) -> Iterator[CheckpointPlace]:
+    """Mounts of which a part of the path holds one of `words`, and the paths that an argument or a variable of `names` gives.
+
+    What is no absolute path, such as the URL of a bucket, or names a file, is passed over.
+    """
+    spelled = {_plain(name) for name in names}
+    for name, container in containers(pods.pod):
+        mounts = list(mounts_of(pods.pod, container))
+        for mount in mounts:
+            path = mount.path.text()
+            if isinstance(path, str) and any(word in part.lower() for part in PurePosixPath(path).parts for word in words):
+                yield CheckpointPlace(f"{pods.where}: {path} of {name}", _ends_with(mount), f"{pods.where}.volumes")
+        for given, path in _named_paths(container):
+            if _plain(given) in spelled and path.startswith("/") and not PurePosixPath(path).suffix:
+                yield CheckpointPlace(f"{pods.where}: what {given} of {name} names", _at(path, mounts), f"{pods.where}.containers")
+
+
+def _plain(name: str) -> str:
+    """A name without dashes, dots before it, and case, so that --trainer.checkpoint_dir and CHECKPOINT_DIR are one."""
+    return re.sub(r"[-_]", "", name.rpartition(".")[2]).lower()
+
+
+def _named_paths(container: Field) -> Iterator[tuple[str, str]]:
+    """The arguments and variables that have a value, each with its name."""
+    arguments = [each.text() for field in ("command", "args") for each in container.at(field).parts().fields]
+    for each, following in zip_longest(arguments, arguments[1:], fillvalue=""):
+        if isinstance(each, str) and each.startswith("-"):
+            name, equals, value = each.partition("=")
+            if equals or isinstance(following, str):
+                yield name, value if equals else str(following)
+    for variable in container.at("env").parts().fields:
+        name, value = variable.at("name").text(), variable.at("value").text()
+        if isinstance(name, str) and isinstance(value, str):
+            yield name, value
+
+
+def _at(path: str, mounts: Iterable[Mount]) -> str | Unknown:
+    """What a path ends with: of the mounts above it the nearest decides, and without one the container's own file system."""
+    paths = [(each.path.text(), each) for each in mounts]
+    above = [(str(where), each) for where, each in paths if isinstance(where, str) and PurePosixPath(path).is_relative_to(where)]
+    if above:
+        return _ends_with(max(above, key=lambda each: len(each[0]))[1])
+    return UNKNOWN if any(where is UNKNOWN for where, _ in paths) else "the container's own file system, which ends with the container"
+
+
+def _ends_with(mount: Mount) -> str | Unknown:
+    sort = mount.ephemeral
+    if sort is UNKNOWN or not sort:
+        return sort
+    return f"volume {mount.name}, of the sort {sort}, which ends with the {'node' if sort == 'hostPath' else 'pod'}"

@@ -1,0 +1,195 @@
+"""From a file's bytes to the Kubernetes objects in it. Never raises for what the bytes are."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import posixpath
+import re
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from policies.lint.chunks import markdown_chunks, yaml_chunks
+from policies.lint.key_scan import has_unique_keys
+from policies.lint.limits import DOCUMENT_BYTES, FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES
+from policies.lint.manifests import InputProblem, Manifest, Problem, Reading, Skipped
+from policies.lint.yaml_reading import DocumentRefusedError, documents_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.lint.chunks import Chunk
+    from policies.lint.yaml_reading import Document
+
+# What names a Kubernetes object, where the text as a whole cannot be read.
+_NAMES_OBJECT = re.compile(rb'^[ \t{-]*"?apiVersion"?[ \t]*:', re.MULTILINE)
+_FIELD_TEXT: Final = {
+    name: re.compile(rb'^[ \t{]*"?' + name.encode() + rb'"?[ \t]*:[ \t]*["\']?([A-Za-z0-9./_-]+)', re.MULTILINE)
+    for name in ("apiVersion", "kind")
+}
+# A key may be spelled with escapes; then only the parser can tell what it is.
+_ESCAPE = re.compile(rb"\\[uUx]")
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BINARY_WITHIN: Final = 8192
+_NAMED_WITHIN: Final = 1024 * 1024
+
+_NO_RULE_LOOKS_AT: Final = frozenset({"CustomResourceDefinition"})
+"""Kinds that are long and that no reader of policies.reading takes for its own; their text is checked all the same."""
+
+_DEFINITION: Final = tuple(
+    re.compile(rb"^" + line + rb"[ \t]*$", re.MULTILINE)
+    for line in (rb"apiVersion: apiextensions\.k8s\.io/\w+", rb"kind: CustomResourceDefinition")
+)
+
+_PATCH_FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+
+
+def read_text(path: str, text: bytes) -> Reading:
+    """What a file holds; its name says whether it is Markdown, JSON or, for any other ending, YAML."""
+    reading = Reading(files=1)
+    if len(text) > FILE_BYTES:
+        _refuse_file(reading, path, text, f"the file has over {FILE_BYTES >> 20} MiB, which is the most that is read")
+        return reading
+    if text.startswith(_UTF16):
+        text = text.decode("utf-16", errors="replace").encode()
+    elif b"\0" in text[:_BINARY_WITHIN]:
+        reading.skipped[Skipped.BINARY] += 1
+        return reading
+    text = text.removeprefix(codecs.BOM_UTF8)
+    if text.count(b"\n---") > 4 * FILE_DOCUMENTS:
+        _refuse_file(reading, path, text, f"the file has over {4 * FILE_DOCUMENTS} lines that begin with ---")
+        return reading
+    ending = posixpath.splitext(path)[1].lower()
+    if ending == ".json":
+        # A tab within a text of JSON is written as an escape, so every tab is a blank; YAML takes no tabs for indentation.
+        text = text.replace(b"\t", b" ")
+    values = 0
+    for chunk in markdown_chunks(text) if ending in {".md", ".markdown"} else yaml_chunks(text):
+        values += _read_chunk(reading, path, chunk, ending)
+        if reading.documents > FILE_DOCUMENTS or values > FILE_VALUES:
+            reason = f"it holds over {FILE_DOCUMENTS} documents or {FILE_VALUES} values, and what comes after this line is not judged"
+            reading.problems.append(Problem(InputProblem.UNREADABLE, path, chunk.line + 1, ("", "", "", ""), reason))
+            break
+    return reading
+
+
+def _refuse_file(reading: Reading, path: str, text: bytes, reason: str) -> None:
+    if b"apiVersion" in text[:_NAMED_WITHIN]:
+        reading.problems.append(Problem(InputProblem.UNREADABLE, path, 1, ("", "", "", ""), reason))
+    else:
+        reading.skipped[Skipped.TOO_LARGE] += 1
+
+
+def _read_chunk(reading: Reading, path: str, chunk: Chunk, ending: str) -> int:
+    """Adds what a chunk holds; returns how many values it has."""
+    reading.documents += 1
+    if b"apiVersion" not in chunk.text and _ESCAPE.search(chunk.text) is None:
+        reading.skipped[Skipped.NOT_KUBERNETES] += 1
+        return 0
+    if _is_settled(chunk.text):
+        return 0
+    try:
+        documents = _documents(chunk.text, ending)
+    except DocumentRefusedError as refused:
+        _refuse(reading, path, chunk, ending, refused)
+        return 0
+    for document in documents:
+        found = list(_objects(document.value, ()))
+        if not found:
+            reading.skipped[Skipped.NOT_KUBERNETES] += 1
+            continue
+        _tell_duplicates(reading, path, chunk, document)
+        for steps, value in found:
+            if value["kind"] == "Kustomization":
+                reading.patches += _patches(path, value)
+            if value["kind"] not in _NO_RULE_LOOKS_AT or _speaks_to_rules(value):
+                reading.manifests.append(Manifest(path, chunk.line, chunk.line + document.line, steps, value))
+    return sum(document.size for document in documents)
+
+
+def _is_settled(text: bytes) -> bool:
+    """Whether a text is that of an object that no rule looks at, speaks to no rule, and has no duplicate key: certain without a parser."""
+    return (
+        all(pattern.search(text) for pattern in _DEFINITION)
+        and b"flexspot" not in text
+        and len(text) <= DOCUMENT_BYTES
+        and text.isascii()
+        and has_unique_keys(text)
+    )
+
+
+def _documents(text: bytes, ending: str) -> list[Document]:
+    try:
+        return documents_in(text)
+    except DocumentRefusedError as refused:
+        if ending != ".json" or not refused.syntax:
+            raise
+        # JSON that is no YAML: surrogate pairs, or a key of over 1,024 letters. Written by a program, so without duplicate keys.
+        try:
+            # Through YAML again, so that its bounds hold for what JSON's own reader took.
+            return documents_in(json.dumps(json.loads(text), ensure_ascii=False).encode(errors="replace"))
+        except (ValueError, RecursionError):
+            raise refused from None
+
+
+def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: DocumentRefusedError) -> None:
+    if refused.template:
+        reading.skipped[Skipped.TEMPLATE] += 1
+    elif ending in {".md", ".markdown"} and refused.syntax:
+        reading.skipped[Skipped.EXAMPLE] += 1
+    elif _NAMES_OBJECT.search(chunk.text) is None:
+        reading.skipped[Skipped.NOT_YAML] += 1
+    else:
+        found = [pattern.search(chunk.text) for pattern in _FIELD_TEXT.values()]
+        version, kind = (match[1].decode() if match else "" for match in found)
+        reading.problems.append(Problem(InputProblem.UNREADABLE, path, chunk.line + refused.line, (version, kind, "", ""), str(refused)))
+
+
+def _tell_duplicates(reading: Reading, path: str, chunk: Chunk, document: Document) -> None:
+    for each in document.duplicates:
+        reason = f"the key {each.key} of line {chunk.line + each.first_line} stands there again"
+        line = chunk.line + each.line
+        reading.problems.append(Problem(InputProblem.DUPLICATE_KEY, path, line, named(document.value), reason))
+
+
+def _objects(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """The object, or those of a List; the items of a PodList need not say that they are Pods."""
+    if not isinstance(value, dict):
+        return
+    held = cast("dict[str, Any]", value)
+    version, kind = held.get("apiVersion"), held.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return
+    items = held.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        yield steps, held
+        return
+    typed = {"apiVersion": version, "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for place, item in enumerate(cast("list[Any]", items)):
+        if isinstance(item, dict):
+            yield from _objects({**typed, **cast("dict[str, Any]", item)}, (*steps, "items", str(place)))
+
+
+def named(value: dict[str, Any]) -> tuple[str, str, str, str]:
+    """apiVersion, kind, namespace and name of an object, empty where they are no texts."""
+    metadata = value.get("metadata")
+    of = cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {}
+    wanted = (value.get("apiVersion"), value.get("kind"), of.get("namespace"), of.get("name"))
+    version, kind, namespace, name = (each if isinstance(each, str) else "" for each in wanted)
+    return version, kind, namespace, name
+
+
+def _speaks_to_rules(value: dict[str, Any]) -> bool:
+    """Whether an annotation of the object is for the rules, and so has to be checked whatever the object is."""
+    metadata = value.get("metadata")
+    annotations = cast("dict[str, Any]", metadata).get("annotations") if isinstance(metadata, dict) else None
+    return isinstance(annotations, dict) and any("flexspot" in key for key in cast("dict[str, Any]", annotations))
+
+
+def _patches(path: str, kustomization: dict[str, Any]) -> Iterator[str]:
+    """The files that a kustomization.yaml takes as patches: parts of objects, which say nothing of what they leave out."""
+    for field in _PATCH_FIELDS:
+        listed = kustomization.get(field)
+        for each in cast("list[Any]", listed) if isinstance(listed, list) else []:
+            file = cast("dict[str, Any]", each).get("path") if isinstance(each, dict) else each
+            if isinstance(file, str):
+                yield posixpath.normpath(posixpath.join(posixpath.dirname(path), file))

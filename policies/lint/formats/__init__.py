@@ -1,0 +1,1 @@
+"""The forms in which a report is printed."""

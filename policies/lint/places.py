@@ -1,0 +1,118 @@
+"""Lines: where in a file an object stands, and the field of it that a finding speaks of.
+
+Looked up for findings alone, by composing their document once more: keeping the line of every value of every document would cost more than
+all the rest.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import yaml
+
+from policies.lint.chunks import markdown_chunks, yaml_chunks
+from policies.lint.yaml_reading import nodes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from policies.lint.manifests import Manifest
+
+# spec.limits["nvidia.com/gpu"], spec.replicatedJobs[0].template.spec, resources.limits.
+_PATH: Final = re.compile(r'\b[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*|\[(?:"[^"\]]*"|[^\]\s]*)\])+')
+_STEP: Final = re.compile(r'\["?(?P<bracketed>[^"\]]*)"?\]|(?P<plain>[\w-]+)')
+_CONTAINER: Final = re.compile(r"\bcontainer (?P<name>[a-z0-9-]+)")
+_CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
+
+
+class Places:
+    """Finds lines. `text_of` gives a file's text again, by the path in its manifests."""
+
+    def __init__(self, text_of: Callable[[str], bytes]) -> None:
+        def roots(path: str, chunk: int) -> tuple[yaml.Node, ...]:
+            return _roots(path, text_of(path), chunk)
+
+        self._roots = cache(roots)
+
+    def line(self, manifest: Manifest, at: str, message: str) -> int:
+        """The line of the field `at`, else of the field that the message names; or of as much of its path as is written.
+
+        Where neither names one, the line of the object.
+        """
+        root = self._object(manifest)
+        if root is None:
+            return manifest.line
+        start = root.start_mark.line
+        best = (0, start)
+        for steps in [_steps_of(at), *_paths_in(message)]:
+            depth, node_line, node = _walk(root, steps)
+            if depth > best[0]:
+                best = (depth, _container_line(node, message) or node_line)
+            if at and depth:
+                break
+        return manifest.chunk + best[1] + 1
+
+    def _object(self, manifest: Manifest) -> yaml.Node | None:
+        for root in self._roots(manifest.path, manifest.chunk):
+            if root.start_mark.line + 1 + manifest.chunk == manifest.line:
+                depth, _, node = _walk(root, manifest.steps)
+                return node if depth == len(manifest.steps) else root
+        return None
+
+
+def _roots(path: str, text: bytes, line: int) -> tuple[yaml.Node, ...]:
+    chunks = markdown_chunks(text) if posixpath.splitext(path)[1].lower() in {".md", ".markdown"} else yaml_chunks(text)
+    for chunk in chunks:
+        if chunk.line == line:
+            try:
+                return tuple(nodes_in(chunk.text.replace(b"\t", b" ") if path.endswith(".json") else chunk.text))
+            except yaml.YAMLError:
+                return ()
+    return ()
+
+
+def _paths_in(message: str) -> Iterator[list[str]]:
+    for match in _PATH.finditer(message):
+        yield _steps_of(match[0])
+
+
+def _steps_of(path: str) -> list[str]:
+    return [step["bracketed"] or step["plain"] or "" for step in _STEP.finditer(path)]
+
+
+def _walk(root: yaml.Node, steps: Sequence[str]) -> tuple[int, int, yaml.Node]:
+    """How many of the steps are written, the line of the last of them, and what stands there."""
+    node, line = root, root.start_mark.line
+    for depth, step in enumerate(steps):
+        found = _member(node, step)
+        if found is None:
+            return depth, line, node
+        line, node = found
+    return len(steps), line, node
+
+
+def _member(node: yaml.Node, step: str) -> tuple[int, yaml.Node] | None:
+    """The line and the value of a key, or of an element by its place."""
+    if isinstance(node, yaml.MappingNode):
+        return next(((key.start_mark.line, value) for key, value in node.value if key.value == step), None)
+    if isinstance(node, yaml.SequenceNode) and step.isdecimal() and int(step) < len(node.value):
+        element: yaml.Node = node.value[int(step)]
+        return element.start_mark.line, element
+    return None
+
+
+def _container_line(pod: yaml.Node, message: str) -> int | None:
+    """Where a pod's container stands that a message names."""
+    named = _CONTAINER.search(message)
+    if named is None:
+        return None
+    for field in _CONTAINER_LISTS:
+        listed = _member(pod, field)
+        for container in listed[1].value if listed and isinstance(listed[1], yaml.SequenceNode) else ():
+            name = _member(container, "name")
+            if name and name[1].value == named["name"]:
+                return container.start_mark.line
+    return None

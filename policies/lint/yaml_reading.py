@@ -1,0 +1,226 @@
+"""One YAML document as plain data: within bounds, with its duplicate keys told, at about half the cost of yaml.CSafeLoader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import yaml
+
+from policies.lint.limits import DEPTH, DOCUMENT_BYTES, DUPLICATES_TOLD, NODES
+from policies.lint.plain_scalars import plain_scalar
+from policies.unknown import SENTINELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PLAIN: Final = "plain"
+_TEXT: Final = "text"
+_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+
+FILLED_LATER: Final = min(SENTINELS)
+"""Stands for a text that a template fills in, such as ${GPUS} or '{{ .Values.gpus }}': unknown, and not what it looks like."""
+
+# Nesting of blocks shows as spaces and indicators before a line's first key, or not at all where a list starts in its key's own column.
+# So a document without a run of 2 * DEPTH of these characters is nested less than 4 * DEPTH deep. Faster than a regular expression.
+_INDENTING = bytes.maketrans(b" ?:-", b"    ")
+_FAR_RIGHT = b" " * (2 * DEPTH)
+
+
+class DocumentRefusedError(Exception):
+    """A document that cannot be judged, as one sentence for a person. `line` counts from 1 within the document's text."""
+
+    def __init__(self, reason: str, line: int = 1, *, template: bool = False, syntax: bool = False) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.template = template
+        """Whether it is the source of a document rather than a document."""
+        self.syntax = syntax
+        """Whether it is no YAML at all, rather than more than is judged."""
+
+
+@dataclass(frozen=True)
+class DuplicateKey:
+    """A key that one mapping holds twice; lines count from 1 within the document's text."""
+
+    key: str
+    first_line: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Document:
+    """What one text held. `line` is that of its first key, `size` how many values it has."""
+
+    value: Any
+    line: int
+    duplicates: tuple[DuplicateKey, ...]
+    size: int
+
+
+class LeanLoader(yaml.CSafeLoader):
+    """Composes nodes without asking Python what each scalar means: only whether it stood without quotes."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:  # noqa: ARG002 -- PyYAML's signature
+        """Names the form of a scalar; collections need no name."""
+        return _PLAIN if kind is yaml.ScalarNode and implicit[0] else _TEXT
+
+    def descend_resolver(self, current_node: yaml.Node | None, current_index: int) -> None:
+        """Nothing: no tag depends on the place."""
+
+    def ascend_resolver(self) -> None:
+        """Nothing, likewise."""
+
+
+def documents_in(text: bytes) -> list[Document]:
+    """The documents in a text that has at most one `---`; empty ones are left out. Raises DocumentRefusedError."""
+    if len(text) > DOCUMENT_BYTES:
+        raise DocumentRefusedError(f"it has {len(text) >> 20} MiB, and at most {DOCUMENT_BYTES >> 20} MiB are judged")
+    if not text.isascii():
+        _refuse_encoding(text)
+    _refuse_nesting(text)
+    build = _Builder(aliases=b"&" in text, templates=b"{{" in text or b"${" in text)
+    try:
+        return [build.document(node) for node in nodes_in(text)]
+    except yaml.YAMLError as error:
+        raise refusal(error, text) from None
+
+
+def nodes_in(text: bytes) -> Iterator[yaml.Node]:
+    """The composed documents of a text. Raises yaml.YAMLError."""
+    loader = LeanLoader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if node is not None:
+                yield node
+    finally:
+        loader.dispose()
+
+
+def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
+    """What a parser's error means for a person; quotes nothing of the text, which may hold a secret."""
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
+    line = mark.line + 1 if mark is not None else 1
+    return DocumentRefusedError(f"it is not YAML: {what}", line, template=b"{{" in text, syntax=True)
+
+
+def _refuse_encoding(text: bytes) -> None:
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise DocumentRefusedError("it is not UTF-8", text.count(b"\n", 0, error.start) + 1) from None
+
+
+def _refuse_nesting(text: bytes) -> None:
+    """Refuses what is nested too deep or has too many values, before the composer, which recurses in C, sees it.
+
+    Two bounds that cost little let nearly every document pass; one that may exceed them is counted, event by event. The composer bears some
+    10,000 levels with the usual stack of 8 MiB (PyYAML 6.0.3), the bounds let a fifth of that through.
+    """
+    openers = text.count(b"[") + text.count(b"{")
+    values = openers + text.count(b",") + text.count(b"\n") + text.count(b":") + text.count(b"-")
+    if openers < 16 * DEPTH and values < NODES and _FAR_RIGHT not in text.translate(_INDENTING):
+        return
+    depth = count = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            count += isinstance(event, yaml.NodeEvent)
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            if depth > DEPTH:
+                raise DocumentRefusedError(f"lists and mappings are nested over {DEPTH} deep", line)
+            if count > NODES:
+                raise DocumentRefusedError(f"it holds over {NODES} values", line)
+    except yaml.YAMLError as error:
+        raise refusal(error, text) from None
+
+
+class _Builder:
+    """From nodes to dicts and lists. What anchors share is built once and counted as often as it is repeated."""
+
+    def __init__(self, *, aliases: bool, templates: bool) -> None:
+        self._aliases = aliases
+        self._templates = templates
+        self._built: dict[int, tuple[Any, int]] = {}
+        self._open: set[int] = set()
+        self._size = 0
+        self._duplicates: list[DuplicateKey] = []
+
+    def document(self, node: yaml.Node) -> Document:
+        self._duplicates = []
+        before = self._size
+        value = self._value(node, 0)
+        return Document(value, node.start_mark.line + 1, tuple(self._duplicates), self._size - before)
+
+    def _value(self, node: yaml.Node, depth: int) -> Any:
+        self._size += 1
+        if type(node) is yaml.ScalarNode:
+            return self._scalar(node)
+        if depth > DEPTH:
+            raise DocumentRefusedError(f"lists and mappings are nested over {DEPTH} deep", node.start_mark.line + 1)
+        return self._shared(node, depth) if self._aliases else self._collection(node, depth)
+
+    def _shared(self, node: yaml.Node, depth: int) -> Any:
+        known = id(node)
+        if known in self._built:
+            value, size = self._built[known]
+            self._size += size
+            if self._size > NODES:
+                raise DocumentRefusedError(f"its aliases repeat so much that it holds over {NODES} values", node.start_mark.line + 1)
+            return value
+        if known in self._open:
+            raise DocumentRefusedError("an alias in it repeats the value that it stands in", node.start_mark.line + 1)
+        self._open.add(known)
+        before = self._size
+        value = self._collection(node, depth)
+        self._open.discard(known)
+        self._built[known] = (value, self._size - before)
+        return value
+
+    def _collection(self, node: yaml.Node, depth: int) -> Any:
+        if type(node) is yaml.SequenceNode:
+            return [self._value(each, depth + 1) for each in node.value]
+        return self._mapping(cast("yaml.MappingNode", node), depth)
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        held: dict[str, Any] = {}
+        merged: list[dict[str, Any]] = []
+        for key_node, value_node in node.value:
+            if type(key_node) is not yaml.ScalarNode:
+                # {{ .Values.name }} without quotes is, to YAML, a mapping whose key is a mapping.
+                raise DocumentRefusedError("a key in it is no text", key_node.start_mark.line + 1, template=self._templates)
+            key = key_node.value
+            value = self._value(value_node, depth + 1)
+            if key == "<<" and key_node.tag == _PLAIN:
+                merged += _mappings(value)
+                continue
+            if key in held:
+                self._tell_duplicate(node, key_node)
+            held[key] = value
+        for each in merged:
+            held = {**each, **held}
+        return held
+
+    def _tell_duplicate(self, node: yaml.MappingNode, again: yaml.ScalarNode) -> None:
+        if len(self._duplicates) < DUPLICATES_TOLD:
+            first = next(key for key, _ in node.value if key.value == again.value)
+            self._duplicates.append(DuplicateKey(again.value, first.start_mark.line + 1, again.start_mark.line + 1))
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        written = node.value
+        if self._templates and ("{{" in written or "${" in written):
+            return FILLED_LATER
+        if node.tag == _PLAIN:
+            return plain_scalar(written)
+        return written if node.tag in {_TEXT, _TEXT_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    """What `<<` merges in: one mapping or several, the first of which counts most."""
+    listed = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return [cast("dict[str, Any]", each) for each in listed if isinstance(each, dict)]

@@ -1,0 +1,68 @@
+"""An alert or a panel that asks series for a label that they do not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Outcome, Severity
+from policies.label_use import labels_asked
+from policies.metrics import absent_labels
+from policies.promql import Selector, walk
+from policies.queries import Exporter, Query, tree_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri
+
+if TYPE_CHECKING:
+    from policies.inventory import Inventory
+    from policies.metrics import AbsentLabels
+
+
+def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:
+    """A label is missing if what gathers the series, which must be among what was given, does not add it."""
+    tree = tree_of(query)
+    if isinstance(tree, Outcome):
+        return tree
+    names = {node.name for node in walk(tree) if isinstance(node, Selector)}
+    if not any(each.speaks_of(name) for each in absent_labels() for name in names):
+        return not_applicable("it asks for no series of which labels are known to be missing")
+    open_question = ""
+    for series, label in labels_asked(tree):
+        absent = next((each for each in absent_labels() if each.covers(series, label)), None)
+        missing = _missing(absent, series, label, inventory) if absent else False
+        if absent and missing is True:
+            says = "says where the exporter runs" if absent.of_exporter else "is on none of them"
+            return fails(
+                f"{query.described} asks {series} for the label {label}, which {says}: {absent.exporter} is not told to give it",
+                absent.instead,
+                query.where,
+            )
+        if absent and missing is UNKNOWN:
+            open_question = f"whether {series} has the label {label}: what gathers it ({absent.exporter}) is not known"
+    return undecided(f"{query.described}: {open_question}") if open_question else PASSES
+
+
+def _missing(absent: AbsentLabels, series: str, label: str, inventory: Inventory) -> Tri:
+    gathering = [each for each in inventory.of(Exporter) if each.program == absent.exporter]
+    if any(each.gives(series, label) for each in gathering):
+        return False
+    if not all(each.complete for each in gathering):
+        return UNKNOWN
+    return True if gathering or inventory.closed else UNKNOWN
+
+
+RULE = Rule(
+    code="FLX062",
+    name="alert-on-absent-label",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(Query,),
+    judge_among=judge,
+    why="Selecting or matching by a missing label finds nothing, and grouping by it adds all up: the alert never fires, or names nobody.",
+    remediation="Let the exporter, or what scrapes it, add the label, or ask for one that the series have.",
+    link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/developer/cli-arguments.md",
+    sources=(
+        "https://github.com/NVIDIA/dcgm-exporter/issues/78",
+        "https://prometheus.io/docs/prometheus/latest/configuration/configuration/#scrape_config (honor_labels)",
+    ),
+)

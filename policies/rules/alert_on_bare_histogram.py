@@ -1,0 +1,57 @@
+"""An alert or a panel that asks for a histogram by its bare name, under which there is no series."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Outcome, Severity
+from policies.metrics import HISTOGRAM_SERIES, histograms
+from policies.promql import Call, Selector, walk
+from policies.queries import Query, tree_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable
+
+if TYPE_CHECKING:
+    from policies.promql import Node
+
+
+def judge(query: Query, _: Parameters) -> Outcome:
+    """Within histogram_quantile and its like a bare name is a native histogram, which somebody has chosen to scrape."""
+    tree = tree_of(query)
+    if isinstance(tree, Outcome):
+        return tree
+    names = [node.name for node in walk(tree) if isinstance(node, Selector)]
+    bare = [name for name in _outside_of_native(tree) if name in histograms()]
+    if bare:
+        name = bare[0]
+        return fails(
+            f"{query.described} asks for {name}: a histogram, of which there are _bucket, _sum and _count, and no series of that name",
+            f"write histogram_quantile(0.9, sum by (le) (rate({name}_bucket[30m]))); who is still waiting is not in it",
+            query.where,
+        )
+    families = {name.removesuffix(suffix) for name in names for suffix in ("", *HISTOGRAM_SERIES)}
+    return PASSES if families & histograms() else not_applicable("it asks for no histogram that is known here")
+
+
+def _outside_of_native(node: Node) -> list[str]:
+    if isinstance(node, Call) and node.function.startswith("histogram_"):
+        return []
+    own = [node.name] if isinstance(node, Selector) else []
+    return [*own, *(name for part in node.parts for name in _outside_of_native(part))]
+
+
+RULE = Rule(
+    code="FLX061",
+    name="alert-on-bare-histogram",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(Query,),
+    judge=judge,
+    why="The expression finds no series, whatever happens: the alert never fires and the panel is empty, and neither says why.",
+    remediation="Ask for the histogram's _bucket series with histogram_quantile, or for _sum and _count.",
+    link="https://prometheus.io/docs/practices/histograms/",
+    sources=(
+        "kubernetes-sigs/kueue v0.19.0 and kubernetes-sigs/karpenter v1.14.1: which of their metrics are histograms.",
+        "Kueue observes its waiting times when it admits: a job that still waits is in none of them.",
+    ),
+)

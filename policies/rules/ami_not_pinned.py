@@ -1,0 +1,75 @@
+"""A Karpenter node class whose image changes without anybody changing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import NodeClass
+from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(node_class: NodeClass, parameters: Parameters) -> Outcome:
+    """A term is pinned if it names an image, or a version of an alias. One that goes by tags moves only when its owner tags an image."""
+    if node_class.group != "karpenter.k8s.aws":
+        return not_applicable("no EC2NodeClass")
+    terms = node_class.spec.at("amiSelectorTerms").parts()
+    if terms.complete and not terms.fields:
+        return not_applicable("it selects no image")
+    found = [(_floats(term, parameters.texts("moving-parameters")), place, term) for place, term in terms.named]
+    for (floats, field), place, term in found:
+        if floats is True:
+            at = f"spec.amiSelectorTerms[{place}].{field}"
+            return fails(f"{at} is {term.at(field).text()}, which is another image whenever AWS publishes one", _remedy(at, field), at)
+    if not terms.complete or any(floats is UNKNOWN for (floats, _), _, _ in found):
+        return undecided("spec.amiSelectorTerms is not wholly known yet")
+    return PASSES
+
+
+def _floats(term: Field, moving: tuple[str, ...]) -> tuple[Tri, str]:
+    """Whether the term selects the newest of several images, and by which field."""
+
+    def holds(field: str, marks: tuple[str, ...]) -> Tri:
+        text = term.at(field).text()
+        return UNKNOWN if text is UNKNOWN else any(mark in (text or "") for mark in marks)
+
+    # An id settles it, whatever stands beside it.
+    if term.at("id").known and not term.at("id").absent:
+        return False, "id"
+    # Windows has no other version of its aliases.
+    pinnable = negated(holds("alias", ("windows",)))
+    answers = {
+        "alias": all_of([pinnable, holds("alias", ("@latest",))]),
+        "name": holds("name", ("*", "?")),
+        "ssmParameter": holds("ssmParameter", moving),
+    }
+    found = any_of(answers.values())
+    return found, next((field for field, answer in answers.items() if answer is found), "")
+
+
+def _remedy(at: str, field: str) -> str:
+    pinned = {"alias": "a version, such as al2023@v20250807", "name": "the whole name of one image, and its owner"}
+    return f"write in {at} {pinned.get(field, 'the parameter of one version')}; raise it when the new image has been tried"
+
+
+RULE = Rule(
+    code="FLX027",
+    name="ami-not-pinned",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(NodeClass,),
+    judge=judge,
+    why="Every release of the image makes all nodes drift: Karpenter replaces them, jobs and all, by an image that nobody here has tried.",
+    remediation="Pin the image, by an alias with a version or by its id, and raise it like any other change.",
+    link="https://karpenter.sh/docs/tasks/managing-amis/",
+    sources=("https://karpenter.sh/docs/concepts/disruption/#drift",),
+    parameters=(
+        Parameter("moving-parameters", ("/latest/", "/recommended"), "Parts of an SSM parameter's name that say that AWS moves it on."),
+    ),
+)

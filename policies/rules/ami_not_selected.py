@@ -1,0 +1,39 @@
+"""A Karpenter node class that names no image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import NodeClass
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(node_class: NodeClass, _: Parameters) -> Outcome:
+    """In v1 amiFamily says how nodes are set up, not which image they start."""
+    if node_class.group != "karpenter.k8s.aws" or node_class.version != "v1":
+        return not_applicable("no EC2NodeClass of v1")
+    terms = node_class.spec.at("amiSelectorTerms")
+    if not terms.known:
+        return undecided("spec.amiSelectorTerms is not known yet")
+    if terms.parts().fields:
+        return PASSES
+    also = "; amiFamily alone selected an image in v1beta1" if not node_class.spec.at("amiFamily").absent else ""
+    return fails(f"spec.amiSelectorTerms selects no image{also}", at="spec")
+
+
+RULE = Rule(
+    code="FLX018",
+    name="ami-not-selected",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(NodeClass,),
+    judge=judge,
+    why="The API server refuses the class, every NodePool that refers to it never becomes ready, and pods wait without a word.",
+    remediation="Set spec.amiSelectorTerms to a pinned alias, such as [{alias: al2023@v20250807}].",
+    link="https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",
+)

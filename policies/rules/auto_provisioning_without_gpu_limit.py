@@ -1,0 +1,74 @@
+"""Node auto-provisioning that has no limit for a GPU type which the work asks of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL
+from capacity.verdict import Severity
+from policies.compute_class_rungs import created_accelerators
+from policies.inventory import Inventory, NodeAutoProvisioning, PodSet, Pool
+from policies.objects import ComputeClass, ResourceFlavor
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pool_index import pools_for
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Unknown, any_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(provisioning: NodeAutoProvisioning, _: Parameters, inventory: Inventory) -> Outcome:
+    """A type with a limit of 0 has none that a node could be made under."""
+    limits = provisioning.limits.parts()
+    limited = [each.at("resourceType").text() for each in limits.fields if each.at("maximum").number() != 0]
+    wanted = list(_asked_for(inventory))
+    missing = {each: by for each, by in wanted if each is not UNKNOWN and each not in limited}
+    if missing and limits.complete and UNKNOWN not in limited:
+        types = ", ".join(f"{accelerator} ({by} asks for it)" for accelerator, by in sorted(missing.items(), key=str))
+        return fails(
+            f"clusterAutoscaling.resourceLimits has no limit for {types}, and no pool that was given has it",
+            "add to clusterAutoscaling.resourceLimits for each of them: {resourceType: TYPE, maximum: the most GPUs you would pay for}",
+            "clusterAutoscaling.resourceLimits",
+        )
+    if missing or any(each is UNKNOWN for each, _ in wanted):
+        return undecided("clusterAutoscaling.resourceLimits, or the GPU type that the work asks for, is not known yet")
+    return PASSES if wanted else not_applicable("nothing that was given asks it for GPUs")
+
+
+def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
+    """The GPU types that no declared pool can give, each with who asks for it."""
+    for flavor in inventory.of(ResourceFlavor):
+        yield from _selected(dict(flavor.spec.at("nodeLabels").parts().named), flavor.identity.described, inventory)
+    for pods in inventory.of(PodSet):
+        if not exemption(pods) and asks_for_gpus(pods.pod) is True:
+            yield from _selected(dict(pods.pod.at("nodeSelector").parts().named), pods.identity.described, inventory)
+    for ladder in inventory.of(ComputeClass):
+        yield from ((accelerator, ladder.identity.described) for accelerator in created_accelerators(ladder))
+
+
+def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
+    """What selects a pool asks for no other, and what selects a compute class asks for what that has on its ladder."""
+    accelerator = labels[GKE_ACCELERATOR_LABEL].text() if GKE_ACCELERATOR_LABEL in labels else None
+    if accelerator is None or labels.keys() & {GKE_POOL_LABEL, COMPUTE_CLASS_LABEL}:
+        return
+    if any_of(pool.offer.carries(labels) for pool in pools_for(Pool, labels, inventory)) is False:
+        yield accelerator, by
+
+
+RULE = Rule(
+    code="FLX030",
+    name="auto-provisioning-without-gpu-limit",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.GKE,),
+    looks_at=(NodeAutoProvisioning,),
+    judge_among=judge,
+    why="GKE makes no node of a GPU type without a limit: the pods stay pending, and only the autoscaler's log says why.",
+    remediation="List in resourceLimits cpu, memory and every GPU type that pods, flavors or compute classes ask for, each with a maximum.",
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning",
+    sources=('GoogleCloudPlatform/cluster-autoscaler (2026-08): "GPU type doesn\'t have a limit defined".',),
+)

@@ -1,0 +1,88 @@
+"""A PodDisruptionBudget under which no pod may ever be evicted."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import ceil
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import PodDisruptionBudget
+from policies.pod_copies import copies_of
+from policies.pod_selection import selected
+from policies.quantity import quantity
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+    from policies.inventory import Inventory, PodSet
+
+
+def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """Either the numbers say so, or the pods' owner has no scale, so that only a whole minAvailable can be counted."""
+    most, least = budget.spec.at("maxUnavailable"), budget.spec.at("minAvailable")
+    for field, at, none in ((most, "spec.maxUnavailable", ("0", "0%")), (least, "spec.minAvailable", ("100%",))):
+        if field.equals(*none) is True:
+            return fails(f"{at} is {field.text()}, which allows no eviction", at=at)
+    if not most.known or not least.known:
+        return undecided("spec.maxUnavailable, or spec.minAvailable, is not known yet")
+    pods = selected(budget, inventory)
+    sure = [each for each, answer in pods if answer is True]
+    scaled = "spec.maxUnavailable" if not most.absent else "spec.minAvailable"
+    if not most.absent or _percent(least):
+        for each in sure:
+            if each.kind in parameters.texts("kinds-without-scale"):
+                return fails(
+                    f"{scaled} needs the scale of what owns the pods, and {each.identity.described} has none: no eviction is allowed",
+                    "take the budget away, or write minAvailable as a whole number below that of the pods",
+                    scaled,
+                )
+    if least.absent:
+        return PASSES if not most.absent else not_applicable("it sets neither maxUnavailable nor minAvailable")
+    blocks = _keeps_all(least, pods)
+    if blocks is True:
+        return fails(f"spec.minAvailable is {least.text()}, and the pods that it selects are no more", at="spec.minAvailable")
+    return undecided("how many pods it selects cannot be told from what was given") if blocks is UNKNOWN else PASSES
+
+
+def _percent(amount: Field) -> bool:
+    text = amount.text()
+    return isinstance(text, str) and text.endswith("%")
+
+
+def _keeps_all(least: Field, pods: list[tuple[PodSet, Tri]]) -> Tri:
+    """Whether all must stay. Kubernetes rounds a share of the pods up."""
+    copies = [copies_of(each) if answer is True else UNKNOWN for each, answer in pods]
+    text = least.text()
+    if not copies or UNKNOWN in copies or not isinstance(text, str):
+        return UNKNOWN
+    whole = sum((each for each in copies if isinstance(each, Decimal)), Decimal(0))
+    share = quantity(text.removesuffix("%"))
+    if share is None:
+        return False
+    kept = ceil(share * whole / 100) if text.endswith("%") else share
+    return 0 < whole <= kept
+
+
+RULE = Rule(
+    code="FLX051",
+    name="blocking-disruption-budget",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodDisruptionBudget,),
+    judge_among=judge,
+    why="Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they give up or use force.",
+    remediation="Allow at least one pod to go: maxUnavailable: 1, or minAvailable below the number of pods.",
+    link="https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors",
+    sources=("k8s.io/kubernetes 1.36.1, pkg/controller/disruption: without a scale no disruption is allowed.",),
+    parameters=(
+        Parameter(
+            "kinds-without-scale",
+            ("CronJob", "Job", "JobSet", "RayCluster", "RayJob", "RayService"),
+            "Kinds whose pods have an owner without a scale.",
+        ),
+    ),
+)

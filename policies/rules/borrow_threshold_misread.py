@@ -1,0 +1,62 @@
+"""A threshold that was meant to say who may borrow, and says whom borrowers may preempt."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.cohorts import fair_sharing
+from policies.objects import ClusterQueue, PriorityClass
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+_AT = "spec.preemption.borrowWithinCohort.maxPriorityThreshold"
+
+
+def judge(queue: ClusterQueue, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """Nobody can see what was meant; that the classes which are to be protected are among the victims is what shows the misreading."""
+    borrow = queue.spec.at("preemption", "borrowWithinCohort")
+    if borrow.at("policy").equals("LowerPriority") is False or borrow.at("maxPriorityThreshold").absent:
+        return not_applicable("it has no threshold for preemption while borrowing")
+    if fair_sharing(inventory)[0] is True:
+        return not_applicable("under fair sharing nobody looks at it")
+    threshold = borrow.at("maxPriorityThreshold").number() if borrow.at("policy").known else UNKNOWN
+    words = parameters.texts("protected-words")
+    named = [(each.identity.name, each.fields.at("value").number()) for each in inventory.of(PriorityClass)]
+    guarded = [(value, name) for name, value in named if any(word in name for word in words)]
+    if isinstance(threshold, Decimal):
+        victims = sorted((value, name) for value, name in guarded if isinstance(value, Decimal) and value <= threshold)
+        if victims:
+            names = ", ".join(sorted({name for _, name in victims}))
+            return fails(
+                f"{_AT} is {threshold}: it caps the priority of those whom borrowers preempt, and that of {names} is no higher",
+                f"lower it below {victims[0][0]}, to the highest priority that may be preempted so that others can borrow",
+                _AT,
+            )
+    if threshold is UNKNOWN or any(value is UNKNOWN for value, _ in guarded) or not inventory.tells(PriorityClass):
+        return undecided("its threshold, or the priority classes that there are, are not known")
+    return PASSES
+
+
+RULE = Rule(
+    code="FLX036",
+    name="borrow-threshold-misread",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ClusterQueue,),
+    judge_among=judge,
+    why="maxPriorityThreshold caps the priority of victims, not of borrowers: set to that of training, it lets borrowers end training.",
+    remediation="Set it to the highest priority that may be preempted for a borrower, which is below every class that must run on.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#preemption",
+    sources=('Kueue 0.19, apis/kueue/v1beta2: "only workloads with priority less than or equal to the specified threshold".',),
+    parameters=(
+        Parameter("protected-words", ("train", "production"), "Words in the name of a priority class whose work must not be preempted."),
+    ),
+)

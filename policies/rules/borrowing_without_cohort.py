@@ -1,0 +1,77 @@
+"""A queue that would borrow or lend, and has nobody to do it with."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.cohorts import cohort_of, shares
+from policies.objects import ClusterQueue
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.verdict import Outcome
+    from policies.field import Field
+    from policies.inventory import Inventory
+
+
+_JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort with which it shares, or take the field away"
+
+
+def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
+    """Alone in a cohort, only what speaks of borrowing or lending outright is held against it: a second queue may come any day."""
+    cohort, limits, preemption = cohort_of(queue), list(_limits(queue)), queue.spec.at("preemption")
+    reclaims = preemption.at("reclaimWithinCohort").equals("LowerPriority", "Any")
+    borrows = preemption.at("borrowWithinCohort", "policy").equals("LowerPriority")
+    if cohort.absent:
+        if at := next((path for path, limit in limits if limit.known), ""):
+            return fails(f"{at} is set and the queue has no cohort, which the API server refuses", _JOIN, at)
+        if borrows is True or reclaims is True:
+            at = f"spec.preemption.{'borrow' if borrows is True else 'reclaim'}WithinCohort"
+            return fails(f"{at} is set and the queue has no cohort: there is nobody to take from", _JOIN, at)
+    at = next((path for path, limit in limits if isinstance(amount := limit.number(), Decimal) and amount > 0), "")
+    at = at or ("spec.preemption.borrowWithinCohort" if borrows is True else "")
+    if at and isinstance(name := cohort.text(), str):
+        others = shares(queue, inventory)
+        if others is False and (inventory.closed or len(inventory.of(ClusterQueue)) > 1):
+            return fails(
+                f"{at} is set and the queue is alone in cohort {name}: there is nobody to share with",
+                "put the other teams' queues into the cohort, give a Cohort of that name quota to share, or take the field away",
+                at,
+            )
+        return PASSES if others is True else undecided(f"who else is in cohort {name} is not known")
+    if not (cohort.known and all(limit.known for _, limit in limits)) or reclaims is UNKNOWN or borrows is UNKNOWN:
+        return undecided("its cohort, its limits or its preemption are not known yet")
+    return PASSES if limits or reclaims or borrows else not_applicable("it neither borrows nor lends")
+
+
+def _limits(queue: ClusterQueue) -> Iterator[tuple[str, Field]]:
+    """The limits on borrowing and lending that are written, each with its path; one of unknown value for quota not known yet."""
+    groups = queue.spec.at("resourceGroups")
+    if not groups.known:
+        yield "spec.resourceGroups", groups
+    for group, fields in groups.parts().named:
+        for flavor, of_flavor in fields.at("flavors").parts().named:
+            for resource, of_resource in of_flavor.at("resources").parts().named:
+                for name in ("borrowingLimit", "lendingLimit"):
+                    if not (limit := of_resource.at(name)).absent:
+                        yield f"spec.resourceGroups[{group}].flavors[{flavor}].resources[{resource}].{name}", limit
+
+
+RULE = Rule(
+    code="FLX034",
+    name="borrowing-without-cohort",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ClusterQueue,),
+    judge_among=judge,
+    why="Queues lend only inside a cohort: without one, or alone in one, idle GPUs of the others stay idle while this queue's jobs wait.",
+    remediation="Give every team a ClusterQueue of its own, and all of them one cohort; limits then say how far each may go.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#cohort",
+    sources=('Kueue 0.19, v1beta2: "borrowingLimit must be nil when cohort is empty".',),
+)

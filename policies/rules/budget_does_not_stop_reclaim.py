@@ -1,0 +1,53 @@
+"""A PodDisruptionBudget over jobs on capacity that the cloud takes back: it holds nothing back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.flex_start import flex_start_of
+from policies.interruption import interruption_of
+from policies.objects import PodDisruptionBudget
+from policies.pod_gpus import asks_for_gpus
+from policies.pod_selection import selected
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """Services are left out: there a budget does its work, which is with drains."""
+    kinds = parameters.texts("kinds")
+    jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and asks_for_gpus(pods.pod) is not False]
+    if not jobs:
+        return not_applicable("it selects no GPU job that was given")
+    hangs = False
+    for pods, answer in jobs:
+        interruption, (flex, by) = interruption_of(pods, inventory), flex_start_of(pods, inventory)
+        spot = interruption.possible is True
+        if answer is True and asks_for_gpus(pods.pod) is True and (spot or flex is True):
+            where = interruption.by if spot else by
+            return fails(
+                f"spec.selector selects the pods of {pods.identity.described}; {where}, whose end no budget delays", at="spec.selector"
+            )
+        hangs |= UNKNOWN in (answer, interruption.possible, flex) or spot or flex is True
+    return undecided("whether a job that it selects runs on Spot or flex-start is not known") if hangs else PASSES
+
+
+RULE = Rule(
+    code="FLX052",
+    name="budget-does-not-stop-reclaim",
+    severity=Severity.LOW,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodDisruptionBudget,),
+    judge_among=judge,
+    why="A budget binds evictions. The reclaim of a Spot node and the end of a flex-start node are none: jobs that count on it lose work.",
+    remediation="Rely on checkpoints and a podFailurePolicy that ignores DisruptionTarget; keep the budget for drains, or not at all.",
+    link="https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-budgets",
+    sources=("https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms",),
+    parameters=(Parameter("kinds", ("CronJob", "Job", "JobSet", "Pod", "PyTorchJob", "RayJob"), "Kinds of work that run to an end."),),
+)

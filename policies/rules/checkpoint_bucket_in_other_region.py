@@ -1,0 +1,63 @@
+"""A bucket for checkpoints in another region than the cluster that writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
+from policies.regions import is_near, region_of_bucket, region_of_cluster
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+def judge(bucket: Bucket, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """One cluster in the bucket's region is enough: which of several writes to it, nobody says."""
+    purpose = _is_for_checkpoints(bucket, parameters.texts("name-parts"))
+    if purpose is False:
+        return not_applicable("nothing says that it is for checkpoints")
+    kind = GkeCluster if isinstance(bucket, GcsBucket) else EksCluster
+    clusters = inventory.of(kind)
+    if not clusters:
+        return undecided("no cluster is among what was given")
+    near = [(cluster, is_near(bucket, cluster, inventory)) for cluster in clusters]
+    if any_of(answer for _, answer in near if answer is not None) is True:
+        return PASSES
+    if any(answer is None for _, answer in near):
+        return not_applicable("its region, or that of a cluster, is not written in what was given")
+    if purpose is UNKNOWN or any(answer is UNKNOWN for _, answer in near):
+        return undecided("its name or its region, or the region of a cluster, is not known yet")
+    field = f"{bucket.where}{'location' if kind is GkeCluster else 'region'}"
+    regions = " or ".join(sorted({str(region_of_cluster(cluster, inventory)) for cluster in clusters}))
+    own = region_of_bucket(bucket, inventory)
+    return fails(
+        f"it keeps checkpoints in {own} ({field}), and no cluster is there, but in {regions}", f"put the bucket in {regions}", field
+    )
+
+
+def _is_for_checkpoints(bucket: Bucket, parts: tuple[str, ...]) -> Tri:
+    """By its name in the program or in the cloud, or by a label or a tag."""
+    said = [bucket.fields.at(name) for name in ("name", "bucket")]
+    said += [each for name in ("labels", "tags") for each in bucket.fields.at(name).parts().fields]
+    texts = [bucket.identity.name, *(each.text() for each in said if not each.absent)]
+    return any_of(UNKNOWN if text is UNKNOWN else any(part in str(text).lower() for part in parts) for text in texts)
+
+
+RULE = Rule(
+    code="FLX057",
+    name="checkpoint-bucket-in-other-region",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(GcsBucket, S3Bucket),
+    judge_among=judge,
+    why="Each checkpoint and each restart pays for traffic between regions, and takes longer than the notice of an interruption leaves.",
+    remediation="Keep checkpoints in the region of the cluster.",
+    link="https://cloud.google.com/storage/pricing#network-buckets",
+    sources=("https://aws.amazon.com/s3/pricing/ (data transfer)",),
+    parameters=(Parameter("name-parts", ("checkpoint", "ckpt"), "What the name or a label of a bucket for checkpoints has in it."),),
+)

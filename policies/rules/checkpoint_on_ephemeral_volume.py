@@ -1,0 +1,63 @@
+"""A GPU job whose checkpoints go where they end with the pod or with its node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.checkpoint_paths import checkpoint_places
+from policies.inventory import PodSet
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pods: PodSet, parameters: Parameters) -> Outcome:
+    """Judged are mounts whose path says checkpoint, and absolute paths that an argument or a variable of such a name gives."""
+    if pods.kind not in parameters.texts("kinds"):
+        return not_applicable("no kind that runs to an end")
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    places = list(checkpoint_places(pods, parameters.texts("path-words"), parameters.texts("names")))
+    for place in places:
+        if isinstance(place.ends_with, str) and place.ends_with and asks is True:
+            return fails(f"{place.described} is {place.ends_with}", at=place.at)
+    if asks is UNKNOWN or any(place.ends_with is UNKNOWN for place in places):
+        return undecided(f"{pods.where}: what it asks for, or what its checkpoints are written to, is not known yet")
+    return PASSES if places else not_applicable("nothing in it names checkpoints")
+
+
+RULE = Rule(
+    code="FLX043",
+    name="checkpoint-on-ephemeral-volume",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge=judge,
+    why="An interruption ends pod and node, and such a checkpoint with them: the job begins at its first step, and all GPU hours are lost.",
+    remediation="Write checkpoints to a bucket (gs://, s3://), or to a claim or a CSI volume that outlives the pod.",
+    link="https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/",
+    sources=("https://kubernetes.io/docs/concepts/storage/volumes/#emptydir",),
+    parameters=(
+        Parameter("path-words", ("checkpoint", "ckpt"), "Words in a part of a mount's path that say that checkpoints are written there."),
+        Parameter(
+            "names",
+            (
+                "checkpoint-dir",
+                "checkpoint-path",
+                "checkpoint-directory",
+                "checkpoints-dir",
+                "ckpt-dir",
+                "ckpt-path",
+                "save-checkpoint-dir",
+            ),
+            "Names of arguments and variables that say where checkpoints are written; case, _ and - do not count.",
+        ),
+        Parameter("kinds", ("CronJob", "Job", "JobSet", "Pod", "PyTorchJob", "RayJob"), "Kinds of work that run to an end."),
+    ),
+)

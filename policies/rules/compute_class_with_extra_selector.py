@@ -1,0 +1,88 @@
+"""Pods that choose one of the platform's compute classes and, beside it, capacity by a label of GKE's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
+from capacity.verdict import Severity
+from policies.inventory import Inventory, PodSet
+from policies.node_choice import affinities
+from policies.objects import ResourceFlavor
+from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+from policies.ways import ways_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+Selection = tuple[str, dict[str, "Field"], bool]
+"""Where it stands, the labels, and whether they are all."""
+
+
+def judge(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """GKE's own classes (Performance, Accelerator) take such labels; a class of the platform's has its capacity in its rungs."""
+    selections = list(_selections(judged, inventory))
+    extra, built_in = parameters.texts("labels"), parameters.texts("built-in-classes")
+    hangs = chosen = False
+    for where, labels, complete in selections:
+        name = labels[COMPUTE_CLASS_LABEL].text() if COMPUTE_CLASS_LABEL in labels else None
+        found = sorted(key for key in labels if key in extra)
+        if found and isinstance(name, str) and name not in built_in:
+            return fails(
+                f"{where} selects {COMPUTE_CLASS_LABEL}={name} and {found[0]} as well, which GKE refuses or never finds a node for",
+                f"take {found[0]} away, and let the priorities of ComputeClass {name} say which capacity comes first",
+                where.partition(" ")[0],
+            )
+        chosen |= isinstance(name, str)
+        hangs |= not complete or (name is UNKNOWN and bool(found))
+    if hangs:
+        return undecided("by which labels it selects nodes is not known yet")
+    return PASSES if chosen else not_applicable("it chooses no compute class")
+
+
+def _selections(judged: PodSet | ResourceFlavor, inventory: Inventory) -> Iterator[Selection]:
+    if isinstance(judged, ResourceFlavor):
+        labels = judged.spec.at("nodeLabels").parts()
+        yield "spec.nodeLabels", dict(labels.named), labels.complete
+        return
+    demanded = [each for each in affinities(judged, preferred=False) if each.at("operator").text() in {"In", "Exists"}]
+    by_affinity = {str(each.at("key").text()): next(iter(each.at("values").parts().fields), each) for each in demanded}
+    own = judged.pod.at("nodeSelector").parts()
+    yield f"{judged.where}.nodeSelector", {**by_affinity, **dict(own.named)}, own.complete
+    for way in ways_of(judged, inventory) or ():
+        if way.via:
+            yield f"{judged.where}.nodeSelector with {way.via}", {**by_affinity, **way.selector}, True
+
+
+RULE = Rule(
+    code="FLX042",
+    name="compute-class-with-extra-selector",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.GKE,),
+    looks_at=(PodSet, ResourceFlavor),
+    judge_among=judge,
+    why="Two deciders of capacity contradict one another: such pods are refused, or wait for a node that no rung of the class makes.",
+    remediation="Select the compute class alone; Spot, flex-start and machine families belong in its priorities.",
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes",
+    sources=("https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/pull/1570",),
+    parameters=(
+        Parameter(
+            "labels",
+            (
+                *(GKE_SPOT_LABEL, "cloud.google.com/gke-preemptible", "cloud.google.com/gke-provisioning"),
+                *("cloud.google.com/gke-flex-start", "cloud.google.com/machine-family"),
+            ),
+            "Labels of GKE's that a compute class decides itself.",
+        ),
+        Parameter(
+            "built-in-classes",
+            ("Accelerator", "Balanced", "Performance", "Scale-Out", "autopilot", "autopilot-arm", "autopilot-spot"),
+            "Compute classes of GKE's own, which take such labels.",
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""A volume that every node pays for and no pod can reach."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import NodeClass
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+    from policies.unknown import Unknown
+
+_ROOTS = ("/dev/xvda", "/dev/sda1")
+_PLAIN = {"al2", "al2023"}
+"""Families of images that take one volume, their root, into use. Bottlerocket has a second of its own; other images are their owner's."""
+
+_TAKES_INTO_USE = re.compile(r"mkfs|mount|fstab|fs_setup|pvcreate|mdadm|zpool")
+
+
+def judge(node_class: NodeClass, _: Parameters) -> Outcome:
+    """User data that speaks of file systems, outside comments, is taken to mount the volume; what it says is nobody else's business."""
+    family = _family(node_class.spec)
+    if node_class.group != "karpenter.k8s.aws" or (family is not UNKNOWN and family not in _PLAIN):
+        return not_applicable("no EC2NodeClass of Amazon Linux")
+    mappings = node_class.spec.at("blockDeviceMappings").parts()
+    found = [(_is_data(mapping), place, mapping) for place, mapping in mappings.named]
+    possible = [each for each in found if each[0] is not False]
+    if mappings.complete and not possible:
+        return not_applicable("it has no volume beside the root")
+    mounts = _mounts(node_class.spec.at("userData"))
+    if mounts is True:
+        return PASSES
+    certain = next(((place, mapping) for answer, place, mapping in possible if answer is True), None)
+    if certain is None or UNKNOWN in (mounts, family):
+        return undecided("spec.blockDeviceMappings, spec.userData or the family of the image is not known yet")
+    place, mapping = certain
+    at = f"spec.blockDeviceMappings[{place}]"
+    return fails(
+        f"{at} attaches {mapping.at('deviceName').text()} beside the root, and spec.userData neither formats nor mounts it",
+        f"take {at} away and give the root volume its size, or use the machine's own disks with instanceStorePolicy: RAID0",
+        at,
+    )
+
+
+def _family(spec: Field) -> str | Unknown:
+    """What the alias says, else amiFamily where no image is chosen; empty for an image of somebody's own."""
+    terms = spec.at("amiSelectorTerms").parts()
+    alias = next((term.at("alias") for term in terms.fields if not term.at("alias").absent), None)
+    text = alias.text() if alias else spec.at("amiFamily").text() if terms.complete and not terms.fields else ""
+    if text is UNKNOWN or not terms.complete:
+        return UNKNOWN
+    return (text or "").partition("@")[0].lower()
+
+
+def _is_data(mapping: Field) -> Tri:
+    return all_of([negated(mapping.at("rootVolume").equals("true")), negated(mapping.at("deviceName").equals(*_ROOTS))])
+
+
+def _mounts(user_data: Field) -> Tri:
+    text = user_data.text()
+    if text is UNKNOWN:
+        return UNKNOWN
+    return any(_TAKES_INTO_USE.search(line) for line in (text or "").splitlines() if not line.lstrip().startswith("#"))
+
+
+RULE = Rule(
+    code="FLX028",
+    name="data-volume-never-mounted",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(NodeClass,),
+    judge=judge,
+    why="EBS bills the volume as long as the node is there, while scratch files and images fill the root until pods are evicted.",
+    remediation="Leave the volume out and size the root; for fast scratch space use the machine's NVMe disks: instanceStorePolicy: RAID0.",
+    link="https://karpenter.sh/docs/concepts/nodeclasses/#specblockdevicemappings",
+    sources=("Karpenter AWS provider 1.14.1, pkg/providers/amifamily: pods' storage is on /dev/xvda, of Bottlerocket on /dev/xvdb.",),
+)

@@ -1,0 +1,100 @@
+"""A toleration of a taint that none of the pools has on which the GPU pods may run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.field import Field
+from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
+from policies.objects import ComputeClass, KarpenterNodePool
+from policies.placement import Landing, landings, may_be_provisioned
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+from policies.ways import tolerates, ways_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from capacity.verdict import Outcome
+    from policies.unknown import Unknown
+
+
+def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """Taints of the pools that suit its selectors, those included that keep it away; what clouds and controllers put on is left out."""
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    others = parameters.texts("other-keys")
+    listed = pods.pod.at("tolerations").parts()
+    own = [(place, each) for place, each in listed.named if not _from_elsewhere(each.at("key").text(), others)]
+    if listed.complete and not own:
+        return not_applicable("it tolerates only what clouds and controllers put on nodes")
+    ways = ways_of(pods, inventory)
+    if ways is None or asks is UNKNOWN or not listed.complete or not inventory.tells(GpuPool):
+        return undecided(f"{pods.where}: what it tolerates, or on which pools it may run, is not known")
+    found = landings(pods, inventory)
+    if not found or inventory.of(Autopilot) or any(may_be_provisioned(way, inventory) for way in ways):
+        return not_applicable("no pool that was given suits it, or GKE makes pools by what it tolerates")
+    pools, taints = inventory.once("taints of landings", id(found), lambda: _met_on(found, inventory))
+    for place, each in own:
+        if _meets(each, taints) is False and all(pool.taints_complete for pool in pools):
+            key, at = each.at("key").text(), f"{pods.where}.tolerations[{place}]"
+            names = ", ".join(sorted(pool.identity.described for pool in pools))
+            return fails(f"{at} tolerates {key}, and none of the pools on which it may run has such a taint: {names}", at=at)
+    met = all(_meets(each, taints) is True for _, each in own)
+    return PASSES if met else undecided(f"{pods.where}: the taints of its pools, or what it tolerates, are not known yet")
+
+
+def _met_on(found: list[Landing], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
+    """The pools, each once, and the taints that their nodes may have."""
+    pools = list({id(each.pool): each.pool for each in found}.values())
+    taints = (each for pool in pools for each in pool.taints)
+    written = [Field({"key": each.key.value, "value": each.value.value, "effect": each.effect.value}) for each in taints]
+    return pools, [*written, *_of_classes(inventory)]
+
+
+def _from_elsewhere(key: str | Unknown | None, others: tuple[str, ...]) -> bool:
+    """Whether its taint comes from no pool. A toleration without a key is of every taint."""
+    return key is None or (key is not UNKNOWN and key.startswith(others))
+
+
+def _meets(toleration: Field, taints: Iterable[Field]) -> Tri:
+    return any_of(tolerates(toleration, taint) for taint in taints)
+
+
+def _of_classes(inventory: Inventory) -> Iterator[Field]:
+    """What Karpenter puts on a node until it is ready, and what a compute class puts on the nodes that it makes."""
+    for pool in inventory.of(KarpenterNodePool):
+        yield from pool.spec.at("template", "spec", "startupTaints").parts().fields
+    for each in inventory.of(ComputeClass):
+        for where in (each.spec.at("nodePoolConfig"), *each.spec.at("priorities").parts().fields):
+            yield from where.at("taints").parts().fields
+
+
+RULE = Rule(
+    code="FLX041",
+    name="dead-toleration",
+    severity=Severity.LOW,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="Whoever reads it believes that the work is led to such capacity, and that the capacity is fenced off; neither is so.",
+    remediation="Take the toleration away, or correct its key and value to those of the taint that the pool has.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",
+    parameters=(
+        Parameter(
+            "other-keys",
+            (
+                *(GPU_RESOURCE, "amd.com/gpu", "google.com/tpu", "CriticalAddonsOnly"),
+                *("kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/"),
+                *("cloud.google.com/", "components.gke.io/", "sandbox.gke.io/"),
+                *("karpenter.sh/", "karpenter.k8s.aws/", "eks.amazonaws.com/", "ebs.csi.aws.com/", "efs.csi.aws.com/", "node.cilium.io/"),
+            ),
+            "Beginnings of keys of taints that come from the cloud or a controller, so that no pool need list them.",
+        ),
+    ),
+)

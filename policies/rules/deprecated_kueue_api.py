@@ -1,0 +1,53 @@
+"""An object of Kueue in an API that Kueue is giving up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import ClusterQueue, KubernetesObject
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+_GROUP = "kueue.x-k8s.io"
+_OLD_VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")
+_OLD_VALUES = {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}
+_CHANGED = {"cohort": "cohortName", "admissionChecks": "admissionChecksStrategy"}
+
+
+def judge(written: KubernetesObject, _: Parameters) -> Outcome:
+    """The version, and in a ClusterQueue the two values that have other names now."""
+    if written.group != _GROUP:
+        return not_applicable("no object of Kueue")
+    if written.version in _OLD_VERSIONS:
+        renamed = [f"spec.{old} is spec.{new}" for old, new in _CHANGED.items() if not written.spec.at(old).absent]
+        also = f", where {', '.join(renamed)}" if renamed and isinstance(written, ClusterQueue) else ""
+        return fails(f"its version is {written.version}, which Kueue is giving up", f"write {_GROUP}/v1beta2{also}", "apiVersion")
+    if isinstance(written, ClusterQueue):
+        fungibility = written.spec.at("flavorFungibility")
+        answers = {key: fungibility.at(key).equals(old) for key, old in _OLD_VALUES.items()}
+        for key, answer in answers.items():
+            if answer is True:
+                old = _OLD_VALUES[key]
+                return fails(f"{key} is {old}, which v1beta2 does not have", "write MayStopSearch", f"spec.flavorFungibility.{key}")
+        if UNKNOWN in answers.values() and not written.partial:
+            return undecided("spec.flavorFungibility is not known yet")
+    return PASSES
+
+
+RULE = Rule(
+    code="FLX009",
+    name="deprecated-kueue-api",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(KubernetesObject,),
+    judge=judge,
+    why="The old versions are converted today and refused after an upgrade of Kueue; pasted under v1beta2 their fields are unknown ones.",
+    remediation="Write kueue.x-k8s.io/v1beta2, which Kueue stores since 0.16.",
+    link="https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/",
+    sources=("https://github.com/kubernetes-sigs/kueue/releases/tag/v0.16.0",),
+)

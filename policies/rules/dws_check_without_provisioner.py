@@ -1,0 +1,81 @@
+"""An admission check that asks for nodes where nobody answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import Autopilot
+from policies.objects import AdmissionCheck, ClusterQueue, KubernetesObject, ProvisioningRequestConfig, ResourceFlavor
+from policies.provisioning_checks import CONTROLLER, GKE_CLASS, asked_for, configs_of, on_eks_alone, queued
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+_DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
+_NAME_IT = "name a ProvisioningRequestConfig that is declared: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: NAME}"
+_LEAVE_OUT = "leave the check out where nothing serves ProvisioningRequests, and take it from the queues that name it"
+
+
+def judge(asker: AdmissionCheck | ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
+    """The check must have a configuration, and its cluster whom that names; in a queue it is for flavors of queued pools alone."""
+    return _check(asker, inventory) if isinstance(asker, AdmissionCheck) else _queue(asker, inventory)
+
+
+def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    controller, parameters = check.spec.at("controllerName"), check.spec.at("parameters")
+    kind, name = (parameters.at(field).text() for field in ("kind", "name"))
+    if controller.equals(CONTROLLER) is False:
+        return not_applicable("another controller's check")
+    if not controller.known or kind is UNKNOWN or name is UNKNOWN:
+        return undecided("spec.controllerName or spec.parameters is not known yet")
+    if kind != "ProvisioningRequestConfig" or not name:
+        return fails("spec.parameters names no ProvisioningRequestConfig: the check is never active", _NAME_IT, "spec.parameters")
+    configs = configs_of(check, inventory)
+    if not configs and inventory.tells(ProvisioningRequestConfig):
+        return fails(f"spec.parameters names ProvisioningRequestConfig {name}, which is nowhere", _NAME_IT, "spec.parameters")
+    if len(configs) != 1 or not configs[0].spec.at("provisioningClassName").known:
+        return undecided(f"ProvisioningRequestConfig {name} is not among what was given, or its class is not known yet")
+    asked = configs[0].spec.at("provisioningClassName").text()
+    if asked == GKE_CLASS and on_eks_alone(inventory):
+        return fails(f"ProvisioningRequestConfig {name} asks for {asked}, which GKE alone serves, and the pools are of EKS", _LEAVE_OUT)
+    defined = any(each.identity.name == _DEFINITION for each in inventory.of(KubernetesObject))
+    if asked != GKE_CLASS and inventory.closed and not defined:
+        return fails(f"CustomResourceDefinition {_DEFINITION} is nowhere: the check is never active", _LEAVE_OUT)
+    return PASSES
+
+
+def _queue(queue: ClusterQueue, inventory: Inventory) -> Outcome:
+    flavors = inventory.once("flavors", None, lambda: {each.name.text(): each for each in inventory.of(ResourceFlavor)})
+    asked = list(asked_for(queue, inventory))
+    if all(asks is False for asks, _, _ in asked) or inventory.of(Autopilot) or on_eks_alone(inventory):
+        return not_applicable("no check of it asks GKE for nodes of a pool")
+    broken: list[Tri] = []
+    for asks, check, flavor in asked:
+        serves, pool = queued(flavors[flavor], inventory) if flavor in flavors else (UNKNOWN, "")
+        broken.append(all_of([asks, negated(serves)]))
+        if broken[-1] is True:
+            return fails(
+                f"check {check} asks GKE for queued nodes for flavor {flavor}, and {pool}, which serves it, is not queued",
+                "name in onFlavors the flavors of queued pools alone, or set queuedProvisioning.enabled of the pool",
+                "spec.admissionChecksStrategy",
+            )
+    return undecided("its checks, or the pools of its flavors, are not among what was given") if UNKNOWN in broken else PASSES
+
+
+RULE = Rule(
+    code="FLX037",
+    name="dws-check-without-provisioner",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(AdmissionCheck, ClusterQueue),
+    judge_among=judge,
+    why="An inactive check makes every queue that names it inactive: nothing is admitted. An unanswered one holds the job and its quota.",
+    remediation="Use the check on GKE alone, with a ProvisioningRequestConfig, for flavors whose pools have queued provisioning.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/admission_check/provisioning_request/",
+    sources=("Run against Kueue 0.19: without the ProvisioningRequest kind the check is inactive, and with it the ClusterQueue.",),
+)

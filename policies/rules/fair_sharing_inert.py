@@ -1,0 +1,54 @@
+"""Shares that Kueue does not look at, because of how it is configured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.cohorts import fair_sharing
+from policies.objects import ClusterQueue, Cohort
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, all_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+def judge(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> Outcome:
+    """Weights need fair sharing, borrowWithinCohort needs that it is off. A weight of 1 is what every queue has, and says nothing."""
+    weight = queue.spec.at("fairSharing", "weight").number()
+    borrows = queue.spec.at("preemption", "borrowWithinCohort", "policy").equals("LowerPriority")
+    weighs = UNKNOWN if weight is UNKNOWN else weight is not None and weight != 1
+    if weighs is False and borrows is False:
+        return not_applicable("it has no weight of its own, and does not preempt to borrow")
+    on, where = fair_sharing(inventory)
+    inert, ignored = all_of([weighs, negated(on)]), all_of([borrows, on])
+    if inert is True:
+        return fails(
+            f"spec.fairSharing.weight is {queue.spec.at('fairSharing', 'weight').text()}, and {where} does not turn fair sharing on",
+            f"write {where}: {{preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}}, or take the weight away",
+            "spec.fairSharing.weight",
+        )
+    if ignored is True:
+        return fails(
+            f"spec.preemption.borrowWithinCohort is set, and {where} turns fair sharing on, which does not look at it",
+            "take borrowWithinCohort away; under fair sharing weights say who may preempt",
+            "spec.preemption.borrowWithinCohort",
+        )
+    return undecided(f"its weight, its preemption, or {where} is not known") if UNKNOWN in (inert, ignored) else PASSES
+
+
+RULE = Rule(
+    code="FLX035",
+    name="fair-sharing-inert",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ClusterQueue, Cohort),
+    judge_among=judge,
+    why="Fair sharing is off unless the configuration has its stanza: weights are then ignored, and the shares agreed on are not kept.",
+    remediation="Turn fairSharing on in Kueue's configuration where weights are set, and leave borrowWithinCohort to clusters without it.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/preemption/#fair-sharing",
+    sources=("Kueue 0.19, apis/kueue/v1beta2/clusterqueue_types.go: borrowWithinCohort is for classical preemption.",),
+)

@@ -1,0 +1,52 @@
+"""A ResourceFlavor that selects nodes by a label that no node has before it has booted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import Inventory, Pool
+from policies.node_offer import is_after_boot
+from policies.objects import ResourceFlavor
+from policies.pool_index import pools_for
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
+    """The label serves if a pool declares it, with its value, for its nodes: then the autoscaler knows it."""
+    labels = flavor.spec.at("nodeLabels").parts()
+    late = {key: value for key, value in labels.named if is_after_boot(key)}
+    if not labels.complete:
+        return undecided("spec.nodeLabels is not known yet")
+    if not late:
+        return not_applicable("it selects by no such label")
+    declared = any_of(pool.offer.carries(late) for pool in pools_for(Pool, late, inventory))
+    if declared is True:
+        return PASSES
+    if declared is UNKNOWN or not inventory.tells(Pool):
+        return undecided("whether a pool declares its labels cannot be told from what was given")
+    key = next(iter(late))
+    return fails(
+        f"{key} is written by software on the node once it runs, and no pool declares it: from zero nodes none is ever started for it",
+        "select by a label that the autoscaler knows, such as karpenter.k8s.aws/instance-gpu-name or cloud.google.com/gke-accelerator",
+        f'spec.nodeLabels["{key}"]',
+    )
+
+
+RULE = Rule(
+    code="FLX023",
+    name="flavor-label-known-only-after-boot",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ResourceFlavor,),
+    judge_among=judge,
+    why="Kueue turns the label into a selector; the autoscaler sees that no machine has it and starts none, while the quota is held.",
+    remediation="Use labels that the cloud or the pool sets before a node boots; nvidia.com/gpu.product is written later.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",
+    sources=("https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md",),
+)

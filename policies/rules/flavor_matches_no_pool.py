@@ -1,0 +1,72 @@
+"""A ResourceFlavor for nodes that nothing makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
+from capacity.verdict import Severity
+from policies.inventory import Autopilot, Inventory, NodeAutoProvisioning, Pool
+from policies.node_offer import is_after_boot
+from policies.objects import ComputeClass, ResourceFlavor
+from policies.pool_index import pools_for
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
+    """A pool matches if its nodes may have all the labels before they boot; labels that come later are another rule's."""
+    labels = flavor.spec.at("nodeLabels").parts()
+    wanted = {key: value for key, value in labels.named if not is_after_boot(key)}
+    if labels.complete and (none_to_match := _matches_none(wanted, inventory)):
+        return not_applicable(none_to_match)
+    answers: list[Tri] = [pool.offer.carries(wanted) for pool in pools_for(Pool, wanted, inventory)]
+    chosen = wanted.get(COMPUTE_CLASS_LABEL)
+    if chosen is not None:
+        answers += [
+            UNKNOWN if UNKNOWN in (each.name.text(), chosen.text()) else each.name.text() == chosen.text()
+            for each in inventory.of(ComputeClass)
+        ]
+    matches = any_of(answers)
+    if matches is True and labels.complete:
+        return PASSES
+    if not inventory.tells(Pool):
+        return undecided("no pool is among what was given")
+    if matches is not False or not labels.complete:
+        return undecided("its nodeLabels, or those of a pool, are not known yet")
+    if inventory.of(NodeAutoProvisioning) and GKE_POOL_LABEL not in wanted:
+        return not_applicable("node auto-provisioning may make its nodes")
+    texts = ", ".join(f"{key}={value.text()}" for key, value in sorted(wanted.items()))
+    pools = ", ".join(sorted({pool.identity.name for pool in inventory.of(Pool)})) or "none"
+    return fails(
+        f"no pool makes nodes with its nodeLabels {texts}; there are the pools {pools}",
+        "write labels that the nodes of a pool have, or declare the pool",
+        "spec.nodeLabels",
+    )
+
+
+def _matches_none(wanted: dict[str, Field], inventory: Inventory) -> str | None:
+    """Why the flavor needs no pool that is declared; None where it does."""
+    if not wanted:
+        return "it selects no nodes by labels known before boot"
+    by_autopilot = inventory.of(Autopilot) and GKE_POOL_LABEL not in wanted
+    return "Autopilot makes the nodes that its labels ask for" if by_autopilot else None
+
+
+RULE = Rule(
+    code="FLX022",
+    name="flavor-matches-no-pool",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ResourceFlavor,),
+    judge_among=judge,
+    why="Kueue admits jobs to the flavor and holds their quota, and their pods wait for nodes that no autoscaler will ever start.",
+    remediation="Let the flavor's nodeLabels name a pool that is declared, by labels that its nodes have when they start.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",
+    sources=("https://github.com/kubernetes-sigs/kueue/issues/931",),
+)

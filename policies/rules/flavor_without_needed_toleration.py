@@ -1,0 +1,60 @@
+"""A ResourceFlavor whose every pool keeps off what the flavor admits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import GpuPool, Inventory
+from policies.objects import ResourceFlavor
+from policies.placement import may_be_provisioned, repelling
+from policies.pool_index import pools_for
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, all_of, any_of, negated
+from policies.ways import Way
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
+    """A taint that the flavor lists in nodeTaints is seen to: Kueue passes over the flavor for pods that do not tolerate it."""
+    labels, added, gated = (flavor.spec.at(field).parts() for field in ("nodeLabels", "tolerations", "nodeTaints"))
+    if labels.complete and not labels.named:
+        return not_applicable("it selects no nodes")
+    way = Way(dict(labels.named), (*added.fields, *gated.fields), labels.complete and added.complete and gated.complete)
+    candidates = pools_for(GpuPool, way.selector, inventory)
+    pools = [(pool, all_of([pool.concerned, pool.offer.carries(way.selector)])) for pool in candidates]
+    possible = [(pool, suits, *repelling(way, pool)) for pool, suits in pools if suits is not False]
+    if not possible or may_be_provisioned(way, inventory):
+        return not_applicable("no pool of GPUs that was given has its nodeLabels, or GKE may make other nodes for it")
+    lands = any_of(all_of([suits, negated(away)]) for _, suits, away, _ in possible)
+    if lands is True:
+        return PASSES
+    kept = next(((pool, taint) for pool, suits, away, taint in possible if suits is True and away is True and taint), None)
+    if lands is UNKNOWN or kept is None or not labels.complete:
+        return undecided("its tolerations, its nodeLabels, or the taints of its pools are not known yet")
+    pool, taint = kept
+    key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
+    written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
+    return fails(
+        f"its nodes are those of {pool.identity.described}, whose taint {written} it neither tolerates nor lists in spec.nodeTaints",
+        f"add {{key: {key}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods that tolerate it "
+        "themselves may have the flavor",
+        "spec.tolerations",
+    )
+
+
+RULE = Rule(
+    code="FLX033",
+    name="flavor-without-needed-toleration",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ResourceFlavor,),
+    judge_among=judge,
+    why="Kueue admits jobs by quota alone and adds only the flavor's tolerations: pods hold their GPUs' quota and no node takes them.",
+    remediation="Let the flavor tolerate every taint of its pools but nvidia.com/gpu, or gate it by nodeTaints.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",
+    sources=("https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints",),
+)

@@ -1,0 +1,92 @@
+"""A flex-start pool with settings that flex-start does not take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import GkeNodePool
+from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
+    """Each setting with what flex-start asks of it; the first that is provably otherwise is told."""
+    pool, node = view.pool, view.pool.at("nodeConfig")
+    queued = pool.at("queuedProvisioning", "enabled").equals("true")
+    flex = node.at("flexStart").equals("true")
+    if flex is False:
+        return not_applicable("no flex-start pool")
+    strategy, run = pool.at("upgradeSettings", "strategy"), node.at("maxRunDuration")
+    checks: list[tuple[Tri, str, str]] = [
+        (node.at("spot").equals("true"), "nodeConfig.spot", "flex-start capacity is not Spot; take spot away"),
+        (node.at("preemptible").equals("true"), "nodeConfig.preemptible", "flex-start capacity is not preemptible; take preemptible away"),
+        (
+            negated(node.at("reservationAffinity", "consumeReservationType").equals("NO_RESERVATION")),
+            "nodeConfig.reservationAffinity",
+            "flex-start draws on no reservation; write {consumeReservationType: NO_RESERVATION}",
+        ),
+        (pool.at("management", "autoRepair").equals("true"), "management.autoRepair", "flex-start nodes are not repaired; write false"),
+        (
+            False if strategy.absent else negated(strategy.equals("SHORT_LIVED")),
+            "upgradeSettings.strategy",
+            "flex-start pools are upgraded as SHORT_LIVED alone; write that",
+        ),
+        (_positive(pool.at("initialNodeCount")), "initialNodeCount", "flex-start pools begin with no node; write 0"),
+        (_positive(pool.at("nodeCount")), "nodeCount", "flex-start pools scale from 0; give autoscaling instead"),
+        (pool.at("autoscaling").absent, "autoscaling", "flex-start pools scale with the work; set totalMaxNodeCount"),
+        (
+            all_of([queued, not run.absent if run.known else UNKNOWN]),
+            "nodeConfig.maxRunDuration",
+            "the request of queued work says how long it runs, and a queued pool must not; take it away",
+        ),
+        (_too_long(run, parameters), "nodeConfig.maxRunDuration", "flex-start nodes run from 10 minutes to 7 days; write 604800s or less"),
+    ]
+    if flex is True:
+        for broken, field, why in checks:
+            if broken is True:
+                fact, _, remedy = why.partition("; ")
+                return fails(f"{view.where}{field}: {fact}", f"{view.where}{field}: {remedy}", f"{view.where}{field}")
+    if flex is UNKNOWN or any(broken is UNKNOWN for broken, _, _ in checks):
+        return undecided("whether it is a flex-start pool, or how it is set, is not known yet")
+    return PASSES
+
+
+def _positive(count: Field) -> Tri:
+    number = count.number()
+    return UNKNOWN if number is UNKNOWN else number is not None and number > 0
+
+
+def _too_long(run: Field, parameters: Parameters) -> Tri:
+    text = run.text()
+    if text is UNKNOWN or text is None:
+        return UNKNOWN if text is UNKNOWN else False
+    seconds = text.removesuffix("s")
+    least, most = parameters.number("least-seconds"), parameters.number("most-seconds")
+    return not (seconds.isdecimal() and least <= int(seconds) <= most)
+
+
+RULE = Rule(
+    code="FLX013",
+    name="flex-start-pool-misconfigured",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.GKE,),
+    looks_at=(GkeNodePool,),
+    judge=judge,
+    why="GKE refuses some of these when the pool is made, after the cluster is; others keep it from ever getting a node.",
+    remediation="Set a flex-start pool as GKE's recipe has it: no reservation, no repair, SHORT_LIVED upgrades, autoscaled from 0 nodes.",
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",
+    sources=(
+        "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2352",
+        "GoogleCloudPlatform/cluster-autoscaler (2026-08): run times of flex-start, 10 minutes to 7 days.",
+    ),
+    parameters=(
+        Parameter("least-seconds", 600, "The shortest maxRunDuration that flex-start takes, in seconds."),
+        Parameter("most-seconds", 604_800, "The longest maxRunDuration that flex-start takes, in seconds."),
+    ),
+)

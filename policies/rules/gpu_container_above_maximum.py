@@ -1,0 +1,51 @@
+"""A container that asks for more GPUs than a node has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.inventory import PodSet
+from policies.pod_gpus import asks_for_gpus, containers, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+MOST = "most-gpus"
+ABOVE = f"{{where}}: {{container}} has a limit of {{count}} on {GPU_RESOURCE}, and no node that it may have has more than {{most}}"
+ABOVE_REMEDY = "write {most} or less, and split what needs more over several pods"
+
+
+def judge(pods: PodSet, parameters: Parameters) -> Outcome:
+    """A container is on one node. In a cluster the API server knows the largest node of the pod's class."""
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    most = parameters.number(MOST)
+    counts = [(name, container.at("resources", "limits", GPU_RESOURCE).number()) for name, container in containers(pods.pod)]
+    for name, count in counts:
+        if count is not UNKNOWN and count is not None and count > most:
+            told = ABOVE.format(where=pods.where, container=name, count=count, most=most)
+            return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
+    if asks is UNKNOWN or any(count is UNKNOWN for _, count in counts):
+        return undecided(f"{pods.where}: which GPUs its containers ask for is not known yet")
+    return PASSES
+
+
+RULE = Rule(
+    code="FLX064",
+    name="gpu-container-above-maximum",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge=judge,
+    why="Kueue counts its GPUs against the quota and admits it, and no node will ever have room: it holds what others could use.",
+    remediation="Ask for no more GPUs than the largest node has; a job gets more by having several pods.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/workload/#pod-sets",
+    sources=("https://docs.cloud.google.com/compute/docs/gpus", "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"),
+    parameters=(Parameter(MOST, 16, "The most GPUs that one container may have: as many as the largest machine of either cloud."),),
+)

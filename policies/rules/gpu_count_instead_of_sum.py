@@ -1,0 +1,82 @@
+"""An alert or a panel that counts containers where it means GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Outcome, Severity
+from policies.metrics import amounts_by_container
+from policies.promql import COMPARISONS, Aggregation, Binary, Literal, Selector, walk
+from policies.queries import Query, tree_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.promql import Node
+
+_GPU = GPU_RESOURCE.translate(str.maketrans("./", "__"))
+"""nvidia_com_gpu, as kube-state-metrics writes the resource."""
+
+
+def judge(query: Query, _: Parameters) -> Outcome:
+    """Whether there is one at all is a question that a count answers as well: `count(...) > 0` is let through."""
+    tree = tree_of(query)
+    if isinstance(tree, Outcome):
+        return tree
+    of_gpus = [node for node in walk(tree) if isinstance(node, Selector) and _is_of_gpus(node)]
+    if not of_gpus:
+        return not_applicable("it asks for no series of how many GPUs a container has")
+    counted = next(_counted(tree), None)
+    if counted is None:
+        return PASSES
+    return fails(
+        f"{query.described} counts the series of {counted.name}, one for each container, whose value is the number of its GPUs",
+        f'write sum({counted.name}{{resource="{_GPU}"}}), for pods that run: ... * on (namespace, pod) group_left () '
+        '(kube_pod_status_phase{phase="Running"} == 1)',
+        query.where,
+    )
+
+
+def _counted(node: Node) -> Iterator[Selector]:
+    """The series that a count is taken of, not those that something is worked out from before."""
+    if _asks_whether_any(node):
+        return
+    if isinstance(node, Aggregation) and node.operator == "count":
+        yield from _entering(node.parts[0])
+    for part in node.parts:
+        yield from _counted(part)
+
+
+def _entering(node: Node) -> Iterator[Selector]:
+    if isinstance(node, Selector) and _is_of_gpus(node):
+        yield node
+    elif not isinstance(node, Aggregation):
+        for part in node.parts:
+            yield from _entering(part)
+
+
+def _asks_whether_any(node: Node) -> bool:
+    if not isinstance(node, Binary) or node.operator not in COMPARISONS:
+        return False
+    return any(isinstance(part, Literal) and part.value in {0, 1} for part in node.parts)
+
+
+def _is_of_gpus(selector: Selector) -> bool:
+    of_resource = [each for each in selector.matchers if each.label == "resource" and each.operator in {"=", "=~"}]
+    return selector.name in amounts_by_container() and any(_GPU in each.value for each in of_resource)
+
+
+RULE = Rule(
+    code="FLX063",
+    name="gpu-count-instead-of-sum",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(Query,),
+    judge=judge,
+    why="A container with eight GPUs counts as one: allocation, idle share and cost come out up to eight times too low.",
+    remediation="Take the sum of the series' values, and leave out pods that have ended.",
+    link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/metrics/workload/pod-metrics.md",
+)

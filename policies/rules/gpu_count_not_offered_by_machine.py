@@ -1,0 +1,83 @@
+"""A number of GPUs that no such machine has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import GkeNodePool
+from policies.karpenter_limits import GPU_COUNT_LABELS, gpu_machines, requirements_of
+from policies.machine_catalog import machines_of
+from policies.objects import KarpenterNodePool
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:
+    """On GKE machine and count are written side by side; Karpenter has a requirement on the count among those on the machine."""
+    return _gke(pool) if isinstance(pool, GkeNodePool) else _karpenter(pool.spec)
+
+
+def _gke(view: GkeNodePool) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    node = view.pool.at("nodeConfig")
+    accelerators = node.at("guestAccelerators").parts()
+    if node.known and accelerators.complete and not accelerators.fields:
+        return not_applicable("it names no accelerator")
+    name = node.at("machineType").text()
+    if name is UNKNOWN or not node.known or not accelerators.complete:
+        return undecided("its machine, or its accelerators, are not known yet")
+    machine, written = machines_of("gcp").get(str(name)), accelerators.fields[0]
+    if machine is None or not machine.gpu:
+        return not_applicable("the catalog does not have its machine, or has it without GPUs")
+    gpu, count = written.at("type").text(), written.at("count").number()
+    attached = name.startswith("n1-") if isinstance(name, str) else False
+    at = f"{view.where}nodeConfig.guestAccelerators"
+    if isinstance(gpu, str) and gpu != machine.gpu:
+        if attached:
+            return not_applicable(f"the catalog does not have {gpu} on {name}")
+        return fails(f"{at} asks for {gpu}, and a {name} comes with {machine.gpu}", f"write type {machine.gpu}, or another machine", at)
+    if count is UNKNOWN or (gpu is UNKNOWN and attached):
+        return undecided(f"{at} is not known yet")
+    if count in {*machine.gpu_counts, 0}:
+        return PASSES
+    allowed = " or ".join(map(str, machine.gpu_counts))
+    return fails(f"{at} asks for {count} {machine.gpu}, and a {name} has {allowed}", f"write count {allowed}, or another machine", at)
+
+
+def _karpenter(spec: Field) -> Outcome:
+    requirements = requirements_of(spec)
+    if requirements is UNKNOWN:
+        return undecided("its requirements are not known yet")
+    others = tuple(each for each in requirements if each.at("key").text() not in GPU_COUNT_LABELS)
+    if len(others) == len(requirements):
+        return not_applicable("it asks for no number of GPUs")
+    without = gpu_machines(others)
+    if not without.complete or not without.gpus:
+        return not_applicable("the catalog does not have all machines that it may launch")
+    if gpu_machines(requirements).gpus:
+        return PASSES
+    offered = ", ".join(f"{machine.name} has {machine.gpu_counts[0]}" for machine in without.gpus[:4])
+    return fails(
+        f"no machine that its other requirements allow has the number of GPUs of {GPU_COUNT_LABELS[0]}: {offered}",
+        "ask for a number that one of the machines has, or for other machines",
+        "spec.template.spec.requirements",
+    )
+
+
+RULE = Rule(
+    code="FLX016",
+    name="gpu-count-not-offered-by-machine",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(GkeNodePool, KarpenterNodePool),
+    judge=judge,
+    why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is made, and Karpenter never launches a node for it.",
+    remediation="Ask for a number of GPUs that the machine has, or for the machine that has this number.",
+    link="https://docs.cloud.google.com/compute/docs/gpus",
+    sources=("https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html",),
+)

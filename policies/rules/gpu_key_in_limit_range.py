@@ -1,0 +1,52 @@
+"""A LimitRange that speaks about GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.objects import LimitRange
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
+DEVICES = (GPU_RESOURCE, "nvidia.com/mig-")
+
+
+GIVES, REFUSES = "gives GPUs to every container", "refuses every container without GPUs"
+GPU_KEY = "{at} {effect} of the namespace, sidecars and init containers included"
+GPU_KEY_REMEDY = "take {at} away"
+
+
+def judge(limits: LimitRange, _: Parameters) -> Outcome:
+    """Any section: a default hands GPUs out, and a maximum or minimum refuses every container that has none."""
+    items = limits.spec.at("limits").parts()
+    hangs = not items.complete
+    for place, item in items.named:
+        for section in SECTIONS:
+            keys = item.at(section).parts()
+            hangs |= not keys.complete
+            for key, _value in keys.named:
+                if key.startswith(DEVICES):
+                    at = f'spec.limits[{place}].{section}["{key}"]'
+                    effect = GIVES if section.startswith("default") else REFUSES
+                    return fails(GPU_KEY.format(at=at, effect=effect), GPU_KEY_REMEDY.format(at=at), at)
+    return undecided("spec.limits is not wholly known yet") if hangs else PASSES
+
+
+RULE = Rule(
+    code="FLX011",
+    name="gpu-key-in-limit-range",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(LimitRange,),
+    judge=judge,
+    why="With a default of one GPU, a CPU pod with a sidecar is charged two GPUs and fits on no CPU node.",
+    remediation="Keep GPUs out of LimitRanges; a ResourceQuota on requests.nvidia.com/gpu and Kueue's queues bound them.",
+    link="https://kubernetes.io/docs/concepts/policy/limit-range/",
+    sources=("Run against kube-apiserver 1.36.1: each container, sidecar and init container gets the default.",),
+)

@@ -1,0 +1,47 @@
+"""A GPU limit between two nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.karpenter_limits import limited_machines
+from policies.objects import KarpenterNodePool
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
+    """Fails where whole nodes of no machine that the pool may launch add up to the limit."""
+    found = limited_machines(pool.spec)
+    if not isinstance(found, tuple):
+        return found
+    limit, machines = found
+    counts = sorted({machine.gpu_counts[0] for machine in machines.gpus})
+    if any(limit % count == 0 for count in counts):
+        return PASSES
+    near = sorted({int(limit // counts[0] * counts[0]), int(-(-limit // counts[0]) * counts[0])} - {0})
+    of_machine = next(machine for machine in machines.gpus if machine.gpu_counts[0] == counts[0])
+    return fails(
+        f'spec.limits["{GPU_RESOURCE}"] is {limit}, and no whole number of nodes has that: a {of_machine.name} has {counts[0]}',
+        f"write {' or '.join(map(str, near))}",
+        f'spec.limits["{GPU_RESOURCE}"]',
+    )
+
+
+RULE = Rule(
+    code="FLX015",
+    name="gpu-limit-not-multiple-of-machine",
+    severity=Severity.LOW,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(KarpenterNodePool,),
+    judge=judge,
+    why="A part of a node cannot be launched, so another number than the one written is the ceiling: quotas built on it promise too much.",
+    remediation="Write a multiple of the GPUs that one node of the pool has.",
+    link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
+    sources=("https://github.com/aws/karpenter-provider-aws/issues/7038",),
+)

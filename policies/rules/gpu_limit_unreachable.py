@@ -1,0 +1,48 @@
+"""A GPU limit that the other limits keep out of reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.gpu_reach import out_of_reach
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.karpenter_limits import limited_machines, node_ceilings, written_limits
+from policies.objects import KarpenterNodePool
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, undecided
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
+    """Fails where one of the machines that the pool may launch does not reach the limit: which one it launches, Karpenter chooses."""
+    found = limited_machines(pool.spec)
+    if not isinstance(found, tuple):
+        return found
+    limit, machines = found
+    ceilings, known = node_ceilings(pool.spec)
+    ended = out_of_reach([(machine, machine.gpu_counts[0]) for machine in machines.gpus], limit, ceilings)
+    if ended:
+        machine, written = ended.machine.name, written_limits(pool.spec)
+        return fails(
+            f'it has spec.limits["{GPU_RESOURCE}"]={limit}, but with {machine} {written} end it at {ended.gpus}',
+            f"allow {ended.needed}, take {machine} out of its requirements, or lower the limit on {GPU_RESOURCE}",
+            "spec.limits",
+        )
+    return PASSES if known else undecided("its other limits are not known yet")
+
+
+RULE = Rule(
+    code="FLX014",
+    name="gpu-limit-unreachable",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(KarpenterNodePool,),
+    judge=judge,
+    why="Queues count on the GPU limit; jobs admitted beyond what cpu or memory allow wait for nodes that Karpenter never starts.",
+    remediation="Let the limits on nodes, cpu and memory allow what the limit on nvidia.com/gpu says.",
+    link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
+    sources=("https://github.com/aws/karpenter-provider-aws/issues/6328",),
+)

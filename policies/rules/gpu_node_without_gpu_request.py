@@ -1,0 +1,74 @@
+"""A pod that chose GPU nodes, by a toleration or by a selector of their pool, and asks for no GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.inventory import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
+from policies.pod_gpus import asks_for_gpus, exemption, placed_on_gpus, tolerates_gpus
+from policies.pool_index import pools_for
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, any_of
+from policies.ways import queue_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
+    """What the pod's own fields prove, gpu-container-without-limit says; this is about what only the taint or the pools show."""
+    asks = asks_for_gpus(pods.pod)
+    placed, _by = placed_on_gpus(pods.pod)
+    if exempt := exemption(pods) or ("its own fields place it, which gpu-container-without-limit judges" if placed is True else ""):
+        return not_applicable(exempt)
+    if asks is True:
+        return PASSES
+    tolerates = pods.pod.at("tolerations").parts().any(tolerates_gpus)
+    selector = pods.pod.at("nodeSelector").parts()
+    required = pods.pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    if selector.complete and not selector.named and required.absent:
+        goes = tolerates if queue_of(pods, inventory).absent else False
+        return _told(goes, asks, f"{pods.where}.tolerations lets it onto GPU nodes", f"{pods.where}.tolerations")
+    wanted = dict(selector.named)
+    known = selector.complete and required.absent
+    fitting = [
+        (pool, all_of([pool.concerned, pool.offer.carries(wanted), known or UNKNOWN])) for pool in pools_for(GpuPool, wanted, inventory)
+    ]
+    fits = any_of(answer for _, answer in fitting) if tolerates is False or inventory.tells(GpuPool) else UNKNOWN
+    pools = ", ".join(sorted(pool.identity.described for pool, answer in fitting if answer is True))
+    told = f"{pods.where}.nodeSelector leads it to GPU nodes of {pools}"
+    return _told(all_of([fits, any_of([tolerates, not _others(wanted, inventory)])]), asks, told, f"{pods.where}.nodeSelector")
+
+
+def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:
+    if goes is False:
+        return not_applicable("nothing leads it to GPU nodes above others")
+    if UNKNOWN in (goes, asks):
+        return undecided(f"{at.rpartition('.')[0]}: what it asks for, or whether it goes to GPU nodes, is not known yet")
+    return fails(f"{told}, and none of its containers has a limit on {GPU_RESOURCE}", at=at)
+
+
+def _others(wanted: dict[str, Field], inventory: Inventory) -> bool:
+    """Whether nodes without GPUs may be what it selects, those included that GKE makes."""
+    made = inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or COMPUTE_CLASS_LABEL in wanted
+    plain = (pool for pool in pools_for(Pool, wanted, inventory) if not isinstance(pool, GpuPool))
+    return bool(made) or any(pool.offer.carries(wanted) is not False for pool in plain)
+
+
+RULE = Rule(
+    code="FLX039",
+    name="gpu-node-without-gpu-request",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="Work that needs no GPU fills GPU nodes and keeps them alive, and no quota counts it. A pod whose own selector proves it is "
+    "gpu-container-without-limit's.",
+    remediation=f'Take the toleration or the selector away, or set resources.limits["{GPU_RESOURCE}"] in the container that computes.',
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
+    sources=("https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration",),
+)

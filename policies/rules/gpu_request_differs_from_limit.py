@@ -1,0 +1,63 @@
+"""A container whose request for GPUs is another number than its limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.inventory import PodSet
+from policies.pod_gpus import containers
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pods: PodSet, parameters: Parameters) -> Outcome:
+    """Both must be there: a request alone is gpu-container-without-limit's, and a limit alone is its own request."""
+    devices = parameters.texts("devices")
+    hangs = both = False
+    for name, container in containers(pods.pod):
+        requests, limits = container.at("resources", "requests"), container.at("resources", "limits")
+        hangs |= not (requests.known and limits.known)
+        for device in (key for key, _ in requests.parts().named if key.startswith(devices)):
+            wanted, limit = requests.at(device).number(), limits.at(device)
+            if limit.absent or not limits.known:
+                continue
+            given = limit.number()
+            if wanted is UNKNOWN or given is UNKNOWN:
+                hangs = True
+            elif wanted != given:
+                return fails(
+                    f"{pods.where}: {name} requests {wanted} {device} and has a limit of {given}, which Kubernetes refuses",
+                    f'write the same number twice, or only resources.limits["{device}"]',
+                    pods.where,
+                )
+            both = True
+    if hangs:
+        return undecided(f"{pods.where}: a request or a limit is not known yet")
+    return PASSES if both else not_applicable("no container has both a request and a limit of a device")
+
+
+RULE = Rule(
+    code="FLX047",
+    name="gpu-request-differs-from-limit",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge=judge,
+    why="A device cannot be shared by promise: the API server refuses such a pod, and a Job's controller tries for ever to make it.",
+    remediation=f'Give resources.limits["{GPU_RESOURCE}"] alone; Kubernetes takes the request from it.',
+    link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/#using-device-plugins",
+    sources=("k8s.io/kubernetes 1.36.1, pkg/apis/core/validation: resources that cannot be overcommitted.",),
+    parameters=(
+        Parameter(
+            "devices",
+            ("nvidia.com/", "amd.com/gpu", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/", "vpc.amazonaws.com/efa"),
+            "Beginnings of resources that are devices.",
+        ),
+    ),
+)

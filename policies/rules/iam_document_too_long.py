@@ -1,0 +1,72 @@
+"""A document of IAM that AWS refuses for its length."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.cloud_resources import Holder, IamDocument
+from policies.iam_documents import characters_of
+from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+_MOST = {Holder.MANAGED: 6_144, Holder.ROLE: 10_240, Holder.GROUP: 5_120, Holder.USER: 2_048}
+"""Quotas that nobody can raise; those of a role, a group and a user are for all documents that are written into it together."""
+
+_REMEDIES = {
+    Holder.MANAGED: "split it into several policies by what they are for, or shorten it with wildcards in names",
+    Holder.TRUST: "take out who need not take the role, or ask AWS for a higher quota and set trust-characters to it",
+}
+
+
+def judge(document: IamDocument, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """White space does not count. Documents of a holder that is not known yet may be of any."""
+    most = parameters.number("trust-characters") if document.holder is Holder.TRUST else _MOST[document.holder]
+    by_holder = inventory.once("documents by holder", None, lambda: _by_holder(inventory))
+    name = document.holder_name.text()
+    together = by_holder[document.holder, name] if isinstance(name, str) else [document]
+    certain, own = _lengths(together), characters_of(document.document)
+    if certain > most:
+        others = f" ({certain} with the others of the same {document.holder})" if certain != own else ""
+        return fails(
+            f"{document.where} has {own} characters without white space{others}, and AWS takes {most} of a {document.holder}",
+            _REMEDIES.get(document.holder, "write managed policies instead, each for one purpose, and attach them"),
+            document.where,
+        )
+    perhaps = [each for each in by_holder.get((document.holder, UNKNOWN), []) if each is not document]
+    if any(characters_of(each.document) is UNKNOWN for each in together) or certain + _lengths(perhaps) > most:
+        return undecided(f"{document.where}: its length, or that of others of the same {document.holder}, is not known yet")
+    return PASSES
+
+
+def _lengths(documents: list[IamDocument]) -> int:
+    return sum(length for each in documents if isinstance(length := characters_of(each.document), int))
+
+
+def _by_holder(inventory: Inventory) -> dict[tuple[Holder, object], list[IamDocument]]:
+    found: dict[tuple[Holder, object], list[IamDocument]] = {}
+    for each in inventory.of(IamDocument):
+        found.setdefault((each.holder, each.holder_name.text()), []).append(each)
+    return found
+
+
+RULE = Rule(
+    code="FLX060",
+    name="iam-document-too-long",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(IamDocument,),
+    judge_among=judge,
+    why="AWS refuses the document when it is made, after the cluster is there; names of clusters and accounts make the same text longer.",
+    remediation="Split the document, as upstream splits Karpenter's permissions into six policies.",
+    link="https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html",
+    sources=("https://github.com/aws/karpenter-provider-aws/issues/7874",),
+    parameters=(
+        Parameter("trust-characters", 2_048, "How many characters a role's trust policy may have: a quota that AWS raises on request."),
+    ),
+)

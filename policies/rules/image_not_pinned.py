@@ -1,0 +1,57 @@
+"""A GPU container whose image may be another one tomorrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import PodSet
+from policies.pod_gpus import asks_for_gpus, containers, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+UNPINNED = "{where}: the image of {container} {how}"
+MOVES = "has the tag {tag}, which moves"
+UNTAGGED = "has neither a tag nor a digest, which means latest"
+
+
+def judge(pods: PodSet, parameters: Parameters) -> Outcome:
+    """A digest pins it, and so does a tag that nobody is expected to move."""
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
+    hangs = asks is UNKNOWN
+    for name, container in containers(pods.pod):
+        image = container.at("image").text()
+        hangs |= image is UNKNOWN
+        if not isinstance(image, str) or image.startswith(allowed) or "@" in image:
+            continue
+        # A colon before the last slash is that of a registry's port.
+        _, colon, tag = image.rpartition("/")[2].partition(":")
+        if (not colon or tag in moving) and asks is True:
+            how = MOVES.format(tag=tag) if colon else UNTAGGED
+            return fails(UNPINNED.format(where=pods.where, container=name, how=how), at=pods.where)
+    return undecided(f"{pods.where}: an image, or what it asks for, is not known yet") if hangs else PASSES
+
+
+RULE = Rule(
+    code="FLX050",
+    name="image-not-pinned",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge=judge,
+    why="An interrupted job goes on with another program than it began with, and the pods of one job may run different ones.",
+    remediation="Name the image by digest (IMAGE@sha256:...), or by a tag of one release.",
+    link="https://kubernetes.io/docs/concepts/containers/images/#image-names",
+    parameters=(
+        Parameter("moving-tags", ("latest", "main", "master", "nightly", "dev", "edge", "stable"), "Tags that somebody moves."),
+        Parameter("allowed-registries", ("localhost/",), "Beginnings of images that need no pin: registries whose tags never move."),
+    ),
+)

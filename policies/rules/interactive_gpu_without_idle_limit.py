@@ -1,0 +1,60 @@
+"""A notebook or an editor on a GPU that nothing ends when nobody works with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.idle_limits import is_ended_by_others, is_interactive, limits_itself
+from policies.inventory import Inventory, PodSet
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """A limit of its own is enough; a culler or a scaler may be installed elsewhere, so that its absence proves little."""
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    if pods.kind not in parameters.texts("kinds") or not is_interactive(pods, parameters.texts("words")):
+        return not_applicable("nothing says that somebody works with it by hand")
+    limits = parameters.texts("limits")
+    limited, ended = limits_itself(pods, limits), is_ended_by_others(pods, limits, inventory)
+    if True in (limited, ended):
+        return PASSES
+    if UNKNOWN in (asks, limited):
+        return undecided(f"{pods.where}: what it asks for, or whether it has an idle limit, is not known yet")
+    if ended is UNKNOWN:
+        return undecided(f"{pods.where} has no idle limit of its own, and what may end it when idle is not among what was given")
+    return fails(f"{pods.where} has GPUs and is worked with by hand, and neither an idle limit nor a culler ends it", at=pods.where)
+
+
+RULE = Rule(
+    code="FLX053",
+    name="interactive-gpu-without-idle-limit",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="A forgotten notebook keeps its GPU, and its node, for nights and weekends; no queue takes it back by itself.",
+    remediation="Cull it when idle (the notebook controller's or JupyterHub's culler, a scaler to zero), or give it a time limit.",
+    link="https://jupyterhub.readthedocs.io/en/stable/howto/idle-culler.html",
+    sources=("https://www.kubeflow.org/docs/components/notebooks/",),
+    parameters=(
+        Parameter("kinds", ("Deployment", "Notebook", "Pod", "ReplicaSet", "StatefulSet"), "Kinds of work that do not end by themselves."),
+        Parameter("words", ("notebook", "jupyter", "code-server", "rstudio", "vscode"), "Words by which such work is recognised."),
+        Parameter(
+            "limits",
+            (
+                *("cull-idle", "culling", "idle-timeout", "shutdown-no-activity-timeout", "idle-culler", "timeout-idle"),
+                *("downscaler/", "kueue.x-k8s.io/max-exec-time-seconds"),
+            ),
+            "Words in arguments, names of variables, annotations and labels that are an idle limit or a time limit; - and _ do not count.",
+        ),
+    ),
+)

@@ -1,0 +1,58 @@
+"""A GPU job that goes past the queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import Inventory, PodSet
+from policies.objects import ClusterQueue, LocalQueue
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+from policies.ways import QUEUE_LABEL, queue_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+UNQUEUED = f"it asks for GPUs and has no label {QUEUE_LABEL}, so that no quota counts it"
+UNQUEUED_REMEDY = f"add the label {QUEUE_LABEL} with the name of a LocalQueue of its namespace"
+
+
+def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    """Only kinds that run to an end: what serves for ever would never give its quota back."""
+    if pods.kind not in parameters.texts("kinds"):
+        return not_applicable("no kind that queues take")
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    if pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent:
+        return not_applicable("another controller runs it")
+    queue = queue_of(pods, inventory)
+    if not pods.queue_labels.known or asks is UNKNOWN:
+        return undecided("its labels, or what it asks for, are not known yet")
+    if not queue.known or queue.text() not in {None, ""}:
+        return PASSES
+    if not inventory.tells(ClusterQueue, LocalQueue):
+        return undecided("no queue is among what was given")
+    if pods.namespace.text() is UNKNOWN and inventory.of(LocalQueue):
+        return undecided("its namespace, whose queue may take it, is not known yet")
+    return fails(UNQUEUED, UNQUEUED_REMEDY, "metadata.labels")
+
+
+RULE = Rule(
+    code="FLX005",
+    name="job-without-queue",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="A job outside the queues takes GPUs that quotas have promised to others.",
+    remediation="Give the job the label kueue.x-k8s.io/queue-name, or its namespace a LocalQueue called default.",
+    link="https://kueue.sigs.k8s.io/docs/tasks/run/jobs/",
+    parameters=(
+        Parameter("kinds", ("CronJob", "Job", "JobSet", "PyTorchJob", "RayJob"), "Kinds of work that the platform's queues take."),
+    ),
+)

@@ -1,0 +1,50 @@
+"""A LocalQueue that leads nowhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import ClusterQueue, LocalQueue, named
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+def judge(queue: LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:
+    """Kueue takes the queue, and keeps its jobs until a ClusterQueue of that name comes."""
+    target = queue.spec.at("clusterQueue")
+    name = target.text()
+    if name is None:
+        return not_applicable("it names no ClusterQueue, which the API server refuses")
+    if name is UNKNOWN:
+        return undecided("spec.clusterQueue is not known yet")
+    found = any_of(each.name.equals(name) for each in named(ClusterQueue, name, inventory))
+    if found is True:
+        return PASSES
+    if found is UNKNOWN or not inventory.tells(ClusterQueue):
+        return undecided(f"ClusterQueue {name} is not among what was given, and nothing says that this is all there is")
+    there = ", ".join(sorted(each.identity.name for each in inventory.of(ClusterQueue))) or "none"
+    return fails(
+        f"spec.clusterQueue is {name}, and there is no such ClusterQueue; there is {there}",
+        f"declare ClusterQueue {name}; or make the LocalQueue anew with the right name, which cannot be changed in place",
+        "spec.clusterQueue",
+    )
+
+
+RULE = Rule(
+    code="FLX038",
+    name="local-queue-without-cluster-queue",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(LocalQueue,),
+    judge_among=judge,
+    why="Every job of the namespace stays suspended for ever, with nothing but a condition on the LocalQueue to say why.",
+    remediation="Let spec.clusterQueue name a ClusterQueue that is declared.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/local_queue/",
+    sources=("Kueue 0.19, apis/kueue/v1beta2/localqueue_types.go: spec.clusterQueue is immutable.",),
+)

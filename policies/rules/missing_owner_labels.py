@@ -1,0 +1,80 @@
+"""GPU capacity or GPU work of which nobody knows whose it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import GpuPool, Inventory, PodSet
+from policies.objects import Namespace, named
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+OWNERLESS = "it asks for GPUs, and neither its labels nor those of its namespace say whose it is"
+OWNERLESS_REMEDY = "add the label {key} to it or to its namespace"
+
+
+def judge(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """One of the wanted labels is enough. Work may have it from its namespace."""
+    keys = parameters.texts("label-keys")
+    if isinstance(judged, GpuPool):
+        answer = _has(judged.owner_labels, keys)
+        if answer is UNKNOWN:
+            return undecided(f"{judged.owner_field} is not known yet")
+        where = judged.owner_field
+        return PASSES if answer else fails(f"it makes GPU nodes, and {where} says not whose they are", f"add {keys[0]} to {where}", where)
+    asks = asks_for_gpus(judged.pod)
+    if exempt := exemption(judged) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    answer = any_of(_has(labels, keys) for labels in (judged.labels, judged.template_labels, judged.queue_labels))
+    if answer is True:
+        return PASSES
+    return _by_namespace(judged, keys, inventory, undecided_yet=UNKNOWN in (answer, asks))
+
+
+def _by_namespace(pods: PodSet, keys: tuple[str, ...], inventory: Inventory, *, undecided_yet: bool) -> Outcome:
+    namespace = pods.namespace.text()
+    if namespace is UNKNOWN:
+        return undecided("its namespace is not known yet")
+    space = namespace or "default"
+    of_it = [_has(each.labels, keys) for each in named(Namespace, space, inventory)]
+    if any_of(of_it) is True:
+        return PASSES
+    if undecided_yet or UNKNOWN in of_it:
+        return undecided("its labels, or those of its namespace, are not known yet")
+    if not of_it and not inventory.closed:
+        return undecided("its namespace, which may say whose it is, is not among what was given")
+    return fails(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0]), "metadata.labels")
+
+
+def _has(labels: Field, keys: tuple[str, ...]) -> Tri:
+    listed = labels.parts()
+    found = any(key in keys and (not value.known or bool(value.text())) for key, value in listed.named)
+    return found or (False if listed.complete else UNKNOWN)
+
+
+RULE = Rule(
+    code="FLX026",
+    name="missing-owner-labels",
+    severity=Severity.LOW,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(GpuPool, PodSet),
+    judge_among=judge,
+    why="What nobody owns nobody pays for, and nobody is told before it is taken away: chargeback and alerts go by these labels.",
+    remediation="Say in a label or a tag whose the pool or the work is.",
+    link="https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/",
+    parameters=(
+        Parameter(
+            "label-keys",
+            ("flexspot.dev/owner", "flexspot.dev/team", "owner", "team", "Owner", "Team", "cost-center", "cost_center"),
+            "Keys of labels and tags of which one says whose something is.",
+        ),
+    ),
+)

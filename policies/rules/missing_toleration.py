@@ -1,0 +1,61 @@
+"""GPU pods that a taint keeps off every pool that they select."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import GpuPool, Inventory, PodSet
+from policies.placement import may_be_provisioned, placement_of
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, any_of
+from policies.ways import ways_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    """Fails where pools fit what the pods select, and the taints of each keep them away in every way that they can be scheduled."""
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    ways = ways_of(pods, inventory)
+    if ways is None or asks is UNKNOWN:
+        return undecided(f"{pods.where}: what it asks for, or what its queue leads to, is not known")
+    if not inventory.tells(GpuPool):
+        return undecided(f"{pods.where}: no GPU pool is among what was given")
+    found = placement_of(pods, inventory)
+    landing = any_of([found.possible, *(UNKNOWN for way in ways if may_be_provisioned(way, inventory))])
+    if landing is True:
+        return PASSES
+    if landing is UNKNOWN:
+        return undecided(f"{pods.where}: on which pools it may run is not known yet")
+    kept = found.kept_off
+    if not kept or not kept.taint:
+        return not_applicable("no pool that was given fits what it selects")
+    via, pool, taint = kept.way.via, kept.pool, kept.taint
+    key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
+    written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
+    how = f" (by {via})" if via else ""
+    return fails(
+        f"{pods.where} selects {pool.identity.described}{how}, and does not tolerate its taint {written}",
+        f"add the toleration {{key: {key}, operator: Exists}} to the pods" + (f", or to {via}" if via else ""),
+        f"{pods.where}.tolerations",
+    )
+
+
+RULE = Rule(
+    code="FLX004",
+    name="missing-toleration",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="The pods wait for ever, or the queue admits them and holds their quota while no node will take them.",
+    remediation="Tolerate the taint in the pods, or in the ResourceFlavor that admits them; that of nvidia.com/gpu is added for you.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",
+    sources=("https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration",),
+)

@@ -1,0 +1,75 @@
+"""A namespace of GPU work that may take all GPUs there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.gpu_quotas import gpu_quotas_of, quotas_somewhere
+from policies.inventory import Inventory, PodSet
+from policies.namespace_shares import gives_gpus
+from policies.objects import LocalQueue, Namespace, ResourceQuota
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    """A namespace that was given is judged itself; one that was not is judged at its queues."""
+    of_queue = isinstance(judged, LocalQueue)
+    name = judged.namespace if of_queue else judged.name.text()
+    if not isinstance(name, str):
+        return undecided("the name of the namespace is not known yet")
+    if name == "kube-system" or (of_queue and name in inventory.once("namespaces", None, lambda: _names(inventory))):
+        return not_applicable("the namespace is judged itself" if of_queue else "kube-system serves the nodes themselves")
+    uses_gpus = _uses_gpus(name, inventory)
+    if uses_gpus is False:
+        return not_applicable("it has neither a queue that leads to GPUs nor pods that ask for them")
+    bounded = any_of(quota.concerns_gpus for quota in gpu_quotas_of(name, inventory))
+    if bounded is True:
+        return PASSES
+    if UNKNOWN in (bounded, uses_gpus) or quotas_somewhere(inventory):
+        return undecided(f"whether namespace {name} asks for GPUs, or what a ResourceQuota there says, is not known yet")
+    if not inventory.tells(ResourceQuota):
+        return undecided(f"no ResourceQuota is among what was given, so one of namespace {name} may be elsewhere")
+    return fails(
+        f"namespace {name} has GPU work and no ResourceQuota with requests.nvidia.com/gpu",
+        f"add a ResourceQuota to {name} with spec.hard requests.nvidia.com/gpu: what its queues may give it, and what runs without a queue",
+    )
+
+
+def _names(inventory: Inventory) -> set[object]:
+    return {each.name.text() for each in inventory.of(Namespace)}
+
+
+def _uses_gpus(namespace: str, inventory: Inventory) -> Tri:
+    pods = inventory.once("namespaces of GPU pods", None, lambda: _namespaces_of_gpu_pods(inventory))
+    anywhere = UNKNOWN if pods.get(UNKNOWN, False) is not False else False
+    return any_of([gives_gpus(namespace, inventory), pods.get(namespace, False), anywhere])
+
+
+def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
+    """Whether pods ask for GPUs, by namespace; those whose namespace is not known yet under UNKNOWN."""
+    found: dict[object, list[Tri]] = {}
+    for each in inventory.of(PodSet):
+        space = each.namespace.text()
+        if not exemption(each):
+            found.setdefault(UNKNOWN if space is UNKNOWN else space or "default", []).append(asks_for_gpus(each.pod))
+    return {space: any_of(answers) for space, answers in found.items()}
+
+
+RULE = Rule(
+    code="FLX054",
+    name="namespace-without-gpu-quota",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(Namespace, LocalQueue),
+    judge_among=judge,
+    why="Kueue bounds what goes through a queue and nothing else: one Deployment, or a Job without a queue, can take every GPU there is.",
+    remediation="Give each namespace of GPU work a ResourceQuota on requests.nvidia.com/gpu.",
+    link="https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources",
+)

@@ -1,0 +1,48 @@
+"""Karpenter over Spot capacity that nobody tells of interruptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import Inventory, Pool
+from policies.objects import KarpenterController, KarpenterNodePool
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:
+    """Spot capacity without a queue fails; without Spot capacity no queue is needed."""
+    if controller.told is True:
+        return PASSES
+    if controller.told is UNKNOWN:
+        return undecided(f"{controller.queue_field} is not known yet")
+    of_karpenter = {each.identity for each in inventory.of(KarpenterNodePool)}
+    spot = [pool for pool in inventory.of(Pool) if pool.identity in of_karpenter and pool.spot is not False]
+    if any_of(pool.spot for pool in spot) is True:
+        pool = next(pool for pool in spot if pool.spot is True)
+        return fails(
+            f"{controller.queue_field} is not set, and NodePool {pool.identity.name} has Spot capacity: nothing drains its nodes",
+            f"set {controller.queue_field} to the SQS queue that gets EC2's interruption events",
+            controller.queue_field,
+        )
+    if spot or not inventory.tells(KarpenterNodePool):
+        return undecided(f"{controller.queue_field} is not set; whether a NodePool has Spot capacity is not known")
+    return not_applicable("no NodePool has Spot capacity")
+
+
+RULE = Rule(
+    code="FLX020",
+    name="no-interruption-queue",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(KarpenterController,),
+    judge_among=judge,
+    why="EC2 gives two minutes before it takes a Spot instance; without the queue Karpenter does not hear of it and pods are cut off.",
+    remediation="Give Karpenter an SQS queue with the five EventBridge rules of its documentation, named in settings.interruptionQueue.",
+    link="https://karpenter.sh/docs/concepts/disruption/#interruption",
+)

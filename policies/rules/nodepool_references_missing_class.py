@@ -1,0 +1,69 @@
+"""A NodePool whose node class is nowhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import KarpenterNodePool, NodeClass, named
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+_BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
+"""EKS Auto Mode makes this one by itself."""
+
+_LISTED = 12
+"""How many classes a message lists."""
+
+
+def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outcome:
+    """The class has the group, the kind and the name of the reference. That it is missing shows only beside others of its kind."""
+    reference = pool.spec.at("template", "spec", "nodeClassRef")
+    group, kind, name = (reference.at(part).text() for part in ("group", "kind", "name"))
+    if not reference.known or UNKNOWN in (group, kind, name):
+        return undecided("spec.template.spec.nodeClassRef is not known yet")
+    if name is None:
+        return not_applicable("it refers to no class, which the API server refuses")
+    if (group, kind, name) == _BUILT_IN:
+        return PASSES
+    found = any_of(each.name.equals(str(name)) for each in named(NodeClass, name, inventory) if _is_of(each, group, kind))
+    if found is True:
+        return PASSES
+    # Classes of another kind say nothing: those of AWS may be here, and those of a second provider in another stack.
+    there = inventory.once("node classes of a kind", (group, kind), lambda: _listed(group, kind, inventory))
+    if found is UNKNOWN or not (there or inventory.closed):
+        return undecided(f"{kind} {name} is not among what was given, and nothing says that this is all there is")
+    return fails(
+        f"spec.template.spec.nodeClassRef names {kind} {name} of {group or 'no group'}, which is nowhere; there is {there or 'none'}",
+        f"declare {kind} {name}, or name one that is there",
+        "spec.template.spec.nodeClassRef",
+    )
+
+
+def _is_of(each: NodeClass, group: object, kind: object) -> bool:
+    return each.identity.kind == kind and group in {None, each.group}
+
+
+def _listed(group: object, kind: object, inventory: Inventory) -> str:
+    """The classes of a kind, as a sentence lists them."""
+    names = sorted(each.identity.name for each in inventory.of(NodeClass) if _is_of(each, group, kind))
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{kind} {', '.join(names[:_LISTED])}{more}" if names else ""
+
+
+RULE = Rule(
+    code="FLX017",
+    name="nodepool-references-missing-class",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(KarpenterNodePool,),
+    judge_among=judge,
+    why="Karpenter takes the pool and never makes it ready: pods that need it wait, and no event on them says why.",
+    remediation="Declare the node class that the pool refers to, or correct the name.",
+    link="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecnodeclassref",
+)

@@ -1,0 +1,85 @@
+"""GPU capacity that turns into on-demand when the cheaper one runs out, with no ceiling for that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import CAPACITY_TYPE_LABEL
+from capacity.verdict import Severity
+from policies.compute_class_rungs import creates_pools, made_on_demand
+from policies.inventory import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
+from policies.node_offer import allows
+from policies.objects import ComputeClass, KarpenterNodePool
+from policies.pool_index import gpu_pool_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:
+    """A NodePool that takes both; a compute class whose lower rung lets GKE make on-demand pools. On Autopilot every pool is so made."""
+    if isinstance(capacity, KarpenterNodePool):
+        return _node_pool(capacity, inventory)
+    if inventory.of(Autopilot):
+        return not_applicable("on Autopilot no pool has a ceiling; Kueue's quota and the project's are what ends it")
+    # Autopilot has no node pools that a rung could name.
+    names_pools = any(not rung.at("nodepools").absent for rung in capacity.spec.at("priorities").parts().fields)
+    return _ladder(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
+
+
+def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
+    gpus = gpu_pool_of(pool.identity, inventory)
+    if gpus is None:
+        return not_applicable("it makes no GPU nodes")
+    requirements = pool.spec.at("template", "spec", "requirements").parts()
+    # Without a requirement Karpenter takes what is cheapest of all: Spot first, then on-demand.
+    of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
+    known: list[Tri] = [gpus.concerned, True if requirements.complete else UNKNOWN]
+    both = all_of([*known, *(allows(each, kind) for each in of_capacity for kind in ("spot", "on-demand"))])
+    if both is UNKNOWN:
+        return undecided("its requirements are not wholly known yet")
+    if both is False:
+        return PASSES
+    how = f"its requirement on {CAPACITY_TYPE_LABEL} allows both" if of_capacity else f"it has no requirement on {CAPACITY_TYPE_LABEL}"
+    return fails(
+        f"{how}: when Spot runs out its nodes are on-demand, all that spec.limits allows",
+        f"write {{key: {CAPACITY_TYPE_LABEL}, operator: In, values: [spot]}}, and give on-demand a NodePool of its own, of less weight and "
+        "with a limit of its own",
+        "spec.template.spec.requirements",
+    )
+
+
+def _ladder(ladder: ComputeClass, *, standard: bool) -> Outcome:
+    rungs = ladder.spec.at("priorities").parts()
+    answers = [all_of([creates_pools(ladder), made_on_demand(rung)]) for rung in rungs.fields]
+    # A first rung falls back from nothing, and neither do those that only follow rungs like it.
+    lower = [all_of([answer, any_of(negated(each) for each in answers[:place])]) for place, answer in enumerate(answers)]
+    if True in lower and not standard:
+        return undecided("whether its cluster is one of Autopilot, where no pool has a ceiling, is not known")
+    if True in lower:
+        at = f"spec.priorities[{lower.index(True)}]"
+        return fails(
+            f"{at} lets GKE make on-demand GPU pools when the rungs above it have no capacity, and such pools have no ceiling of their own",
+            f"let {at} name an on-demand node pool with a maximum: {{nodepools: [POOL]}}",
+            at,
+        )
+    if UNKNOWN in lower or not rungs.complete:
+        return undecided("spec.priorities, or spec.nodePoolAutoCreation, is not wholly known yet")
+    return PASSES if len(answers) > 1 else not_applicable("it has no rung to fall back to")
+
+
+RULE = Rule(
+    code="FLX032",
+    name="on-demand-fallback-uncapped",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(KarpenterNodePool, ComputeClass),
+    judge_among=judge,
+    why="A shortage of Spot, which may last for days, buys the same GPUs at their full price instead, and nobody is asked.",
+    remediation="Make on-demand an explicit choice: a pool of its own, with its own maximum, after the cheaper ones.",
+    link="https://karpenter.sh/docs/faq/#what-if-there-is-no-spot-capacity-will-karpenter-use-on-demand",
+    sources=("Karpenter AWS provider 1.14.1, pkg/providers/instance: reserved, then Spot, then on-demand, of what is allowed.",),
+)

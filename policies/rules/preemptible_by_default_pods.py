@@ -1,0 +1,63 @@
+"""A PriorityClass so low that any pod without a class takes the nodes of its pods."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import PriorityClass
+from policies.pod_gpus import asks_for_gpus
+from policies.pod_priorities import below_scale_up, defaults, is_of_pods, users_of, value_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """Pods without a class have 0, or the value of the class that is the default. Pods that only hold a place are meant to go."""
+    below = below_scale_up(priority, inventory)
+    if not is_of_pods(priority) or below is True:
+        return not_applicable("no PriorityClass of pods, or one that priority-below-scale-up judges")
+    name, value = priority.identity.name.lower(), value_of(priority)
+    asked = [asks_for_gpus(each.pod) for each in users_of(priority, inventory)]
+    if any(word in name for word in parameters.texts("words")) or (asked and not any(each is not False for each in asked)):
+        return not_applicable("its pods hold a place for others, or ask for no GPUs")
+    values = [value_of(each) for each in defaults(inventory)]
+    if UNKNOWN in (value, *values):
+        return undecided("its value, or that of the default class, is not known yet")
+    default = min((each for each in values if each is not UNKNOWN), default=Decimal(0))
+    if value is not UNKNOWN and (value >= 0 or value >= default):
+        return PASSES
+    others = any(is_of_pods(each) and each.identity != priority.identity for each in inventory.of(PriorityClass))
+    if below is UNKNOWN or not (others or any(each is True for each in asked) or inventory.closed):
+        return undecided(f"value is {value}; which pods have the class, and which class is the default, is not among what was given")
+    return fails(
+        f"value is {value}, and a pod that names no class has {default}: each such pod may take the place of one of this class",
+        f"write {max(default, Decimal(0))} or more, with preemptionPolicy: Never for work that shall take nothing from others",
+        "value",
+    )
+
+
+RULE = Rule(
+    code="FLX049",
+    name="preemptible-by-default-pods",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PriorityClass,),
+    judge_among=judge,
+    why="A debug pod, a chart's Deployment, anything without a class, ends a training job that has run for days, without notice.",
+    remediation="Give work that may be preempted a small value above 0; between classes the order counts, not the sign.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/",
+    parameters=(
+        Parameter(
+            "words",
+            ("balloon", "headroom", "overprovision", "pause", "placeholder", "preemptible", "spare"),
+            "Words in the name of a class whose pods only hold a place.",
+        ),
+    ),
+)

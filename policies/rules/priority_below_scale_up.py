@@ -1,0 +1,61 @@
+"""A PriorityClass for whose pods no node is made, or one that all pods get which name none, to their harm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import PriorityClass
+from policies.pod_priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import Inventory
+
+
+def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:
+    """One default too many is refused; a default above all others turns the order round; a value below the line waits for ever."""
+    if not is_of_pods(priority):
+        return not_applicable("no PriorityClass of pods, or one of Kubernetes' own")
+    by_default, value, below = priority.fields.at("globalDefault").equals("true"), value_of(priority), below_scale_up(priority, inventory)
+    if below is True:
+        all_pods = ", and pods that name no class get it" if by_default is True else ""
+        return fails(
+            f"value is {value}{all_pods}: below {SCALE_UP_CUT_OFF} the cluster autoscaler makes no node for a pod",
+            f"write {SCALE_UP_CUT_OFF} or more; 0 or more keeps default pods from taking its nodes",
+            "value",
+        )
+    others = [each for each in defaults(inventory) if each.identity != priority.identity]
+    if by_default is True and others:
+        other = others[0].identity.name
+        return fails(f"globalDefault is true here and in {other}, and Kubernetes takes one default", "keep one of them", "globalDefault")
+    ranked = [value_of(each) for each in inventory.of(PriorityClass) if is_of_pods(each) and each.identity != priority.identity]
+    if by_default is True and value is not UNKNOWN and ranked and all(each is not UNKNOWN and each < value for each in ranked):
+        return fails(
+            f"globalDefault is true, and value {value} is above every other class: work that names no class outranks all that does",
+            "take globalDefault away, or give it to the class that unnamed work deserves",
+            "globalDefault",
+        )
+    if UNKNOWN in (by_default, value, below):
+        return undecided("value, globalDefault, or which autoscaler makes nodes for its pods, is not known")
+    return PASSES
+
+
+RULE = Rule(
+    code="FLX048",
+    name="priority-below-scale-up",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PriorityClass,),
+    judge_among=judge,
+    why="Pods below the line run on spare nodes alone: on a pool that scales from zero they wait for ever, and nothing says why.",
+    remediation="Give work that shall get nodes a value of 0 or more; order it by lower and higher values above that.",
+    link="https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md",
+    sources=(
+        "https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass",
+        "k8s.io/kubernetes 1.36.1, plugin/pkg/admission/priority: only one default can exist.",
+    ),
+)

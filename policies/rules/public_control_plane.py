@@ -1,0 +1,69 @@
+"""A cluster whose API server answers the whole internet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.address_ranges import lets_in_everybody
+from policies.cloud_resources import Cluster, EksCluster, GkeCluster
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(cluster: Cluster, _: Parameters) -> Outcome:
+    """It has a public address, and no range keeps anybody from it. A name that lets in whom IAM knows (GKE's DNS endpoint) is none."""
+    public, ranges, remedy = _of_eks(cluster.fields) if isinstance(cluster, EksCluster) else _of_gke(cluster.fields)
+    if public is UNKNOWN:
+        return undecided(f"from where the API server is reached ({cluster.where}{ranges}) is not known yet")
+    if public:
+        return fails(
+            f"its API server has a public address, and {cluster.where}{ranges} keeps nobody out", remedy, f"{cluster.where}{ranges}"
+        )
+    return PASSES
+
+
+def _of_gke(cluster: Field) -> tuple[Tri, str, str]:
+    """Where nothing is said, a cluster has a public address, and everybody is let in."""
+    private = cluster.at("privateClusterConfig", "enablePrivateEndpoint").equals("true")
+    without_address = cluster.at("controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled").equals("false")
+    networks = cluster.at("masterAuthorizedNetworksConfig")
+    everybody = True if networks.absent else networks.at("cidrBlocks").parts().any(lambda each: lets_in_everybody(each.at("cidrBlock")))
+    return (
+        all_of([negated(any_of([private, without_address])), everybody if networks.known else UNKNOWN]),
+        "masterAuthorizedNetworksConfig",
+        "set privateClusterConfig.enablePrivateEndpoint, use the DNS endpoint alone, or list your own ranges in cidrBlocks",
+    )
+
+
+def _of_eks(cluster: Field) -> tuple[Tri, str, str]:
+    """Where nothing is said, the address is public, and 0.0.0.0/0 let in. ACK has names of its own for two of the fields."""
+    ack = not cluster.at("resourcesVPCConfig").absent
+    network = cluster.at("resourcesVPCConfig" if ack else "vpcConfig")
+    ranges = "publicAccessCIDRs" if ack else "publicAccessCidrs"
+    listed = network.at(ranges).parts()
+    everybody = listed.any(lets_in_everybody) if listed.named or not listed.complete else True
+    return (
+        all_of([negated(network.at("endpointPublicAccess").equals("false")), everybody]),
+        f"{'resourcesVPCConfig' if ack else 'vpcConfig'}.{ranges}",
+        f"set endpointPublicAccess to false and endpointPrivateAccess to true, or list your own ranges in {ranges}",
+    )
+
+
+RULE = Rule(
+    code="FLX056",
+    name="public-control-plane",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(GkeCluster, EksCluster),
+    judge=judge,
+    why="A leaked kubeconfig or a hole in the API server is then anybody's to use, and a cluster of GPUs is what miners look for.",
+    remediation="Reach the API server from your own network, or from listed ranges of addresses.",
+    link="https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html",
+    sources=("https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation",),
+)

@@ -1,0 +1,36 @@
+"""A ClusterQueue into which no namespace may submit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import ClusterQueue
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(queue: ClusterQueue, _: Parameters) -> Outcome:
+    """An absent selector selects nothing; an empty one, `{}`, selects every namespace."""
+    selector = queue.spec.at("namespaceSelector")
+    if not selector.known:
+        return undecided("spec.namespaceSelector is not known yet")
+    if selector.absent:
+        return fails("it has no namespaceSelector, and without one Kueue admits the work of no namespace", at="spec")
+    return PASSES
+
+
+RULE = Rule(
+    code="FLX007",
+    name="queue-admits-no-namespace",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(ClusterQueue,),
+    judge=judge,
+    why="The API server takes the queue, jobs are suspended in it, and none is ever admitted: it looks like a shortage of GPUs.",
+    remediation="Set spec.namespaceSelector to the namespaces that may submit, or to {} for all of them.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#namespace-selector",
+)

@@ -1,0 +1,81 @@
+"""Several pods at once on a claim that can be attached to one node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import HOSTNAME_LABEL
+from capacity.verdict import Severity
+from policies.inventory import Inventory, PodSet
+from policies.objects import PersistentVolumeClaim, named
+from policies.pod_copies import copies_of
+from policies.pod_volumes import claims_of
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.field import Field
+    from policies.unknown import Tri, Unknown
+
+_OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
+
+
+def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
+    """Pods that must share a node anyway, by name or by affinity, may share its volume; ReadWriteOncePod takes one pod even there."""
+    claims = list(claims_of(pods.pod))
+    if not claims:
+        return not_applicable("it mounts no claim") if pods.pod.at("volumes").known else undecided(f"{pods.where}.volumes is not known yet")
+    copies = copies_of(pods)
+    if copies is not UNKNOWN and copies <= 1:
+        return not_applicable("it makes one pod at a time")
+    hangs = False
+    for at, claim in claims:
+        modes = _modes(claim, pods, inventory)
+        hangs |= modes is UNKNOWN
+        if modes is UNKNOWN or not modes <= _OF_ONE_NODE or (modes != {"ReadWriteOncePod"} and _together(pods) is not False):
+            continue
+        if copies is UNKNOWN:
+            hangs = True
+            continue
+        written = " and ".join(sorted(modes))
+        return fails(
+            f"{pods.where}.{at} is claim {claim.text()}, which is {written}, and {copies} pods mount it at once", at=f"{pods.where}.volumes"
+        )
+    if hangs:
+        return undecided(f"{pods.where}: a claim that it mounts is not among what was given, or how it may be mounted is not known yet")
+    return PASSES
+
+
+def _modes(claim: Field, pods: PodSet, inventory: Inventory) -> set[str] | Unknown:
+    """The access modes of the claim of this name in the pods' namespace."""
+    space = pods.namespace.text()
+    if claim.text() is UNKNOWN or space is UNKNOWN:
+        return UNKNOWN
+    found = [each for each in named(PersistentVolumeClaim, claim.text(), inventory) if each.namespace == (space or "default")]
+    listed = [each.spec.at("accessModes").parts() for each in found]
+    texts = [mode.text() for each in listed for mode in each.fields]
+    if not texts or UNKNOWN in texts or not all(each.complete for each in listed):
+        return UNKNOWN
+    return {str(text) for text in texts}
+
+
+def _together(pods: PodSet) -> Tri:
+    """Whether all its pods are put on one node."""
+    near = pods.pod.at("affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution").parts()
+    named = not (pods.pod.at("nodeName").absent and pods.pod.at("nodeSelector", HOSTNAME_LABEL).absent)
+    return any_of([named, near.any(lambda each: each.at("topologyKey").equals(HOSTNAME_LABEL))])
+
+
+RULE = Rule(
+    code="FLX044",
+    name="shared-read-write-once-volume",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="The disk is attached where the first pod runs; those on other nodes wait for it, and the GPUs that the first ones hold wait too.",
+    remediation="Take a claim that is ReadWriteMany or ReadOnlyMany (a bucket, Filestore, FSx), or give each pod a claim of its own.",
+    link="https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",
+)

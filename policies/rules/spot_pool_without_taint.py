@@ -1,0 +1,58 @@
+"""Spot GPUs on which work lands that did not choose Spot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.verdict import Severity
+from policies.inventory import GpuPool, Taint
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pool: GpuPool, _: Parameters) -> Outcome:
+    """Any taint but that on GPUs serves: the clouds add the toleration of nvidia.com/gpu to every GPU pod by themselves."""
+    if pool.spot is False:
+        return not_applicable("it has no Spot capacity")
+
+    def tells_apart(taint: Taint) -> Tri:
+        keeps_away = taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")
+        return all_of([negated(taint.key.equals(GPU_RESOURCE)), keeps_away])
+
+    answer = any_of([*map(tells_apart, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
+    if answer is True:
+        return PASSES
+    if pool.spot is UNKNOWN or answer is UNKNOWN:
+        return undecided(f"whether it has Spot capacity, and what {pool.taints_field} holds, is not known yet")
+    return fails(
+        f"it has Spot capacity (by {pool.spot_field}), and {pool.taints_field} holds no taint that tells its nodes from other GPU nodes",
+        f"add to {pool.taints_field}, beside that on {GPU_RESOURCE}: "
+        f"{{key: {_key(pool)}, value: {_value(pool)}, effect: {pool.effect_spelling}}}",
+        pool.taints_field,
+    )
+
+
+def _key(pool: GpuPool) -> str:
+    return "cloud.google.com/gke-spot" if "nodeConfig" in pool.taints_field else "flexspot.dev/capacity-type"
+
+
+def _value(pool: GpuPool) -> str:
+    return '"true"' if "nodeConfig" in pool.taints_field else "spot"
+
+
+RULE = Rule(
+    code="FLX012",
+    name="spot-pool-without-taint",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(GpuPool,),
+    judge=judge,
+    why="GPU pods tolerate nvidia.com/gpu without saying so, so that inference and long jobs land on nodes that end within seconds.",
+    remediation="Give Spot GPU nodes a taint of their own, which the work that survives an interruption tolerates.",
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#taints-tolerations",
+)

@@ -1,0 +1,66 @@
+"""Two programs that drain the same nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.inventory import Inventory, Pool
+from policies.objects import KarpenterController, KarpenterNodePool, TerminationHandler
+from policies.pool_index import pools_for
+from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+_OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
+"""Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""
+
+
+def judge(handler: TerminationHandler, _: Parameters, inventory: Inventory) -> Outcome:
+    """Fails where the handler drains whatever node it runs on, and one of Karpenter's nodes may be such a one."""
+    if not inventory.of(KarpenterController) and not inventory.of(KarpenterNodePool):
+        return not_applicable("no Karpenter is among what was given")
+    if handler.drains is False:
+        return PASSES
+    watched, where = _watches_karpenters(handler, inventory)
+    if watched is False:
+        return PASSES
+    if UNKNOWN in (handler.drains, watched):
+        return undecided("whether it drains nodes of Karpenter is not known: its settings, or the nodes that it selects, are not")
+    return fails(
+        f"it drains nodes that AWS takes back, and so does Karpenter: {where}",
+        "take the handler away, and give Karpenter its interruption queue; or keep it on node groups by a nodeSelector on "
+        "eks.amazonaws.com/nodegroup",
+    )
+
+
+def _watches_karpenters(handler: TerminationHandler, inventory: Inventory) -> tuple[Tri, str]:
+    """Whether a node of Karpenter has the labels that the handler selects; where no NodePool was given, it may have any."""
+    labels = handler.selector.parts()
+    wanted = {key: value for key, value in labels.named if key != "kubernetes.io/os"}
+    if wanted.keys() & _OF_NODE_GROUPS:
+        return False, ""
+    if labels.complete and not wanted:
+        return True, "it runs on every node"
+    of_karpenter = {each.identity for each in inventory.of(KarpenterNodePool)}
+    pools = [(pool.offer.carries(wanted), pool) for pool in pools_for(Pool, wanted, inventory) if pool.identity in of_karpenter]
+    found = any_of([*(answer for answer, _ in pools), *([] if of_karpenter and labels.complete else [UNKNOWN])])
+    named = (f"nodes of {pool.identity.described} have the labels that it selects" for answer, pool in pools if answer is found)
+    return found, next(named, "")
+
+
+RULE = Rule(
+    code="FLX029",
+    name="termination-handler-beside-karpenter",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(TerminationHandler,),
+    judge_among=judge,
+    why="The two act on the same events without knowing of each other: drains cross, and nodes are replaced that need not be.",
+    remediation="Remove the handler and let Karpenter handle interruptions by its queue, or keep it off Karpenter's nodes.",
+    link="https://karpenter.sh/docs/faq/#interruption-handling",
+    sources=("Values and templates of config/helm/aws-node-termination-handler of aws/aws-node-termination-handler.",),
+)

@@ -1,0 +1,76 @@
+"""GPU pods that tolerate the taint of cheaper capacity, and that nothing leads there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
+from capacity.verdict import Severity
+from policies.inventory import GpuPool, Inventory, PodSet
+from policies.node_choice import may_choose_capacity
+from policies.placement import Landing, landings
+from policies.pod_gpus import asks_for_gpus, exemption
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+from policies.ways import ways_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    """A selector or an affinity on a label that may tell capacity leads them; so does a run in which every pool has such a taint."""
+    asks = asks_for_gpus(pods.pod)
+    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+        return not_applicable(exempt)
+    keys = parameters.texts("taint-keys")
+    tolerations = pods.pod.at("tolerations").parts()
+    named = [(place, str(each.at("key").text())) for place, each in tolerations.named if each.at("key").text() in keys]
+    if not named:
+        known = tolerations.complete and all(each.at("key").known for each in tolerations.fields)
+        return not_applicable("it names no taint of such capacity") if known else undecided(f"{pods.where}.tolerations is not known yet")
+    ways = ways_of(pods, inventory)
+    if ways is None or asks is UNKNOWN or not all(way.complete for way in ways):
+        return undecided(f"{pods.where}: what it asks for, selects, or is led to by its queue is not known")
+    if all(may_choose_capacity(pods, way) for way in ways):
+        return PASSES
+    place, key = named[0]
+    untainted = any_of(_lands_untainted(each, keys) for each in landings(pods, inventory))
+    if not inventory.tells(GpuPool) or untainted is UNKNOWN:
+        return undecided(f"{pods.where}: nothing leads it to nodes with the taint {key}, and which others take it is not known")
+    if untainted is False:
+        return PASSES
+    at = f"{pods.where}.tolerations[{place}]"
+    return fails(f"{at} lets it onto nodes with the taint {key}, and nothing leads it there: it takes any other GPU node as gladly", at=at)
+
+
+def _lands_untainted(landing: Landing, keys: tuple[str, ...]) -> Tri:
+    if any(taint.key.text() in keys for taint in landing.pool.taints):
+        return False
+    return landing.possible if landing.pool.taints_complete else UNKNOWN
+
+
+RULE = Rule(
+    code="FLX040",
+    name="toleration-without-selector",
+    severity=Severity.MEDIUM,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    why="A toleration lets pods onto Spot and leads them nowhere: the scheduler and the autoscaler give them full-price nodes as well.",
+    remediation='Select the capacity beside tolerating its taint: cloud.google.com/gke-spot: "true", or karpenter.sh/capacity-type: spot.',
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#schedule-workloads",
+    sources=("https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",),
+    parameters=(
+        Parameter(
+            "taint-keys",
+            (
+                *(CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, "cloud.google.com/gke-preemptible"),
+                *("cloud.google.com/gke-provisioning", "cloud.google.com/gke-flex-start", "eks.amazonaws.com/capacityType"),
+                *("provisioning-tier", "capacity-type", "spot"),
+            ),
+            "Keys of taints that keep work off capacity which is cheaper and may be taken back.",
+        ),
+    ),
+)

@@ -1,0 +1,62 @@
+"""A pool for work that must not be moved, whose nodes are taken away at a certain age."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.objects import KarpenterNodePool
+from policies.pool_index import gpu_pool_of
+from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN, Tri, any_of
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+    from policies.inventory import GpuPool, Inventory
+
+
+def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """A pool is meant for such work if it keeps nodes until they are empty, or if a word in its name, labels or taints says so."""
+    gpu = gpu_pool_of(pool.identity, inventory)
+    if gpu is None:
+        return not_applicable("it makes no GPU nodes")
+    meant = any_of([pool.spec.at("disruption", "consolidationPolicy").equals("WhenEmpty"), _named(pool, gpu, parameters.texts("words"))])
+    if meant is False:
+        return not_applicable("its work may be moved")
+    expiry = pool.spec.at("template", "spec", "expireAfter")
+    if expiry.equals("Never") is True:
+        return PASSES
+    if UNKNOWN in (meant, expiry.text(), gpu.concerned):
+        return undecided("spec.template.spec.expireAfter, or what the pool is for, is not known yet")
+    written = expiry.text() or "absent, which means 720h"
+    return fails(
+        f"spec.template.spec.expireAfter is {written}: a node of that age is drained, whatever runs on it and whatever the budgets say",
+        "set spec.template.spec.expireAfter to Never",
+        "spec.template.spec.expireAfter",
+    )
+
+
+def _named(pool: KarpenterNodePool, gpu: GpuPool, words: tuple[str, ...]) -> Tri:
+    labels = pool.spec.at("template", "metadata", "labels").parts()
+    texts = [
+        pool.name.text(),
+        *(value.text() for value in labels.fields),
+        *(text for taint in gpu.taints for text in (taint.key.text(), taint.value.text())),
+    ]
+    found = any(word in text for text in texts if isinstance(text, str) for word in words)
+    return found or (UNKNOWN if UNKNOWN in texts else False)
+
+
+RULE = Rule(
+    code="FLX019",
+    name="training-nodes-expire",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=(Cloud.EKS,),
+    looks_at=(KarpenterNodePool,),
+    judge_among=judge,
+    why="WhenEmpty does not stop expiry: after 30 days by default Karpenter drains a node in the middle of a run.",
+    remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty.",
+    link="https://karpenter.sh/docs/concepts/disruption/#automated-forceful-methods",
+    parameters=(Parameter("words", ("train",), "Words in a pool's name, node labels or taints that say that its work must not be moved."),),
+)

@@ -1,0 +1,41 @@
+"""Capacity without GPUs that may grow without end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.node_labels import CAPACITY_TYPE_LABEL
+from capacity.verdict import Severity
+from policies.ceilings import MOST, bounded
+from policies.field import Field
+from policies.inventory import GpuPool, Pool
+from policies.rule import BOTH_CLOUDS, Level, Parameters, Rule, not_applicable
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(pool: Pool, parameters: Parameters) -> Outcome:
+    """Pools of GPUs, and those that may be such, are judged by gpu-pool-without-limit, which asks for a limit on the GPUs themselves."""
+    if isinstance(pool, GpuPool):
+        return not_applicable("a pool of GPUs is for gpu-pool-without-limit")
+    takes = {kind: pool.offer.carries({CAPACITY_TYPE_LABEL: Field(kind)}) for kind in ("reserved", "spot", "on-demand")}
+    if takes == {"reserved": True, "spot": False, "on-demand": False}:
+        return not_applicable("it ends where its reservations end")
+    return bounded(pool.bounds, parameters, "it makes nodes")
+
+
+RULE = Rule(
+    code="FLX031",
+    name="unbounded-node-pool",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(Pool,),
+    judge=judge,
+    why="One Deployment with a replica too many zeros buys nodes until the account's quota ends: the bill has no ceiling.",
+    remediation="Give the pool a finite maximum: nodes on GKE and EKS; cpu, memory or nodes on Karpenter.",
+    link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
+    sources=("https://github.com/kubernetes-sigs/karpenter/issues/745",),
+    parameters=MOST,
+)

@@ -1,0 +1,74 @@
+"""A field that the object's kind does not have."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from capacity.verdict import Severity
+from policies.field_schemas import KINDS, TYPES, fields
+from policies.objects import KubernetesObject
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.verdict import Outcome
+    from policies.field import Field
+
+
+def judge(written: KubernetesObject, _: Parameters) -> Outcome:
+    """Every field of the object is one of its kind, down to where the kind takes anything. Lists are judged element by element."""
+    api = f"{written.group}/{written.version}" if written.group else written.version
+    kind = f"{api}/{written.identity.kind}"
+    schema = fields()[KINDS].get(kind)
+    if schema is None:
+        return not_applicable("its kind is none whose fields are known here")
+    hangs = False
+    for path, allowed in _walk(written.fields, schema, ""):
+        if not path:
+            hangs = True
+            continue
+        name = path.rpartition(".")[2]
+        near = get_close_matches(name, allowed, n=1)
+        meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(allowed)[:12])}"
+        return fails(f"{path} is no field of {kind}; {meant}", f"write {near[0]} instead" if near else f"take {path} away", path)
+    return undecided("a part of it is not known yet") if hangs and not written.partial else PASSES
+
+
+def _walk(field: Field, schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path of each field that is not allowed, with those that are; an empty path for a part that is not known yet."""
+    allowed = fields()[TYPES].get(schema) if isinstance(schema, str) else schema
+    if allowed is None:
+        return
+    if not field.known:
+        yield "", {}
+        return
+    if isinstance(field.value, list):
+        for place, element in field.parts().named:
+            yield from _walk(element, schema, f"{path}[{place}]")
+        return
+    for name, value in field.parts().named:
+        here = f"{path}.{name}" if path else name
+        if name not in allowed:
+            yield here, allowed
+        elif not value.absent:
+            yield from _walk(value, allowed[name], here)
+
+
+RULE = Rule(
+    code="FLX025",
+    name="unknown-field",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(KubernetesObject,),
+    judge=judge,
+    why="A field that does not exist is dropped, or refused when it is applied: what it was meant to do, such as a limit, is not done.",
+    remediation="Write a field that the kind has in this version.",
+    link="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
+    sources=(
+        "The definitions of Kueue 0.19.0, Karpenter 1.14.1, its AWS provider 1.14.1 and JobSet 0.12.0.",
+        "The models of the Kubernetes client 37.",
+    ),
+)
