@@ -1,0 +1,181 @@
+"""Saves checkpoints so that a kill at any moment leaves the last one whole, and finds the newest that is."""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from flexspot_runtime.barrier import Barrier, CheckpointFailedError
+from flexspot_runtime.clock import SYSTEM_CLOCK, Clock
+from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
+from flexspot_runtime.group import ALONE, Group
+from flexspot_runtime.history import History
+from flexspot_runtime.marker import Marker, Shard
+from flexspot_runtime.names import MARKERS, failure_name, group_name, new_attempt, shard_name
+from flexspot_runtime.retention import LEAST_KEPT
+from flexspot_runtime.sealed import TornRecordError
+from flexspot_runtime.storage import read_whole
+from flexspot_runtime.sweeping import discard, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flexspot_runtime.storage import Storage
+
+_LOG = logging.getLogger("flexspot_runtime")
+
+
+def _never() -> float:
+    return math.inf
+
+
+class Checkpointer:
+    """Checkpoints of one program in one storage.
+
+    A save writes the data under names that nothing else has, then, when all of it is durable, a small marker with the checksums. Without
+    the marker, or with a torn one, a save does not exist. So nothing needs a rename, and the same holds on a disk, on GCS FUSE and on
+    Mountpoint for S3. The newest checkpoint is the one with most steps done, never the one with the latest time.
+
+    After a save the older ones than the newest `keep` go, marker first; only what this process wrote or verified counts among these.
+
+    `group`: the processes that train together; all of them make a Checkpointer. `sharded`: whether each of them writes its part (a save
+    counts when all parts are there) or rank 0 writes for all, the default. `barrier_seconds`: how long ranks wait for each other, at most.
+
+    To begin anew, or to go back to an earlier step, use another folder: a checkpoint that is further would be found first.
+    Raises ValueError for a `keep` under 2.
+    """
+
+    def __init__(  # noqa: PLR0913 -- all but the storage have a default and are given by name
+        self,
+        storage: Storage,
+        *,
+        keep: int = 3,
+        group: Group = ALONE,
+        sharded: bool = False,
+        barrier_seconds: float = 300.0,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        if keep < LEAST_KEPT:
+            raise ValueError(f"keep is {keep}; keep at least {LEAST_KEPT} checkpoints, so that a damaged one is not the only one")
+        self.storage = storage
+        self.keep = keep
+        self.group = group
+        self.sharded = sharded
+        self.barrier_seconds = barrier_seconds
+        self.clock = clock
+        self.attempt = group.told_by_first(new_attempt())
+        self._serial = 0
+        self._good: set[str] = set()
+
+    def save(
+        self,
+        step: int,
+        write: Callable[[CheckpointWriter], None],
+        *,
+        completed: bool = False,
+        history: History = History(),  # noqa: B008 -- frozen
+        deadline: Callable[[], float] = _never,
+    ) -> Marker:
+        """Saves what `write` writes; all ranks of a group call it, for the same step.
+
+        `step`: steps done. `deadline`: when the process is killed, of the clock's `monotonic`; an Interruption's `deadline`.
+        Raises CheckpointFailedError when it could not be written, or not by all ranks in time; the program may go on. What `write` raises
+        besides OSError is passed on.
+        """
+        self._serial += 1
+        group = group_name(step, self.attempt, self._serial)
+        try:
+            marker = self._save(group, step, write, completed=completed, history=history, deadline=deadline)
+        except OSError as error:
+            self._give_up(group)
+            if isinstance(error, CheckpointFailedError):
+                raise
+            raise CheckpointFailedError(f"checkpoint {group} could not be written: {error}") from error
+        self._good.add(group)
+        if self.group.rank == 0:
+            sweep(self.storage, self._good, self.keep)
+        return marker
+
+    def newest_valid(self) -> Marker | None:
+        """The checkpoint to resume from, all of whose data was read and is right; None when none was ever completed.
+
+        With a group all ranks call it, and rank 0 chooses for all.
+        Raises CorruptCheckpointError when there are checkpoints and all are damaged, which is for a person to look at rather than to begin
+        anew, and OSError when the storage does not answer: a volume that is not mounted is no reason to begin anew, either.
+        """
+        if self.group.rank == 0:
+            marker = self._newest_valid()
+            self.group.told_by_first(marker.name if marker else "")
+            return marker
+        name = self.group.told_by_first("")
+        return Marker.decode(name, read_whole(self.storage, name)) if name else None
+
+    def reader(self, marker: Marker) -> CheckpointReader:
+        """Reads this rank's part of a checkpoint, or rank 0's when that one writes for all."""
+        return CheckpointReader(self.storage, marker, self.group.rank if self.sharded else 0)
+
+    def _newest_valid(self) -> Marker | None:
+        damaged: list[str] = []
+        for name in sorted(self.storage.names(MARKERS), reverse=True):
+            try:
+                marker = Marker.decode(name, read_whole(self.storage, name))
+            except (TornRecordError, FileNotFoundError) as error:
+                # Its writer was killed, or another process has just deleted it: it never counted, or no longer does.
+                _LOG.warning("%s is passed over: %s", name, error)
+                continue
+            try:
+                for shard in marker.shards:
+                    CheckpointReader(self.storage, marker, shard.rank).verify()
+            except CorruptCheckpointError as error:
+                _LOG.error("%s is passed over: %s", name, error)
+                damaged.append(name)
+                continue
+            self._good.add(marker.group)
+            return marker
+        if damaged:
+            raise CorruptCheckpointError(
+                f"all checkpoints are damaged ({', '.join(damaged)}): restore the folder from a copy, or delete these markers to begin anew"
+            )
+        return None
+
+    def _save(  # noqa: PLR0913 -- what `save` takes
+        self,
+        group: str,
+        step: int,
+        write: Callable[[CheckpointWriter], None],
+        *,
+        completed: bool,
+        history: History,
+        deadline: Callable[[], float],
+    ) -> Marker:
+        rank, latest = self.group.rank, self.clock.monotonic() + self.barrier_seconds
+        writers = self.group.world_size if self.sharded else 1
+        barrier = Barrier(self.storage, group, writers, self.clock, lambda: min(latest, deadline()))
+        shards: tuple[Shard, ...] = ()
+        if rank < writers:
+            writer = CheckpointWriter(self.storage, group, rank)
+            write(writer)
+            shards = (writer.shard(),)
+            if writers > 1:
+                self._put(shard_name(group, rank), shards[0].encode())
+        if rank > 0:
+            return barrier.marker()
+        if writers > 1:
+            shards = barrier.shards()
+        marker = Marker(step, self.attempt, self._serial, shards, completed, history, self.clock.wall())
+        self._put(marker.name, marker.encode())
+        return marker
+
+    def _put(self, name: str, content: bytes) -> None:
+        with self.storage.create(name) as sink:
+            sink.write(content)
+
+    def _give_up(self, group: str) -> None:
+        if self.group.world_size == 1:
+            discard(self.storage, group)
+            return
+        # The other ranks' parts are swept with a later checkpoint.
+        with suppress(OSError):
+            self._put(failure_name(group, self.group.rank), b"")

@@ -1,0 +1,102 @@
+"""The records of a checkpoint: what a rank wrote, and the marker that makes it count."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from flexspot_runtime.history import History
+from flexspot_runtime.names import group_name, marker_name
+from flexspot_runtime.sealed import TornRecordError, seal, unseal
+
+_MARKER = "checkpoint-1"
+_SHARD = "shard-1"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object of a shard."""
+
+    name: str
+    """The user's name for it, such as model.pt; unique in its shard."""
+
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """What one rank wrote."""
+
+    rank: int
+    objects: tuple[StoredObject, ...]
+
+    def encode(self) -> bytes:
+        """Sealed."""
+        return seal(_SHARD, asdict(self))
+
+    @classmethod
+    def decode(cls, sealed: bytes) -> Shard:
+        """Raises TornRecordError."""
+        return _shard(unseal(_SHARD, sealed))
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """That all shards of a save are there. Written last, under a name that nothing else has, and never changed."""
+
+    step: int
+    """Steps done."""
+
+    attempt: str
+    """The start of the program that saved it."""
+
+    serial: int
+    """The how manieth save of that start it was, from 1."""
+
+    shards: tuple[Shard, ...]
+    """One for each rank that writes, in the order of ranks."""
+
+    completed: bool = False
+    """Whether all steps are done."""
+
+    history: History = field(default_factory=History)
+    """How long the program has run and how often it was started, this start included."""
+
+    saved_at_unix_seconds: float = 0.0
+    """For people: clocks jump, so nothing is decided by it."""
+
+    @property
+    def group(self) -> str:
+        """The save's name."""
+        return group_name(self.step, self.attempt, self.serial)
+
+    @property
+    def name(self) -> str:
+        """The name of the object that holds the marker."""
+        return marker_name(self.group)
+
+    def encode(self) -> bytes:
+        """Sealed."""
+        return seal(_MARKER, asdict(self))
+
+    @classmethod
+    def decode(cls, name: str, sealed: bytes) -> Marker:
+        """Raises TornRecordError, also for a marker under another name than its own."""
+        body = unseal(_MARKER, sealed)
+        marker = cls(
+            step=body["step"],
+            attempt=body["attempt"],
+            serial=body["serial"],
+            shards=tuple(map(_shard, body["shards"])),
+            completed=body["completed"],
+            history=History(**body["history"]),
+            saved_at_unix_seconds=body["saved_at_unix_seconds"],
+        )
+        if marker.name != name:
+            raise TornRecordError(f"{name} holds the marker {marker.name}")
+        return marker
+
+
+def _shard(body: dict[str, Any]) -> Shard:
+    return Shard(rank=body["rank"], objects=tuple(StoredObject(**each) for each in body["objects"]))

@@ -1,0 +1,57 @@
+"""Deletes checkpoints that are no longer needed and what killed saves have left."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from flexspot_runtime.names import DATA, MARKERS, marker_name, step_of
+from flexspot_runtime.retention import surplus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flexspot_runtime.storage import Storage
+
+_LOG = logging.getLogger("flexspot_runtime")
+
+
+def sweep(storage: Storage, good: set[str], keep: int) -> None:
+    """Keeps the newest `keep` of the groups in `good`, and all that is newer than the oldest of these; forgets what it deletes.
+
+    What cannot be deleted stays, with a warning: a storage that is full is reported by the save that fails.
+    """
+    names: dict[str, list[str]] = {}
+    # Markers first: without one, the data is nobody's.
+    for name in [*_names(storage, MARKERS), *_names(storage, DATA)]:
+        group = name.split("/")[1].removesuffix(".json")
+        if step_of(group) is not None:
+            names.setdefault(group, []).append(name)
+    for group in surplus(list(names), good, keep):
+        _delete(storage, names[group])
+        good.discard(group)
+
+
+def discard(storage: Storage, group: str) -> None:
+    """Deletes what a save that failed has written, to make room. Its marker first: it may be there although writing it failed."""
+    _delete(storage, [marker_name(group), *_names(storage, f"{DATA}/{group}")])
+
+
+def _delete(storage: Storage, names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            storage.delete(name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            # The rest stays, too: a marker that is still there must not lose its data.
+            _LOG.warning("%s could not be deleted: %s", name, error)
+            return
+
+
+def _names(storage: Storage, folder: str) -> list[str]:
+    try:
+        return storage.names(folder)
+    except OSError as error:
+        _LOG.warning("%s could not be listed: %s", folder, error)
+        return []

@@ -1,0 +1,189 @@
+"""The loop around a training step: resume, save when due, stop in time."""
+
+from __future__ import annotations
+
+import logging
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from flexspot_runtime.barrier import CheckpointFailedError
+from flexspot_runtime.exits import Interrupted
+from flexspot_runtime.history import History
+from flexspot_runtime.pace import Pace, Timed
+from flexspot_runtime.status import Phase, RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flexspot_runtime.checkpointer import Checkpointer
+    from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
+    from flexspot_runtime.interruption import Interruption, Notice
+    from flexspot_runtime.progress import ProgressFile
+
+_LOG = logging.getLogger("flexspot_runtime")
+
+
+class _Action(IntEnum):
+    """What to do between two steps. The largest that any rank wants is what all do."""
+
+    GO_ON = 0
+    SAVE = 1
+    STOP = 2
+
+
+class TrainingRun:
+    """Steps that survive the machine they run on.
+
+        with Interruption() as interruption:
+            run = TrainingRun(Checkpointer(LocalFolder("/checkpoints")), interruption, save=save, load=load)
+            for step in run.steps(10_000):
+                train(step)
+
+    `save` gets a CheckpointWriter and writes all that the next step depends on: weights, optimizer, learning-rate schedule, the state of
+    every random generator, the position in the data. `load` gets a CheckpointReader and puts it back; it is called at most once, before
+    the first step. What they leave out is lost at an interruption, and then the result is another than it would have been.
+
+    Between two steps a checkpoint is made when `pace` says so (default: Daly's interval, estimated anew at every save), when
+    `request_checkpoint` was called, or after a warning, and then the run ends with Interrupted: exit code 143, never 0, so that no Job
+    takes it for done. A save that fails is logged, counted and tried again later, and training goes on; only the last one, when all steps
+    are done, must succeed.
+    """
+
+    def __init__(  # noqa: PLR0913 -- given by name
+        self,
+        checkpointer: Checkpointer,
+        interruption: Interruption,
+        *,
+        save: Callable[[CheckpointWriter], None],
+        load: Callable[[CheckpointReader], None],
+        pace: Pace | None = None,
+        progress: ProgressFile | None = None,
+    ) -> None:
+        self.checkpointer = checkpointer
+        self.interruption = interruption
+        self.pace: Pace = pace or Timed()
+        self.progress = progress
+        self.status = RunStatus(started_at=checkpointer.clock.monotonic())
+        self._write = save
+        self._read = load
+        self._clock = checkpointer.clock
+        self._history = History()
+        self._requested = False
+        self._tried_step = -1
+
+    def request_checkpoint(self) -> None:
+        """Has a checkpoint made after the step that is running; from any thread, or a handler of another signal."""
+        self._requested = True
+
+    def steps(self, total: int) -> Iterator[int]:
+        """The numbers of the steps still to be done, of `total` numbered from 0. Once.
+
+        Raises Interrupted after a warning, CheckpointFailedError when the result cannot be saved, CorruptCheckpointError when all
+        checkpoints are damaged, OSError when the storage does not answer at the start.
+        """
+        status, group = self.status, self.checkpointer.group
+        status.total_steps = total
+        self.interruption.on_notice(self._note)
+        done = self._resume()
+        while done < total:
+            action = group.agree(self._wanted(done))
+            if action == _Action.STOP:
+                self._stop(done)
+            if action == _Action.SAVE:
+                self._save_and_agree(done)
+                # A warning may have come meanwhile: no further step before that is known.
+                continue
+            if self.progress and self.progress.due(self._clock.monotonic()):
+                self.progress.write(status, self._clock)
+            yield done
+            done += 1
+            status.step = done
+        if status.saved_step < done and not self._save_and_agree(done, completed=True):
+            self._tell(Phase.TRAINING)
+            raise CheckpointFailedError(f"all {total} steps are done but could not be saved: {status.last_failure}")
+        self._tell(Phase.COMPLETED)
+
+    def _wanted(self, done: int) -> _Action:
+        due = self.pace.due(done, self._clock.monotonic())
+        if self.interruption.noticed:
+            return _Action.STOP
+        # Once for a step is enough, also when it failed.
+        return _Action.SAVE if (due or self._requested) and done != self._tried_step else _Action.GO_ON
+
+    def _resume(self) -> int:
+        status = self.status
+        told = self.progress.last_step() if self.progress else None
+        marker = self.checkpointer.newest_valid()
+        if marker:
+            self._read(self.checkpointer.reader(marker))
+            self._history = marker.history.started_again()
+            status.step = status.saved_step = self._tried_step = marker.step
+            status.saved_at = self._clock.monotonic()
+            status.lost_steps = max(0, (told or 0) - marker.step)
+            status.interruptions = self._history.interruptions
+            _LOG.info("resumed from %s; %d steps are done again", marker.group, status.lost_steps)
+        self.pace.begin(status.step, self._clock.monotonic(), self._history_so_far)
+        status.interval_seconds = self.pace.interval_seconds
+        self._tell(Phase.TRAINING)
+        return status.step
+
+    def _stop(self, done: int) -> None:
+        cost, remaining = self.pace.checkpoint_seconds, self.interruption.remaining_seconds()
+        if self.status.saved_step < done:
+            if cost is not None and cost > remaining:
+                # It is tried all the same: what is torn does not count, and the last one stays.
+                _LOG.warning("a checkpoint takes %.1f s and %.1f s are left: it may not be made in time", cost, remaining)
+            self._save(done)
+        self._tell(Phase.INTERRUPTED)
+        notice = self.interruption.notice
+        raise Interrupted(notice.source if notice else "another rank", done)
+
+    def _save_and_agree(self, done: int, *, completed: bool = False) -> bool:
+        failed = self._save(done, completed=completed)
+        if self.checkpointer.group.agree(int(failed)) and not failed:
+            # It may count or not; that another rank knows of a failure is reason enough to save again.
+            self._failed("another rank could not save")
+            return False
+        return not failed
+
+    def _save(self, done: int, *, completed: bool = False) -> bool:
+        """Whether it failed."""
+        status, begun = self.status, self._clock.monotonic()
+        self._requested, self._tried_step = False, done
+        try:
+            self.checkpointer.save(
+                done,
+                self._write,
+                completed=completed,
+                history=self._history_so_far(),
+                deadline=self.interruption.deadline,
+            )
+        except CheckpointFailedError as error:
+            self._failed(str(error))
+            return True
+        ended = self._clock.monotonic()
+        self.pace.saved(done, ended, ended - begun)
+        status.saves += 1
+        status.saved_step, status.saved_at = done, ended
+        status.checkpoint_seconds, status.interval_seconds = self.pace.checkpoint_seconds, self.pace.interval_seconds
+        return False
+
+    def _failed(self, failure: str) -> None:
+        _LOG.error("%s; training goes on", failure)
+        self.pace.failed(self._clock.monotonic())
+        self.status.failed_saves += 1
+        self.status.last_failure = failure
+
+    def _history_so_far(self) -> History:
+        return self._history.ran(self._clock.monotonic() - self.status.started_at)
+
+    def _note(self, notice: Notice) -> None:
+        # In the listening thread: the main thread may be in a long step, and the file should say so now.
+        self.status.notice = notice
+        if self.progress:
+            self.progress.write(self.status, self._clock)
+
+    def _tell(self, phase: Phase) -> None:
+        self.status.phase = phase
+        if self.progress:
+            self.progress.write(self.status, self._clock)
