@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -17,7 +15,10 @@ import yaml
 from pulumi import automation
 
 from capacity.explained_error import ExplainedError
-from infra.program import CHECKOUT, main
+from infra.checkout import CHECKOUT
+from infra.other_runs import other_runs
+from infra.program import main
+from infra.state_file import mend_state_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -49,39 +50,39 @@ class StackRun:
 
     def preview(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
         """What `up` would do, as counts by operation (`same`, `create`, `update` ...). Raises ExplainedError when it cannot or may not."""
-        stack = self._stack()
+        stack = self._stack(tell)
         result = self._explained("preview", lambda: stack.preview(policy_packs=self._packs, on_output=tell, color=_color(color)))
         return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
 
     def up(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
         """Deploys the stack; returns counts by operation. What an interrupted run left open is settled first."""
-        stack = self._stack()
+        stack = self._stack(tell)
         self._settle(stack, tell)
         result = self._explained("up", lambda: stack.up(policy_packs=self._packs, on_output=tell, color=_color(color)))
         return dict(result.summary.resource_changes or {})
 
     def destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
         """Deletes every resource of the stack; the stack itself stays. Returns counts by operation."""
-        stack = self._stack()
+        stack = self._stack(tell)
         self._settle(stack, tell)
         result = self._explained("destroy", lambda: stack.destroy(on_output=tell, color=_color(color)))
         return dict(result.summary.resource_changes or {})
 
     def refresh(self, tell: Callable[[str], None]) -> Mapping[str, int]:
         """Takes over into the state what was changed by hand; returns counts by operation."""
-        stack = self._stack()
+        stack = self._stack(tell)
         result = self._explained("refresh", lambda: stack.refresh(on_output=tell))
         return dict(result.summary.resource_changes or {})
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs."""
-        return {name: output.value for name, output in self._stack().outputs().items()}
+        return {name: output.value for name, output in self._stack(lambda _: None).outputs().items()}
 
     @property
     def _packs(self) -> list[str]:
         return [str(CHECKOUT / "policies" / "pack")]
 
-    def _stack(self) -> automation.Stack:
+    def _stack(self, tell: Callable[[str], None]) -> automation.Stack:
         self._copy_project()
         environment = dict(self.environment)
         if self.backend_url is not None:
@@ -95,6 +96,8 @@ class StackRun:
             pulumi_command=automation.PulumiCommand(root=str(self.engine_root)) if self.engine_root else None,
         )
         self._wait_for_others()
+        if mended := mend_state_file(self.backend_url, PROJECT, self.stack):
+            tell(mended)
         return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, PROJECT, self.program, opts=options))
 
     def _copy_project(self) -> None:
@@ -113,55 +116,30 @@ class StackRun:
             self._explained("refresh", lambda: stack.refresh(clear_pending_creates=True, on_output=tell))
 
     def _wait_for_others(self) -> None:
-        """Returns once no other run holds the stack, and raises ExplainedError if one still does after a while.
+        """Returns once no other run writes to the backend, and raises ExplainedError if one still does after a while.
 
-        Looked at before the engine reads the state, which it could find half-written. A lock of a process of this machine that is no longer
-        there holds nothing back; one of a run whose command was killed ends soon, with its engine.
+        Looked at before the engine reads the state, which it could find half-written.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while living := [(lock, holder) for lock, holder in self._locks() if not _is_gone(lock, holder)]:
+        while living := other_runs(self.backend_url):
             if time.monotonic() > deadline:
-                raise self._held_by(holder for _, holder in living)
+                raise self._held_by(living)
             time.sleep(0.2)
 
     def _held_by(self, processes: Iterable[int]) -> ExplainedError:
         return ExplainedError(
-            f"stack {self.stack} is being changed by another run (process {', '.join(map(str, processes)) or 'unknown'}).",
+            f"stack {self.stack} is being changed by another run (process {', '.join(map(str, sorted(processes))) or 'unknown'}).",
             "wait for it to end and run the same command again; nothing was changed.",
         )
-
-    def _locks(self) -> list[tuple[Path, int]]:
-        from pathlib import Path  # noqa: PLC0415 -- for the type checker alone everywhere else
-
-        if self.backend_url is None or not self.backend_url.startswith("file://"):
-            return []
-        folder = Path(self.backend_url.removeprefix("file://")) / ".pulumi" / "locks"
-        found: list[tuple[Path, int]] = []
-        for path in folder.rglob("*.json"):
-            try:
-                content = json.loads(path.read_text(encoding="utf-8"))
-            except (FileNotFoundError, json.JSONDecodeError):
-                continue
-            if content.get("hostname") == socket.gethostname():
-                found.append((path, int(content["pid"])))
-        return found
 
     def _explained(self, operation: str, act: Callable[[], Any]) -> Any:
         try:
             return _interruptible(act)
         except automation.CommandError as error:
             if isinstance(error, automation.ConcurrentUpdateError) or "currently locked" in str(error):
-                raise self._held_by(holder for _, holder in self._locks()) from error
+                raise self._held_by(other_runs(self.backend_url)) from error
             told = _errors_in(str(error))
             raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=told) from error
-
-
-def _is_gone(lock: Path, holder: int) -> bool:
-    """Whether the process that made the lock is no longer there; its lock is removed then."""
-    if psutil.pid_exists(holder):
-        return False
-    lock.unlink(missing_ok=True)
-    return True
 
 
 def _interruptible(act: Callable[[], Any]) -> Any:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pulumi
 
-from capacity.planning import build_plan
-from capacity.settings import Platform
+from capacity.planning.build import build_plan
+from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.stack_file import parse_settings
+from capacity.stack_plan import price_book_of
+from infra.checkout import CHECKOUT
 from infra.local import declare_local
-
-CHECKOUT = Path(__file__).resolve().parents[1]
 
 KUBECONFIG_VARIABLE = "FLEXSPOT_LAB_KUBECONFIG"
 """The lab that a `cloud: local` stack is deployed to, by the path of its kubeconfig. Default: that of the lab called default."""
@@ -24,9 +24,18 @@ def main() -> None:
     value: Any = pulumi.Config("flexspot").require_object("platform")
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
     settings = parse_settings(value, source)
-    if settings.cloud is not Platform.LOCAL:
-        raise pulumi.RunError(f"{source}: cloud {settings.cloud} cannot be declared yet; allowed: {Platform.LOCAL}")
-    declare_local(build_plan(settings, source), lab_kubeconfig())
+    plan = build_plan(settings, source, price_book_of(settings, CHECKOUT / "stacks", source))
+    if isinstance(settings, GkeSettings):
+        # A cloud's SDK takes seconds to load: only its own stacks wait for it.
+        from infra.gke import declare_gke  # noqa: PLC0415
+
+        declare_gke(plan, settings)
+    elif isinstance(settings, EksSettings):
+        from infra.eks import declare_eks  # noqa: PLC0415
+
+        declare_eks(plan, settings)
+    else:
+        declare_local(plan, lab_kubeconfig())
 
 
 def lab_kubeconfig() -> Path:

@@ -87,9 +87,11 @@ class Cluster:
         )
         return found
 
-    def patch(self, kind: str, name: str, change: KubeObject, namespace: str | None = None) -> None:
-        """JSON merge patch of one object."""
-        self._resource(kind).patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json")
+    def patch(self, kind: str, name: str, change: KubeObject, namespace: str | None = None, *, subresource: str | None = None) -> None:
+        """JSON merge patch of one object, or of its `subresource`, such as status."""
+        resource = self._resource(kind)
+        changed = resource if subresource is None else resource.subresources[subresource]
+        changed.patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json")
 
     def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
         """Asks for the deletion of one object and of what it owns; no error when it is gone already."""

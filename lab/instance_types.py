@@ -51,5 +51,5 @@ def _offerings(machine: Machine) -> list[dict[str, Any]]:
         }
         for capacity_type in CapacityType
         for zone in machine.zones.get(REGION, [])
-        if (price := prices.get((machine.name, REGION, capacity_type)))
+        if (price := prices.find(machine.name, REGION, capacity_type))
     ]

@@ -1,4 +1,7 @@
-"""The objects that Kueue and Karpenter need on the API server before they start: their CRDs, and Kueue's webhooks."""
+"""The objects that Kueue and Karpenter need on the API server before they start: CRDs, and Kueue's webhooks.
+
+Among the CRDs is ProvisioningRequest, as on GKE: without it an AdmissionCheck for DWS, and every queue that names it, stays inactive.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
+from capacity.kueue_configuration import FRAMEWORKS, NAMESPACE
 from lab.cluster import Cluster, KubeObject, read_objects, wait_until_established
-from lab.parts.kueue import INTEGRATIONS, NAMESPACE, WEBHOOK_SECRET
+from lab.parts.kueue import WEBHOOK_SECRET
 
 if TYPE_CHECKING:
     from lab.part import Ground
@@ -20,7 +24,8 @@ _NEVER_MANAGED = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "o
 
 def manifests(ground: Ground) -> list[KubeObject]:
     """Everything, in the order in which it is applied."""
-    definitions = read_objects(*ground.tools.assets("karpenter", "crds"), *ground.tools.assets("kueue", "crds"))
+    families = ("karpenter", "kueue", "autoscaler-apis")
+    definitions = read_objects(*(file for family in families for file in ground.tools.assets(family, "crds")))
     webhooks = read_objects(*ground.tools.assets("kueue", "webhooks"))
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
@@ -73,7 +78,7 @@ def _with_conversion(ground: Ground, definition: KubeObject) -> KubeObject:
 def _on_loopback(ground: Ground, configuration: KubeObject) -> KubeObject:
     """The webhook configuration under its released name, reached by URL, without the integrations that are off."""
     configuration["metadata"] = {"name": f"kueue-{configuration['metadata']['name']}"}
-    workloads = {framework.rpartition("/")[2] for framework in INTEGRATIONS}
+    workloads = {framework.rpartition("/")[2] for framework in FRAMEWORKS}
     kept: list[KubeObject] = []
     for webhook in configuration["webhooks"]:
         # Names are m (mutating) or v (validating) and the kind: mclusterqueue.kb.io.

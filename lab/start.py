@@ -13,7 +13,7 @@ from lab.part import Ground
 from lab.parts import PORTS, controllers, store_and_server
 from lab.ports import free_port, is_free, owner_of
 from lab.probes import Prober
-from lab.processes import GRACE_SECONDS, Running, end, end_in_order, log_tail, running_parts, spawn
+from lab.processes import GRACE_SECONDS, Running, end, end_in_order, interrupts_wait, log_tail, running_parts, spawn
 from lab.state import LabState, StaleStateError, load_state
 
 if TYPE_CHECKING:
@@ -148,8 +148,9 @@ class Start:
             if found is not None:
                 end([found], GRACE_SECONDS)
             self._progress.begin(part.name, f"starting {part.version}")
-            process = spawn(self._home, part)
-            self._started[part.name] = process
+            with interrupts_wait():
+                process = spawn(self._home, part)
+                self._started[part.name] = process
             waiting[part.name] = (part, process, time.monotonic())
         while waiting:
             for name, (part, process, begun) in list(waiting.items()):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from capacity.explained_error import ExplainedError
-from infra.cli import console, lab_commands, stack_commands
+from infra.cli import advise_commands, console, lab_commands, lint_commands, price_commands, settings_commands, stack_commands
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -21,8 +21,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(settings_commands.app, name="settings")
+app.add_typer(price_commands.app, name="prices")
+app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)
+app.command()(lint_commands.lint)
 
 INTERRUPTED = 130
 """The exit code that shells give a command ended by Ctrl-C."""

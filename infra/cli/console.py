@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,6 +20,13 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 _QUIET_SECONDS = 15.0
 _TABLE_WIDTH = 110
+
+
+class Format(StrEnum):
+    """How a report is printed: for people, or for programs."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 class ConsoleProgress:

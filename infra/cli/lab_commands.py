@@ -7,14 +7,13 @@ import json
 import os
 import subprocess
 from contextlib import contextmanager
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from infra.cli.console import ConsoleProgress, out, show_table
+from infra.checkout import CHECKOUT
+from infra.cli.console import ConsoleProgress, Format, out, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,17 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="The local control plane: real Kubernetes, Kueue and Karpenter on fake nodes.", no_args_is_help=True)
 
-# The checkout, to which labs and links to tools belong whatever folder the command is called from.
-CHECKOUT = Path(__file__).resolve().parents[2]
-
 Name = Annotated[str, typer.Option("--name", "-n", help="Which lab; several may run at once.")]
-
-
-class Format(StrEnum):
-    """How a report is printed."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 @contextmanager

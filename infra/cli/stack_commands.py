@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out
-from infra.cli.lab_commands import CHECKOUT, lab_home, show_next_steps
+from infra.cli.lab_commands import lab_home, show_next_steps
+from infra.cli.stacks import Stack, planned
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from capacity.settings import PlatformSettings
     from infra.engine import StackRun
     from lab.tools.build import Tools
 
-Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of stacks/Pulumi.NAME.yaml.")]
 Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
 
 
@@ -70,9 +70,9 @@ def _show(changes: Mapping[str, int], verb: str) -> None:
 @contextmanager
 def _run(stack: str, lab: str) -> Generator[StackRun]:
     """The stack, checked, with everything that the engine needs to run over it."""
-    from capacity.settings import Platform  # noqa: PLC0415
+    from capacity.platform import Platform  # noqa: PLC0415
 
-    settings = _checked(stack)
+    settings = planned(stack).settings
     if settings.cloud is not Platform.LOCAL:
         _require_cloud_plugins(stack, settings.cloud)
     with ExitStack() as resources:
@@ -85,32 +85,10 @@ def _offline_run(stack: str) -> Generator[StackRun]:
     from infra.engine import StackRun  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
-    _checked(stack)
+    planned(stack)
     with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_tools()) as engine:
         _say(engine.notes)
         yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)
-
-
-def _checked(stack: str) -> PlatformSettings:
-    """The settings of a stack that can be planned. Raises ExplainedError with everything that is wrong with them."""
-    from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
-    from capacity.planning import build_plan  # noqa: PLC0415
-    from capacity.settings import Platform  # noqa: PLC0415
-    from capacity.stack_file import SettingsError, nearest, read_stack_file  # noqa: PLC0415
-
-    path = CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml"
-    if not path.is_file():
-        known = sorted(each.stem.removeprefix("Pulumi.") for each in path.parent.glob("Pulumi.*.yaml"))
-        raise ExplainedError(f"there is no stack {stack}.", nearest(stack, known), exit_code=ExitCode.BAD_USAGE)
-    try:
-        settings = read_stack_file(path)
-        if settings.cloud is Platform.LOCAL:
-            build_plan(settings, path.name)
-    except SettingsError as error:
-        told = tuple(map(str, error.problems))
-        remedy = "mend each line above, then run again."
-        raise ExplainedError(f"stacks/{error.source} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
-    return settings
 
 
 def _ready_tools() -> Tools:

@@ -87,11 +87,10 @@ class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
         """Refused: a preview deletes nothing."""
         self._refuse(context, "delete", request.urn)
 
-    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What the state knows. Refused when that is nothing, as in an import or a `get`: only the cloud knows the answer."""
-        if not request.properties.fields:
-            self._refuse(context, "read", request.urn, "Give the values that are needed from it as settings.")
-        return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """What the state knows; of what is only named, by a `get` or an import, the name, and the engine takes the rest as unknown."""
+        known = request.properties if request.properties.fields else encode({"id": request.id})
+        return provider_pb2.ReadResponse(id=request.id, properties=known, inputs=request.inputs)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Refused: a made-up answer would be a false preview."""

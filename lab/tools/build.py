@@ -101,7 +101,11 @@ def _build(family: Family, target: Path, step: str, progress: Progress) -> None:
                 fetched += 1
                 progress.advance(step, f"downloading sources: {line.split()[2]}", fetched, 0)
 
-        total = len(run_go(family.name, ["list", "-mod=readonly", "-deps", *packages], family.folder, on_download))
+        if packages:
+            total = len(run_go(family.name, ["list", "-mod=readonly", "-deps", *packages], family.folder, on_download))
+        else:
+            total = 0
+            run_go(family.name, ["mod", "download", family.module], family.folder, on_download)
         source = Path(run_go(family.name, ["list", "-m", "-f", "{{.Dir}}", family.module], family.folder, on_download)[0])
         compiled = 0
 

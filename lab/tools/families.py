@@ -26,11 +26,14 @@ class Patch(Record):
 
 
 class Family(Record):
-    """Programs built from one Go module; `assets` maps a folder name to glob patterns inside that module."""
+    """Programs built from one Go module; `assets` maps a folder name to glob patterns inside that module.
+
+    A family without `binaries` is files alone.
+    """
 
     name: str
     module: str
-    binaries: dict[str, str]
+    binaries: dict[str, str] = Field(default_factory=dict)
     ldflags: tuple[str, ...] = ()
     assets: dict[str, list[str]] = Field(default_factory=dict)
     patches: tuple[Patch, ...] = ()

@@ -1,0 +1,191 @@
+"""The arithmetic behind `flexspot advise`, each part alone: Spot, units of work, idle pools."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.cli.advise_options import (
+    AsFormat,
+    OnDemandUsd,
+    OneMachine,
+    PricesFile,
+    Region,
+    SpotUsd,
+    cloud_of,
+    priced,
+    refuse_what_is_not_finite,
+    spot_price,
+)
+from infra.cli.advise_report import finite, money, shown_usd, write_json
+from infra.cli.console import Format, out, show_table
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds these commands to `flexspot advise`."""
+    for command in (spot, units, idle):
+        app.command()(command)
+
+
+def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    machine: OneMachine,
+    region: Region,
+    hours: Annotated[float, typer.Option("--hours", min=0.01, max=100_000, help="Work without interruptions.")],
+    interruptions: Annotated[float, typer.Option("--interruptions-per-hour", min=0, max=60, help="Of one node; your history says.")],
+    nodes: Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Nodes of the gang.")] = 1,
+    checkpoint_minutes: Annotated[float, typer.Option("--checkpoint-minutes", min=0, help="The work stands still for one.")] = 2.0,
+    interval_minutes: Annotated[
+        float | None, typer.Option("--interval-minutes", min=0.1, help="Work between two. Default: the best.")
+    ] = None,
+    restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, help="From a new node to work again, billed.")] = 10.0,
+    wait_hours: Annotated[float, typer.Option("--wait-hours", min=0, help="Until there is capacity again, unbilled.")] = 0.5,
+    saved_share: Annotated[float, typer.Option("--saved-share", min=0, max=1, help="Interruptions whose warning suffices to save.")] = 0.0,
+    deadline: Annotated[float | None, typer.Option("--deadline-hours", min=0.01, max=100_000, help="How likely is it to be late?")] = None,
+    on_demand_usd: OnDemandUsd = None,
+    spot_usd: SpotUsd = None,
+    prices_file: PricesFile = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say what interruptions cost a run on Spot: lost work, the best checkpoint interval, the effective price, where it stops paying."""
+    from capacity.money.break_even import break_even_interruptions_per_node_hour, break_even_usd_per_hour, usd_per_useful_hour  # noqa: PLC0415
+    from capacity.money.checkpoint_interval import best_interval_hours  # noqa: PLC0415
+    from capacity.money.deadline import late_share, late_share_at_most  # noqa: PLC0415
+    from capacity.money.spot_arithmetic import SpotConditions, spot_run  # noqa: PLC0415
+
+    refuse_what_is_not_finite(checkpoint_minutes, interval_minutes, restart_minutes, wait_hours)
+    prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
+    price = spot_price(prices, machine, region)
+    conditions = SpotConditions(interruptions, nodes, checkpoint_minutes / 60, restart_minutes / 60, wait_hours, saved_share)
+    best = best_interval_hours(hours, conditions)
+    interval = best if interval_minutes is None else interval_minutes / 60
+    run = spot_run(hours, interval, conditions)
+    on_demand = prices.on_demand_usd_per_hour
+    row: dict[str, Any] = {
+        "best_interval_minutes": finite(best * 60),
+        "interval_minutes": finite(interval * 60),
+        "interruptions": finite(run.interruptions),
+        "lost_hours": finite(run.lost_hours),
+        "checkpoint_hours": finite(run.checkpoint_hours),
+        "restart_hours": finite(run.restart_hours),
+        "billed_hours": finite(run.billed_hours),
+        "wall_hours": finite(run.wall_hours),
+        "spot_usd_per_hour": str(price),
+        "on_demand_usd_per_hour": str(on_demand),
+        "usd_per_useful_hour": money(usd_per_useful_hour(price, run)),
+        "break_even_spot_usd_per_hour": money(break_even_usd_per_hour(on_demand, run)),
+        "break_even_interruptions_per_node_hour": finite(break_even_interruptions_per_node_hour(hours, conditions, price, on_demand)),
+    }
+    if deadline is not None:
+        row["late_share"] = late_share(hours, interval, conditions, deadline)
+        row["late_share_at_most"] = finite(late_share_at_most(hours, interval, conditions, deadline))
+    _show(row, form)
+
+
+def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    machine: OneMachine,
+    region: Region,
+    gpus: Annotated[int, typer.Option("--gpus", min=1, help="GPUs of an epoch or experiment; idle GPUs.")] = 1,
+    epoch_hours: Annotated[float | None, typer.Option("--epoch-hours", min=0, help="Hours of one epoch.")] = None,
+    experiment_hours: Annotated[float | None, typer.Option("--experiment-hours", min=0, help="Hours of one experiment.")] = None,
+    requests: Annotated[float | None, typer.Option("--requests-per-gpu-second", min=1e-6, help="Measured throughput of a GPU.")] = None,
+    busy_share: Annotated[float, typer.Option("--busy-share", min=0.01, max=1, help="Of the paid time, serving requests.")] = 1.0,
+    on_demand_usd: OnDemandUsd = None,
+    spot_usd: SpotUsd = None,
+    prices_file: PricesFile = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say what a unit of work costs: GPU hour, year, epoch, experiment, 1,000 requests, idle hour; on demand and on Spot."""
+    from capacity.machines import machines_of  # noqa: PLC0415
+    from capacity.money import unit_costs as unit  # noqa: PLC0415
+
+    refuse_what_is_not_finite(epoch_hours, experiment_hours, requests)
+    prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
+    gpu = machines_of(cloud_of(machine))[machine].gpu
+    if gpu is None:
+        remedy = "name a machine with GPUs; `flexspot settings check` shows those of a stack."
+        raise ExplainedError(f"{machine} has no GPUs.", remedy, exit_code=ExitCode.BAD_USAGE)
+    rows: dict[str, dict[str, str | None]] = {}
+    for name, price in (("on-demand", prices.on_demand_usd_per_hour), ("spot", prices.spot_usd_per_hour)):
+        if price is None:
+            continue
+        hour = unit.usd_per_gpu_hour(price, gpu.count)
+        per_1000 = None if requests is None else unit.usd_per_1000_requests(hour, unit.gpu_hours_per_1000_requests(requests), busy_share)
+        rows[name] = {
+            "usd_per_gpu_hour": str(hour.quantize(Decimal("0.0001"))),
+            "usd_per_node_year": money(unit.usd_per_year(price)),
+            "usd_per_idle_hour": money(unit.usd_per_idle_hour(hour, gpus)),
+            "usd_per_epoch": None if epoch_hours is None else money(unit.usd_per_epoch(hour, gpus, epoch_hours)),
+            "usd_per_experiment": None if experiment_hours is None else money(unit.usd_per_experiment(hour, gpus, experiment_hours)),
+            "usd_per_1000_requests": None if per_1000 is None else str(per_1000.quantize(Decimal("0.000001"))),
+        }
+    if form is Format.JSON:
+        write_json(rows)
+        return
+    table = Table("", *rows)
+    for what in (
+        "usd_per_gpu_hour",
+        "usd_per_node_year",
+        "usd_per_idle_hour",
+        "usd_per_epoch",
+        "usd_per_experiment",
+        "usd_per_1000_requests",
+    ):
+        if any(row[what] for row in rows.values()):
+            table.add_row(_words(what), *(row[what] or "" for row in rows.values()))
+    show_table(table)
+
+
+def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    machine: OneMachine,
+    region: Region,
+    active_hours: Annotated[float, typer.Option("--active-hours-per-day", min=0, max=24, help="In which the pool is used.")],
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the pool.")] = 1,
+    sessions: Annotated[float, typer.Option("--sessions-per-day", min=0, help="Stretches in which it is used.")] = 1.0,
+    start_minutes: Annotated[float, typer.Option("--start-minutes", min=0, help="From asking for a node to work.")] = 10.0,
+    idle_minutes: Annotated[float, typer.Option("--idle-minutes", min=0, help="A node stays so long after its last work.")] = 5.0,
+    on_demand_usd: OnDemandUsd = None,
+    spot_usd: SpotUsd = None,
+    prices_file: PricesFile = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say what a month of a development pool saves when its nodes go while nobody uses them, on demand and on Spot."""
+    from capacity.money.scale_to_zero import DevelopmentUse, scaled_to_zero  # noqa: PLC0415
+
+    refuse_what_is_not_finite(sessions, start_minutes, idle_minutes)
+    prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
+    use = DevelopmentUse(nodes, active_hours, sessions, start_minutes, idle_minutes)
+    list_price = prices.on_demand_usd_per_hour
+    found = {"on-demand": scaled_to_zero(use, list_price)}
+    if prices.spot_usd_per_hour is not None:
+        found["spot"] = scaled_to_zero(use, list_price, prices.spot_usd_per_hour)
+    always_on = found["on-demand"].always_on_usd
+    if form is Format.JSON:
+        rows = {
+            name: {"usd": money(each.usd), "saved_usd": money(each.saved_usd), "saved_percent": f"{each.saved_percent:.1f}"}
+            for name, each in found.items()
+        }
+        write_json({"always_on_usd": money(always_on), **rows})
+        return
+    table = Table("scaled to zero", "hours a node", "USD a month", "saved", "saved %")
+    for name, each in found.items():
+        table.add_row(name, f"{each.hours:.1f}", shown_usd(each.usd), shown_usd(each.saved_usd), f"{each.saved_percent:.1f}")
+    show_table(table)
+    out.print(f"always on, on demand: {shown_usd(always_on)} USD a month.")
+
+
+def _show(row: dict[str, Any], form: Format) -> None:
+    if form is Format.JSON:
+        write_json(row)
+        return
+    table = Table("", "")
+    for name, value in row.items():
+        table.add_row(_words(name), "never ends" if value is None else str(value))
+    show_table(table)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").replace("usd", "USD").replace("gpu", "GPU")

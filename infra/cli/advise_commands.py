@@ -1,0 +1,183 @@
+"""`flexspot advise`: how to get capacity for a job, for a mixture of jobs, for a steady use, with the arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.cli import advise_arithmetic_commands, advise_simulate_command
+from infra.cli.advise_options import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
+from infra.cli.console import Format
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from capacity.money.job_needs import JobNeeds
+    from capacity.money.machine_prices import MachinePrices
+
+app = typer.Typer(help="Money before it is spent: which capacity for a job, and what it comes to.", no_args_is_help=True)
+
+
+@app.callback()
+def advise() -> None:
+    """Money before it is spent."""
+
+
+@app.command()
+def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    machine: OneMachine,
+    region: Region,
+    hours: Annotated[float, typer.Option("--hours", help="How long the work takes on --nodes machines without interruptions.")],
+    nodes: Annotated[int, typer.Option("--nodes", help="Machines at once.")] = 1,
+    interruptible: Annotated[bool, typer.Option("--interruptible/--not-interruptible", help="May it be stopped at any time?")] = True,
+    checkpoint_minutes: Annotated[
+        float | None, typer.Option("--checkpoint-minutes", help="How long the work stands still for one checkpoint, if it has them.")
+    ] = None,
+    piece_hours: Annotated[
+        float | None, typer.Option("--piece-hours", help="The longest piece that can be done again on its own: a trial, a batch.")
+    ] = None,
+    user_facing: Annotated[bool, typer.Option("--user-facing", help="Users wait for its answers.")] = False,
+    interactive: Annotated[bool, typer.Option("--interactive", help="Somebody works in it by fits and starts.")] = False,
+    start_within: Annotated[float | None, typer.Option("--start-within-hours", help="It must start by then.")] = None,
+    deadline: Annotated[float | None, typer.Option("--deadline-hours", help="It must end by then, counted from now.")] = None,
+    steady: Annotated[bool, typer.Option("--steady", help="Around the clock for a year.")] = False,
+    shared: Annotated[bool, typer.Option("--shared", help="Several teams want the capacity.")] = False,
+    guaranteed: Annotated[bool, typer.Option("--guaranteed", help="The team must be sure of its share.")] = False,
+    data_region: Annotated[str | None, typer.Option("--data-region", help="Where its data is, if elsewhere.")] = None,
+    data_gib: Annotated[int, typer.Option("--data-gib", help="How much of it each start reads.")] = 0,
+    interruptions: Annotated[
+        float | None, typer.Option("--interruptions-per-hour", help="Of one node. Default: 0.25, the course's figure; measure yours.")
+    ] = None,
+    restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="From a new node to work again. Default: 10.")] = None,
+    spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="Until Spot is to be had. Default: 0.5, assumed.")] = None,
+    flex_wait: Annotated[float | None, typer.Option("--flex-start-wait-hours", help="Until DWS gives. Default: 12, assumed.")] = None,
+    on_demand_usd: OnDemandUsd = None,
+    spot_usd: SpotUsd = None,
+    flex_usd: Annotated[str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="Flex-start price of a machine.")] = None,
+    prices_file: PricesFile = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say how to get capacity for one job: Spot, hybrid, flex-start, queued, reserved or on-demand; with cost, wait and reasons."""
+    from infra.cli.advise_options import cloud_of  # noqa: PLC0415
+    from infra.cli.advise_report import show_advice  # noqa: PLC0415
+
+    written = {
+        "cloud": cloud_of(machine),
+        "region": region,
+        "machine": machine,
+        "work_hours": hours,
+        "nodes": nodes,
+        "interruptible": interruptible,
+        "checkpoint_minutes": checkpoint_minutes,
+        "piece_hours": piece_hours,
+        "user_facing": user_facing,
+        "interactive": interactive,
+        "start_within_hours": start_within,
+        "deadline_hours": deadline,
+        "steady": steady,
+        "shared": shared,
+        "guaranteed": guaranteed,
+        "data_region": data_region,
+        "data_gib": data_gib,
+        "interruptions_per_node_hour": interruptions,
+        "restart_minutes": restart_minutes,
+        "spot_wait_hours": spot_wait,
+        "flex_start_wait_hours": flex_wait,
+        "on_demand_usd_per_hour": usd("--on-demand-usd", on_demand_usd),
+        "spot_usd_per_hour": usd("--spot-usd", spot_usd),
+        "flex_start_usd_per_hour": usd("--flex-start-usd", flex_usd),
+    }
+    needs = _needs(given(written))
+    from capacity.money.advice import advise as advice_for  # noqa: PLC0415
+
+    show_advice(advice_for(needs, _prices(needs, prices_file)), form)
+
+
+@app.command()
+def mix(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML: jobs, each with a name and the fields of `advise job`.")],
+    prices_file: PricesFile = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Advise on several jobs of one platform, and say what the mixture saves against on-demand for all."""
+    from capacity.money.mix import JobMix, advise_mix  # noqa: PLC0415
+    from capacity.records import DataFileError, read_records  # noqa: PLC0415
+    from infra.cli.advise_report import show_mix  # noqa: PLC0415
+
+    try:
+        jobs = read_records(file, JobMix)
+    except OSError as error:
+        problem = f"{file} cannot be read: {error.strerror}."
+        raise ExplainedError(problem, "name a YAML file.", exit_code=ExitCode.BAD_USAGE) from error
+    except (DataFileError, UnicodeDecodeError) as error:
+        remedy = "mend each line above; fields are those of capacity/money/job_needs.py, and a name."
+        raise ExplainedError(f"{file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+    show_mix(advise_mix(jobs, lambda needs: _prices(needs, prices_file)), form)
+
+
+@app.command()
+def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    machine: OneMachine,
+    region: Region,
+    use: Annotated[Path | None, typer.Option("--use", help="Nodes in use, hour by hour: a whole number on each line.")] = None,
+    baseline: Annotated[int | None, typer.Option("--baseline-nodes", min=1, help="Instead: so many nodes, for ...")] = None,
+    hours_per_month: Annotated[int, typer.Option("--hours-per-month", min=1, max=730, help="... so many hours a month.")] = 730,
+    reserved_usd: Annotated[str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="Committed price of a machine.")] = None,
+    discount: Annotated[str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or this much off on-demand.")] = None,
+    on_demand_usd: OnDemandUsd = None,
+    prices_file: PricesFile = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say how many nodes to commit to, from measured use or a given baseline. What is above is paid on demand."""
+    from capacity.alignment.spending import HOURS_OF_A_MONTH  # noqa: PLC0415
+    from capacity.money.reservation import advise_reservation, read_use  # noqa: PLC0415
+    from infra.cli.advise_options import cloud_of, percent, prices_of_machine  # noqa: PLC0415
+    from infra.cli.advise_report import show_reservation  # noqa: PLC0415
+
+    if (use is None) == (baseline is None):
+        raise typer.BadParameter("give either --use FILE or --baseline-nodes N.")
+    if (reserved_usd is None) == (discount is None):
+        raise typer.BadParameter("give either --reserved-usd or --discount-percent: the price book has no prices of commitments.")
+    prices = prices_of_machine(cloud_of(machine), machine, region, prices_file, on_demand_usd=usd("--on-demand-usd", on_demand_usd))
+    list_price = prices.on_demand_usd_per_hour
+    off = percent("--discount-percent", discount)
+    reserved = usd("--reserved-usd", reserved_usd) if off is None else list_price * (1 - off / 100)
+    used = read_use(use) if use else [baseline or 0] * hours_per_month + [0] * (HOURS_OF_A_MONTH - hours_per_month)
+    show_reservation(advise_reservation(used, reserved or list_price, list_price), len(used), form)
+
+
+def _needs(written: dict[str, Any]) -> JobNeeds:
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    from capacity.money.job_needs import JobNeeds  # noqa: PLC0415
+
+    try:
+        return JobNeeds.model_validate(written)
+    except ValidationError as error:
+        raise _explained(error) from error
+
+
+def _explained(error: ValidationError) -> ExplainedError:
+    told = tuple(f"{'.'.join(map(str, each['loc'])) or 'the job'}: {each['msg']}" for each in error.errors())
+    remedy = "change the options that set them; `flexspot advise job --help` says what each means."
+    return ExplainedError("this job cannot be advised on.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told)
+
+
+def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:
+    from infra.cli.advise_options import prices_of_machine  # noqa: PLC0415
+
+    return prices_of_machine(
+        needs.cloud,
+        needs.machine,
+        needs.region,
+        prices_file,
+        on_demand_usd=needs.on_demand_usd_per_hour,
+        spot_usd=needs.spot_usd_per_hour,
+    )
+
+
+advise_arithmetic_commands.add_to(app)
+app.command()(advise_simulate_command.simulate)

@@ -1,0 +1,126 @@
+"""`flexspot lint`: the policies over Kubernetes YAML, before anything is deployed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.verdict import Severity  # noqa: TC001 -- typer reads the annotations
+from infra.cli.console import err, out
+
+if TYPE_CHECKING:
+    from policies.lint.configuration import Configuration
+    from policies.lint.report import Report
+
+
+class LintFormat(StrEnum):
+    """How a report is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+
+
+def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders of YAML, JSON or Markdown; - is standard input.")],
+    form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
+    fail_on: Annotated[
+        Severity | None, typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: high.")
+    ] = None,
+    closed: Annotated[
+        bool | None, typer.Option("--closed", help="The input is everything there is: what it refers to and does not hold is missing.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
+    write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="List suppressed and undecided verdicts too.")] = False,
+) -> None:
+    """Judge Kubernetes manifests by the same policies that previews are judged by.
+
+    Exit code 0: no finding of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that cannot be used.
+    """
+    # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
+    gc.disable()
+    from policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
+
+    configuration = _configured(config, fail_on, closed, baseline)
+    report = run(paths, configuration, details=details)
+    if write_baseline:
+        _write_baseline(report, configuration.baseline)
+        return
+    if configuration.baseline is not None:
+        from policies.lint.baseline import with_baseline  # noqa: PLC0415
+
+        report = with_baseline(report, configuration.baseline)
+    _print(_formatted(report, form, details=details))
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _configured(config: Path | None, fail_on: Severity | None, closed: bool | None, baseline: Path | None) -> Configuration:  # noqa: FBT001
+    """The configuration file's word, and over it that of the command line."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    from policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415
+
+    path = config or find_configuration(Path.cwd())
+    read = Configuration() if path is None else read_configuration(path)
+    return replace(
+        read,
+        fail_on=read.fail_on if fail_on is None else fail_on,
+        closed=read.closed if closed is None else closed,
+        baseline=read.baseline if baseline is None else baseline,
+    )
+
+
+def _write_baseline(report: Report, path: Path | None) -> None:
+    from policies.lint.baseline import written_baseline  # noqa: PLC0415
+
+    if path is None:
+        raise typer.BadParameter("--write-baseline needs --baseline FILE, or `baseline` in the configuration.")
+    try:
+        path.write_text(written_baseline(report, path), encoding="utf-8")
+    except OSError as error:
+        from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
+
+        remedy = "name a file in a folder that is there and may be written."
+        raise ExplainedError(f"the baseline {path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
+    err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
+
+
+def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
+    if form is LintFormat.JSON:
+        from policies.lint.formats.as_json import as_json  # noqa: PLC0415
+
+        return as_json(report)
+    if form is LintFormat.SARIF:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        from policies.lint.formats.as_sarif import as_sarif  # noqa: PLC0415
+
+        return as_sarif(report, version("flexspot"))
+    if form is LintFormat.GITHUB:
+        from policies.lint.formats.as_github import as_github  # noqa: PLC0415
+
+        return as_github(report)
+    from policies.lint.formats.as_text import as_text  # noqa: PLC0415
+
+    return as_text(report, colours=out.is_terminal and "NO_COLOR" not in os.environ, details=details)
+
+
+def _print(text: str) -> None:
+    """To standard output as UTF-8, whatever the locale; whoever reads only its beginning is not told of a broken pipe."""
+    try:
+        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

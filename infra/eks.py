@@ -1,0 +1,176 @@
+"""The platform on EKS: network, cluster, Karpenter with its pools, Kueue, storage, and the plan's objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_aws.provider import Provider as AwsProvider
+from pulumi_kubernetes import Provider
+
+from capacity.names import is_production
+from components.eks.cluster import EksCluster
+from components.eks.existing_cluster import ExistingEksCluster
+from components.eks.gpu_plugins import GpuPlugins
+from components.eks.names import partition_of
+from components.eks.network import EksNetwork
+from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
+from components.karpenter.controller import KarpenterController
+from components.karpenter.controller_identity import KarpenterControllerIdentity
+from components.karpenter.interruption_queue import InterruptionQueue
+from components.karpenter.names import node_role_name, queue_name
+from components.karpenter.node_identity import KarpenterNodeIdentity
+from infra.eks_pools import declare_pools
+from infra.eks_storage import declare_storage
+from infra.platform_objects import declare_platform_objects
+from infra.queue_objects import declare_kueue
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan
+    from capacity.settings.platform import EksSettings
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where everything is, in AWS's words, and the tags of all that has tags."""
+
+    cluster: str
+    account: str
+    partition: str
+    region: str
+    tags: dict[str, str]
+
+
+def declare_eks(plan: Plan, settings: EksSettings) -> None:
+    """Registers every resource of the plan on EKS, and exports what a person or the next tool needs."""
+    name = settings.cluster.existing or settings.cluster.name or settings.environment
+    tags = {"environment": settings.environment, "owner": settings.owner, "cluster": name}
+    place = Place(name, settings.account, partition_of(settings.region), settings.region, tags)
+    # Credentials of another account are refused before anything is made with them.
+    aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
+    on_aws = pulumi.ResourceOptions(provider=aws)
+    cluster = _cluster(settings, place, on_aws)
+    kubernetes = Provider("cluster", kubeconfig=cluster.kubeconfig, enable_server_side_apply=True)
+    in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
+    karpenter, nodes = _karpenter(settings, place, cluster, on_aws, kubernetes)
+    declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
+    efa = any(pool.efa for pool in settings.pools)
+    GpuPlugins("gpu-plugins", {"ami": settings.cluster.ami, "efa": efa}, in_cluster)
+    # A cluster of somebody else's has its own nodes for controllers.
+    own = settings.cluster.existing is None
+    kueue = declare_kueue(
+        plan,
+        in_cluster,
+        existing=settings.queueing.existing_kueue,
+        node_selector={SYSTEM_LABEL: "true"} if own else None,
+        tolerations=[{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else (),
+    )
+    teams = declare_platform_objects(plan, kubernetes, [kueue])
+    declare_storage(plan, settings, place, teams=teams, cluster=cluster, aws=aws, kubernetes=kubernetes)
+    pulumi.export("credentials_command", cluster.credentials_command)
+    pulumi.export("cluster", cluster.cluster_name)
+    pulumi.export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
+
+
+def _cluster(settings: EksSettings, place: Place, on_aws: pulumi.ResourceOptions) -> EksCluster | ExistingEksCluster:
+    if settings.cluster.existing is not None:
+        return ExistingEksCluster(
+            "cluster",
+            {"cluster": place.cluster, "account": place.account, "partition": place.partition, "region": place.region},
+            on_aws,
+        )
+    net, wanted = settings.network, settings.cluster
+    vpc_id: pulumi.Input[str]
+    subnet_ids: pulumi.Input[list[str]]
+    if net.existing_vpc is not None:
+        vpc_id, subnet_ids = net.existing_vpc, list(net.existing_private_subnets)
+    else:
+        zones = len(settings.zones)
+        made = EksNetwork(
+            "network",
+            {
+                "cluster": place.cluster,
+                "region": place.region,
+                "vpc_cidr": net.vpc_cidr,
+                "zones": list(settings.zones),
+                "private_cidrs": list(net.private_cidrs[:zones]),
+                "public_cidrs": list(net.public_cidrs[:zones]),
+                "nat": net.nat.value,
+                "tags": place.tags,
+            },
+            on_aws,
+        )
+        vpc_id, subnet_ids = made.vpc_id, made.private_subnet_ids
+    protected, system = wanted.deletion_protection, wanted.system_pool
+    return EksCluster(
+        "cluster",
+        {
+            "cluster": place.cluster,
+            "account": place.account,
+            "partition": place.partition,
+            "region": place.region,
+            "version": wanted.version,
+            "support": wanted.support.value,
+            "vpc_id": vpc_id,
+            "subnet_ids": subnet_ids,
+            "services_cidr": net.services_cidr,
+            "access": settings.control_plane.access.value,
+            "cidrs": list(settings.control_plane.cidrs),
+            "private_cidrs": [*([] if net.existing_vpc else [net.vpc_cidr]), *net.runner_cidrs],
+            "deletion_protection": is_production(settings.environment) if protected is None else protected,
+            "log_retention_days": wanted.log_days,
+            "admin_role_arns": list(wanted.admin_roles),
+            "system_pool": {"machine": system.machine, "min_nodes": system.min_nodes, "max_nodes": system.max_nodes},
+            "ami": wanted.ami,
+            "tags": place.tags,
+        },
+        on_aws,
+    )
+
+
+def _karpenter(
+    settings: EksSettings, place: Place, cluster: EksCluster | ExistingEksCluster, on_aws: pulumi.ResourceOptions, kubernetes: Provider
+) -> tuple[KarpenterController, KarpenterNodeIdentity]:
+    queue = InterruptionQueue(
+        "interruptions",
+        {
+            "cluster": place.cluster,
+            "account": place.account,
+            "partition": place.partition,
+            "region": place.region,
+            "tags": place.tags,
+        },
+        on_aws,
+    )
+    nodes = KarpenterNodeIdentity(
+        "karpenter-nodes",
+        {
+            "cluster": place.cluster,
+            "cluster_name": cluster.cluster_name,
+            "partition": place.partition,
+            "create_spot_role": settings.cluster.create_spot_role,
+            "tags": place.tags,
+        },
+        on_aws,
+    )
+    identity = KarpenterControllerIdentity(
+        "karpenter-identity",
+        {
+            "cluster": place.cluster,
+            "cluster_name": cluster.cluster_name,
+            "account": place.account,
+            "partition": place.partition,
+            "region": place.region,
+            "node_role_name": node_role_name(place.cluster),
+            "queue_name": queue_name(place.cluster),
+            "tags": place.tags,
+        },
+        on_aws,
+    )
+    karpenter = KarpenterController(
+        "karpenter",
+        {"cluster_name": cluster.cluster_name, "cluster_endpoint": cluster.endpoint, "queue_name": queue.queue_name},
+        pulumi.ResourceOptions(provider=kubernetes, depends_on=[*cluster.ready, identity]),
+    )
+    return karpenter, nodes

@@ -1,0 +1,121 @@
+"""Storage on EKS: buckets in the cluster's region, each team's prefix and identity, volumes for its jobs, work queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from capacity.names import is_production
+from capacity.node_labels import TEAM_LABEL
+from components.storage.purposes import CHECKPOINTS, DATASETS
+from components.storage.s3_bucket import S3Bucket
+from components.storage.s3_bucket_name import bucket_name
+from components.storage.s3_mountpoint_volume import S3MountpointVolume
+from components.storage.s3_team_access import S3TeamAccess
+from components.storage.sqs_work_queue import SqsWorkQueue
+from components.tenancy.team import WORKLOAD_SERVICE_ACCOUNT
+
+if TYPE_CHECKING:
+    from pulumi_aws.provider import Provider as AwsProvider
+    from pulumi_kubernetes import Provider
+
+    from capacity.plan import Plan
+    from capacity.settings.platform import EksSettings
+    from components.eks.cluster import EksCluster
+    from components.eks.existing_cluster import ExistingEksCluster
+    from components.tenancy.team import Team
+    from infra.eks import Place
+
+
+def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, each from its own place
+    plan: Plan,
+    settings: EksSettings,
+    place: Place,
+    *,
+    teams: dict[str, Team],
+    cluster: EksCluster | ExistingEksCluster,
+    aws: AwsProvider,
+    kubernetes: Provider,
+) -> None:
+    """Registers the buckets, and for each team its access, volumes and work queue; exports their addresses."""
+    on_aws, key = pulumi.ResourceOptions(provider=aws), settings.storage.encryption_key
+    names = {purpose: bucket_name(place.account, place.region, settings.environment, purpose) for purpose in (CHECKPOINTS, DATASETS)}
+    buckets = {purpose: _bucket(settings, place, purpose, names[purpose], on_aws) for purpose in names}
+    queues: dict[str, pulumi.Output[str]] = {}
+    checkpoints: dict[str, pulumi.Output[str]] = {}
+    grace = max(route.grace_seconds for route in plan.routes)
+    for team in sorted(settings.teams, key=lambda each: each.name):
+        own_tags = {**place.tags, "team": team.name}
+        access = S3TeamAccess(
+            f"{team.name}-storage",
+            {
+                "team": team.name,
+                "environment": settings.environment,
+                "account": place.account,
+                "partition": place.partition,
+                "region": place.region,
+                "cluster": place.cluster,
+                "cluster_name": cluster.cluster_name,
+                "namespace": team.name,
+                "service_account": WORKLOAD_SERVICE_ACCOUNT,
+                "checkpoint_bucket": names[CHECKPOINTS],
+                "dataset_bucket": names[DATASETS],
+                "kms_key": key,
+                "tags": own_tags,
+            },
+            on_aws,
+        )
+        checkpoints[team.name] = access.checkpoint_url
+        for purpose, bucket in buckets.items():
+            S3MountpointVolume(
+                f"{team.name}-{purpose}",
+                {
+                    "team": team.name,
+                    "namespace": team.name,
+                    "bucket": names[purpose],
+                    "region": place.region,
+                    "purpose": purpose,
+                    "labels": {**plan.labels, TEAM_LABEL: team.name},
+                },
+                pulumi.ResourceOptions(provider=kubernetes, depends_on=[bucket, teams[team.name]]),
+            )
+        if team.work_queue is not None:
+            queue = SqsWorkQueue(
+                f"{team.name}.{team.work_queue.name}",
+                {
+                    # With an underscore, which no name holds: a-b of c and a of b-c stay apart.
+                    "queue": f"{settings.environment}_{team.name}_{team.work_queue.name}",
+                    "worker_role_name": access.role_name,
+                    "account": place.account,
+                    "partition": place.partition,
+                    "region": place.region,
+                    "grace_seconds": grace,
+                    "lease_seconds": team.work_queue.lease_seconds,
+                    "max_attempts": team.work_queue.max_attempts,
+                    "kms_key": key,
+                    "tags": own_tags,
+                },
+                on_aws,
+            )
+            queues[team.name] = queue.queue_url
+    pulumi.export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
+    pulumi.export("checkpoints", checkpoints)
+    pulumi.export("work_queues", queues)
+
+
+def _bucket(settings: EksSettings, place: Place, purpose: str, name: str, on_aws: pulumi.ResourceOptions) -> S3Bucket:
+    return S3Bucket(
+        purpose,
+        {
+            "bucket": name,
+            "region": settings.storage.location or place.region,
+            "cluster_region": place.region,
+            "purpose": purpose,
+            "tags": place.tags,
+            "retention_days": settings.storage.checkpoint_days if purpose == CHECKPOINTS else None,
+            "kms_key": settings.storage.encryption_key,
+            "force_destroy": purpose == CHECKPOINTS and not is_production(settings.environment),
+        },
+        on_aws,
+    )

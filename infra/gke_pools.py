@@ -1,0 +1,89 @@
+"""GPU node pools of GKE Standard, one for each pool of the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from capacity.capacity_type import CapacityType
+from capacity.node_labels import GKE_ACCELERATOR_LABEL
+from capacity.provisioning import Origin, facts_of
+from components.gke.gpu_node_pool import GkeGpuNodePool
+from infra.billing_label import billing_label
+from infra.taints import node_taint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from capacity.plan import Plan, PoolPlan
+    from capacity.settings.gke_pools import GkePool
+    from capacity.settings.platform import GkeSettings
+    from components.gke.cluster import GkeCluster
+    from components.gke.existing_cluster import ExistingGkeCluster
+    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs
+    from components.gke.node_identity import GkeNodeIdentity
+
+
+def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what they wait for
+    plan: Plan,
+    settings: GkeSettings,
+    labels: dict[str, str],
+    *,
+    cluster: GkeCluster | ExistingGkeCluster,
+    nodes: GkeNodeIdentity,
+    first: Sequence[pulumi.Resource],
+) -> None:
+    """Registers a node pool for each pool of the plan, after `first`."""
+    options = {pool.name: pool for pool in settings.pools}
+    for pool in plan.pools:
+        args = _pool(plan, pool, options[pool.name], settings, cluster=cluster, nodes=nodes, labels=labels)
+        # With a pool of GPUs alone GKE would leave out its own taint, and the controllers would have nowhere to run.
+        GkeGpuNodePool(pool.name, args, pulumi.ResourceOptions(depends_on=list(first)))
+
+
+def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
+    plan: Plan,
+    pool: PoolPlan,
+    options: GkePool,
+    settings: GkeSettings,
+    *,
+    cluster: GkeCluster | ExistingGkeCluster,
+    nodes: GkeNodeIdentity,
+    labels: dict[str, str],
+) -> GkeGpuNodePoolArgs:
+    marks = facts_of("gke")[pool.capacity_type].marks[Origin.NODE_POOL]
+    set_by_gke = {*marks.labels, GKE_ACCELERATOR_LABEL}
+    tainted_by_gke = {taint.key for taint in marks.taints}
+    reservation, sharing = options.reservation, options.gpu_sharing
+    return {
+        "pool": pool.name,
+        "project": settings.project,
+        "region": plan.region,
+        "cluster": cluster.cluster_name,
+        "zones": list(pool.zones),
+        "machine": pool.machines[0],
+        "accelerator": pool.accelerator,
+        "gpus_per_node": pool.gpus_per_node,
+        "capacity_type": pool.capacity_type.value,
+        "min_nodes": pool.min_nodes,
+        "max_nodes": pool.max_nodes,
+        "node_labels": {key: value for key, value in pool.labels.items() if key not in set_by_gke},
+        "taints": [node_taint(taint) for taint in pool.taints if taint.key not in tainted_by_gke],
+        "resource_labels": labels | billing_label(pool),
+        "service_account": nodes.email,
+        # A queued pool's run time is its jobs' own, and other types have none to set.
+        "max_run_seconds": pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
+        "shutdown_grace_seconds": options.shutdown_grace_seconds,
+        "reservation": None
+        if reservation is None
+        else {"use": reservation.use.value, "name": reservation.name, "project": reservation.project},
+        "gpu_driver": options.gpu_driver.value,
+        "gpu_sharing": None if sharing is None else {"strategy": sharing.strategy.value, "clients_per_gpu": sharing.clients_per_gpu},
+        "mig_partition": options.mig_partition,
+        "compact_placement": options.compact_placement,
+        "local_ssd_disks": options.local_ssd_disks,
+        "boot_disk_gib": options.boot_disk_gib,
+        "secondary_boot_disk_images": list(options.secondary_boot_disk_images),
+        "max_pods_per_node": settings.network.max_pods_per_node,
+    }

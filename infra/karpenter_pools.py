@@ -1,0 +1,40 @@
+"""The plan's pools as Karpenter's NodePools, the same on EKS and on the local control plane but for the node class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.workload_class import Removal
+from infra.taints import node_taint
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan, PoolPlan
+    from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
+
+SERVICE_DRAIN_SECONDS = 3600
+"""How long a drain of a service's node waits for its pods; jobs are waited for to their end."""
+
+
+def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
+    """The NodePool of one pool of the plan."""
+    moves_work = pool.removal is Removal.UNDERUTILIZED
+    return {
+        "pool": pool.name,
+        "machines": list(pool.machines),
+        "gpus_per_node": pool.gpus_per_node,
+        "instance_families": sorted({machine.partition(".")[0] for machine in pool.machines}),
+        "capacity_types": [pool.capacity_type.value],
+        "zones": list(pool.zones),
+        "node_labels": pool.labels,
+        "labels": plan.labels,
+        "taints": [node_taint(taint) for taint in pool.taints],
+        "max_gpus": pool.max_gpus,
+        "max_nodes": pool.max_nodes,
+        "max_vcpu": pool.ceiling.vcpu,
+        "max_memory_mib": pool.ceiling.memory_mib,
+        "idle_seconds": pool.idle_seconds,
+        "moves_work": moves_work,
+        "termination_grace_seconds": SERVICE_DRAIN_SECONDS if moves_work else None,
+        "weight": pool.weight,
+        "node_class": node_class,
+    }
