@@ -6,6 +6,10 @@ SHELL := bash
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
 RUN := .venv/bin
+# A folder of Spot availability records for `make bench`; without it they are made up.
+TRACES :=
+# Tests that start neither a control plane nor an engine, and kill nothing over and over; they run side by side.
+FAST := not lab and not engine and not kills
 
 # step(what, command): says what is done, does it, says for how long.
 define step
@@ -28,7 +32,7 @@ tools: setup ## the lab's programs, built from source unless the cache has them
 	$(call step,tools,$(RUN)/flexspot lab tools)
 
 check: setup lint types ## lint, types and the fast tests
-	$(call step,fast tests,$(RUN)/pytest -q -m 'not lab and not engine')
+	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)')
 
 lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)
@@ -37,10 +41,20 @@ types: setup
 	$(call step,types,$(RUN)/basedpyright)
 
 test: setup lint types tools ## everything, as CI runs it
-	$(call step,all tests,$(RUN)/pytest -v --durations=15 --cov --cov-report=term && $(RUN)/coverage report --include='capacity/*$(comma)policies/*' --fail-under=95)
+	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --cov --cov-report=)
+	$(call step,tests that kill what they start,$(RUN)/pytest -q -m kills --cov --cov-append --cov-report=)
+	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab' --cov --cov-append --cov-report=)
+	$(call step,tests on real control planes,$(RUN)/pytest -v --durations=15 -m lab --cov --cov-append --cov-report=term)
+	$(call step,coverage of the pure parts,$(RUN)/coverage report --include='capacity/*$(comma)policies/*' --fail-under=95)
 
 bench: setup tools ## how long things take, as ratios within one run
-	$(call step,benchmarks,$(RUN)/python -m lab.bench)
+	$(call step,settings to plan,$(RUN)/python -m capacity.bench)
+	$(call step,settings that could end in a traceback,$(RUN)/python tests/bench_settings.py)
+	$(call step,lint,$(RUN)/python tests/bench_lint.py)
+	$(call step,policy rules over a state,$(RUN)/python -m policies.bench)
+	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
+	$(call step,checkpoints under kills and their overhead,$(RUN)/python tests/bench_runtime.py)
+	$(call step,labs,$(RUN)/python -m lab.bench)
 
 clean: ## remove .venv and .tools (labs and the user's tool cache stay)
 	rm -rf .venv .tools
@@ -51,4 +65,4 @@ comma := ,
 	$(call step,uv $(UV_VERSION) from PyPI,python3 -c 'import sys; sys.exit("flexspot needs Python 3.11 or later; python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)' && python3 -m venv .tools/uv && .tools/uv/bin/pip install --quiet uv==$(UV_VERSION))
 
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
-	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && touch $@)
+	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(RUN)/python -m infra.precompile && touch $@)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from lab.cluster import KubeObject
 
@@ -29,13 +30,29 @@ def tools() -> Tools:
     return ensure_tools(CHECKOUT / ".tools", Silence())
 
 
+@contextmanager
+def running_lab(tools: Tools, folders: pytest.TempPathFactory, name: str) -> Generator[ControlPlane]:
+    """A lab that runs for as long as it is used, and is deleted then."""
+    control_plane = ControlPlane(LabHome(folders.mktemp("labs"), name))
+    control_plane.start(tools, Silence())
+    try:
+        yield control_plane
+    finally:
+        control_plane.stop(Silence(), delete=True)
+
+
 @pytest.fixture(scope="session")
 def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A running lab that the tests share; stopped and deleted at the end."""
-    control_plane = ControlPlane(LabHome(tmp_path_factory.mktemp("labs"), "shared"))
-    control_plane.start(tools, Silence())
-    yield control_plane
-    control_plane.stop(Silence(), delete=True)
+    with running_lab(tools, tmp_path_factory, "shared") as control_plane:
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def stack_lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A running lab for the stacks of one test module: a stack's objects are cluster-wide, and would meet those of other tests."""
+    with running_lab(tools, tmp_path_factory, "stack") as control_plane:
+        yield control_plane
 
 
 @pytest.fixture

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_ACCOUNT = "gcp:serviceaccount/account:Account"
+_SERVICE_IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"
+
+
 @dataclass
 class Registered:
     """Every resource that was registered, in order: (type, name, inputs)."""
@@ -27,6 +31,17 @@ class Registered:
         return [name for token, name, _ in self.resources if token == kind]
 
 
+def _answer(token: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """What a cloud adds to a resource that others are made of."""
+    if token == _ACCOUNT:
+        email = f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
+        return {"email": email, "name": f"projects/{inputs['project']}/serviceAccounts/{email}", "member": f"serviceAccount:{email}"}
+    if token == _SERVICE_IDENTITY:
+        email = f"service-1@gcp-sa-{inputs['service'].partition('.')[0]}.iam.gserviceaccount.com"
+        return {"email": email, "member": f"serviceAccount:{email}"}
+    return {}
+
+
 class _Mocks(pulumi.runtime.Mocks):
     def __init__(self, registered: Registered) -> None:
         self.registered = registered
@@ -34,7 +49,7 @@ class _Mocks(pulumi.runtime.Mocks):
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
         self.registered.resources.append((args.typ, args.name, inputs))
-        return f"{args.name}-id", inputs
+        return f"{args.name}-id", inputs | _answer(args.typ, inputs)
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         raise AssertionError(f"components invoke nothing; {args.token} was called")

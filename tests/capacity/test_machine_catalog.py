@@ -1,62 +1,68 @@
-"""The shipped machine catalog and price book, and what is refused in such files."""
+"""The machine catalogs of both clouds together, and what is refused in such a file."""
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.capacity_type import CapacityType
-from capacity.machines import Cloud, Machine, machines_of, read_machines
+from capacity.machines import Cloud, Gpu, machines_of, read_machines
 from capacity.node_labels import karpenter_aws_labels
-from capacity.price_book import prices_of, read_prices
 from capacity.records import DataFileError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MACHINES = """
-cloud: aws
-as_of: 2026-11-21
-source: somewhere on the internet
+ROWS = """
+sources:
+  list: {citation: somewhere on the internet, as_of: 2026-11-21, verified: true}
 machines:
-  - {name: g6.xlarge, vcpu: 4, memory_mib: 16384, zones: {us-east-1: [us-east-1a]}}
+  - name: g6.xlarge
+    vcpu: 4
+    memory_mib: 16384
+    gpu: {name: l4, model: l4, manufacturer: nvidia, counts: [1, 2], memory_mib: 22888}
+    zones: {us-east-1: abd, eu-west-1: c}
+    source: list
 """
 
-PRICES = """
-cloud: aws
-sources:
-  list: {citation: the vendor's price list, as_of: 2026-11-21, verified: true}
-prices:
-  - {machine: g6.xlarge, region: us-east-1, capacity_type: spot, usd_per_hour: "0.3", source: list}
-"""
+AWS = f"cloud: aws{ROWS}"
+GCP = f"cloud: gcp{ROWS}"
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    return tmp_path / "data.yaml"
+    return tmp_path / "machines.yaml"
 
 
-def test_the_machines_of_the_course_have_one_gpu_each() -> None:
-    machines = machines_of(Cloud.AWS)
-
-    gpus = {name: machine.gpu and (machine.gpu.name, machine.gpu.count) for name, machine in machines.items()}
-    assert gpus["g5.xlarge"] == ("a10g", 1)
-    assert gpus["g5.2xlarge"] == ("a10g", 1)
-    assert gpus["g6.xlarge"] == ("l4", 1)
+def gpus(cloud: Cloud) -> list[Gpu]:
+    return [machine.gpu for machine in machines_of(cloud).values() if machine.gpu]
 
 
-@pytest.mark.parametrize("machine", machines_of(Cloud.AWS).values(), ids=lambda machine: machine.name)
-def test_every_machine_has_both_prices_in_every_region_and_spot_is_cheaper(machine: Machine) -> None:
-    prices = prices_of(Cloud.AWS)
-    for region in machine.zones:
-        spot, on_demand = (prices[machine.name, region, each].usd_per_hour for each in (CapacityType.SPOT, CapacityType.ON_DEMAND))
-        assert Decimal(0) < spot < on_demand
+def test_the_letters_of_a_regions_zones_are_read_as_the_names_that_the_cloud_gives_them(file: Path) -> None:
+    file.write_text(AWS)
+    assert read_machines(file)["g6.xlarge"].zones == {"us-east-1": ("us-east-1a", "us-east-1b", "us-east-1d"), "eu-west-1": ("eu-west-1c",)}
+
+    file.write_text(GCP)
+    assert read_machines(file)["g6.xlarge"].zones["us-east-1"] == ("us-east-1-a", "us-east-1-b", "us-east-1-d")
 
 
-def test_every_price_is_of_a_machine_in_the_catalog() -> None:
-    assert {name for name, _, _ in prices_of(Cloud.AWS)} <= set(machines_of(Cloud.AWS))
+def test_a_machine_of_which_no_number_of_gpus_is_asked_has_the_fewest(file: Path) -> None:
+    file.write_text(AWS)
+
+    gpu = read_machines(file)["g6.xlarge"].gpu
+
+    assert gpu is not None
+    assert (gpu.counts, gpu.count) == ((1, 2), 1)
+
+
+def test_what_a_row_leaves_out_is_nothing_or_not_known(file: Path) -> None:
+    rows = AWS.splitlines()
+    file.write_text("\n".join(line for line in rows if not line.strip().startswith(("gpu:", "zones:"))))
+
+    machine = read_machines(file)["g6.xlarge"]
+
+    assert (machine.gpu, machine.zones) == (None, {})
+    assert (machine.local_ssd_gb, machine.efa_interfaces, machine.gvnic, machine.flex_start) == (0, 0, False, False)
 
 
 @pytest.mark.parametrize(
@@ -65,44 +71,60 @@ def test_every_price_is_of_a_machine_in_the_catalog() -> None:
         ("vcpu: 4", "vcpu: 0", r"machines\.0\.vcpu: Input should be greater than or equal to 1"),
         ("vcpu: 4", "vcpus: 4", r"machines\.0\.vcpus: Extra inputs"),
         ("cloud: aws", "cloud: azure", "cloud: Input should be 'aws'"),
-        ("source: somewhere on the internet", "source: memory", "source: String should have at least 10 characters"),
+        ("citation: somewhere on the internet", "citation: memory", r"sources\.list\.citation: String should have at least 10 characters"),
+        ("source: list", "source: rumour", r"g6\.xlarge: source 'rumour' is not one of list"),
+        ("    source: list\n", "", r"machines\.0\.source: Field required"),
+        ("counts: [1, 2]", "counts: [2, 1]", r"machines\.0\.gpu\.counts: Value error, counts must rise, each once"),
+        ("counts: [1, 2]", "counts: [1, 1]", r"machines\.0\.gpu\.counts: Value error, counts must rise, each once"),
+        ("counts: [1, 2]", "counts: [0]", r"machines\.0\.gpu\.counts\.0: Input should be greater than or equal to 1"),
+        ("counts: [1, 2]", "counts: []", r"machines\.0\.gpu\.counts: .*at least 1 item"),
+        ("model: l4", "model: L4 24 GB", r"machines\.0\.gpu\.model: String should match pattern"),
+        ("zones: {us-east-1: abd, eu-west-1: c}", "zones: [us-east-1a]", r"machines\.0\.zones: Input should be a valid dictionary"),
         ("machines:", "machines: [", "is not YAML"),
     ],
 )
 def test_a_broken_machine_row_is_named(line: str, broken: str, problem: str, file: Path) -> None:
-    file.write_text(MACHINES.replace(line, broken))
+    assert line in AWS
+    file.write_text(AWS.replace(line, broken))
 
     with pytest.raises(DataFileError, match=problem):
         read_machines(file)
 
 
 def test_a_machine_that_stands_twice_is_refused(file: Path) -> None:
-    file.write_text(MACHINES + MACHINES.splitlines()[-1] + "\n")
+    file.write_text(AWS + AWS.partition("machines:\n")[2])
 
     with pytest.raises(DataFileError, match=r"sorted by name, each once; found g6\.xlarge, g6\.xlarge"):
         read_machines(file)
 
 
-@pytest.mark.parametrize(
-    "line,broken,problem",
-    [
-        ("source: list}", "source: rumour}", "g6.xlarge: source 'rumour' is not one of list"),
-        ('usd_per_hour: "0.3"', 'usd_per_hour: "0"', r"usd_per_hour: Input should be greater than 0"),
-        ("capacity_type: spot", "capacity_type: preemptible", r"capacity_type: Input should be 'spot' or 'on-demand'"),
-    ],
-)
-def test_a_broken_price_row_is_named(line: str, broken: str, problem: str, file: Path) -> None:
-    file.write_text(PRICES.replace(line, broken))
+def test_a_gpu_that_both_clouds_have_is_spelled_alike() -> None:
+    # One name a model is what lets a class, a price and a report speak of the same GPU on both. A near-miss, such as h100 and h100-80gb or
+    # rtx-pro-6000 and rtxpro6000, is the same model under two names.
+    aws, gcp = ({gpu.model for gpu in gpus(cloud)} for cloud in Cloud)
 
-    with pytest.raises(DataFileError, match=problem):
-        read_prices(file)
+    assert aws & gcp == {"a100-40gb", "a100-80gb", "b200", "h100-80gb", "h200-141gb", "l4", "t4"}
+    assert {one: other for one in aws - gcp for other in gcp - aws if _letters(one)[:4] == _letters(other)[:4]} == {}
 
 
-def test_two_prices_for_the_same_are_refused(file: Path) -> None:
-    file.write_text(PRICES + PRICES.splitlines()[-1] + "\n")
+def _letters(model: str) -> str:
+    return model.replace("-", "")
 
-    with pytest.raises(DataFileError, match=r"g6\.xlarge us-east-1 spot has two prices"):
-        read_prices(file)
+
+@pytest.mark.parametrize("cloud", Cloud)
+def test_a_model_whose_name_says_its_memory_has_it(cloud: Cloud) -> None:
+    wrong = [
+        (gpu.model, gpu.memory_mib)
+        for gpu in gpus(cloud)
+        if gpu.model.endswith("gb") and gpu.memory_mib != int(gpu.model.rpartition("-")[2].removesuffix("gb")) * 1024
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("cloud", Cloud)
+def test_every_machine_is_known_by_its_name(cloud: Cloud) -> None:
+    assert all(name == machine.name for name, machine in machines_of(cloud).items())
 
 
 def test_karpenters_labels_follow_from_the_machine() -> None:

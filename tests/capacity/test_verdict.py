@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.verdict import Finding, ObjectIdentity, Outcome, Severity, Verdict
+from capacity.verdict import ObjectIdentity, Outcome, Severity, Verdict
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,5 @@ def test_verdicts_and_severities_are_the_words_that_reports_use() -> None:
     assert list(Severity) == ["critical", "high", "medium", "low"]
 
 
-def test_an_outcome_needs_no_reason_and_a_finding_no_link() -> None:
-    identity = ObjectIdentity("v1", "Pod", "train", "team-a")
-
-    assert Outcome(Verdict.PASS) == Outcome(Verdict.PASS, reason="", remedy="")
-    assert Finding("rule", "FLX999", Severity.LOW, Verdict.PASS, identity, "", "").link == ""
+def test_an_outcome_needs_no_reason_and_no_place() -> None:
+    assert Outcome(Verdict.PASS) == Outcome(Verdict.PASS, reason="", remedy="", at="")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,15 +13,15 @@ from pulumi_kubernetes.batch.v1 import Job, JobSpecArgs
 from pulumi_kubernetes.core.v1 import ContainerArgs, PodSpecArgs, PodTemplateSpecArgs
 
 from capacity.explained_error import ExplainedError
+from capacity.settings.teams import CohortSettings
 from infra import engine as engine_module
 from infra import program
+from infra.checkout import CHECKOUT
 from infra.engine import StackRun
-from infra.program import CHECKOUT, KUBECONFIG_VARIABLE
-from lab.cluster import Cluster
-from lab.control_plane import ControlPlane
+from infra.program import KUBECONFIG_VARIABLE
+from lab.cluster import Cluster, condition
 from lab.engine import engine_for, state_url
 from lab.exercise.jobs import JOB, gpu_job, job_of, release, wait_for_completion, wait_for_preemption, wait_for_running
-from lab.home import LabHome
 from lab.processes import running_parts
 from lab.progress import Silence
 
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from capacity.plan import Plan
-    from capacity.settings import PlatformSettings
+    from capacity.price_book import PriceBook
+    from capacity.settings.platform import PlatformSettings
+    from lab.cluster import KubeObject
+    from lab.control_plane import ControlPlane
     from lab.tools.build import Tools
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine]
@@ -37,12 +41,21 @@ KINDS = (
     "karpenter.sh/v1/NodePool",
     "karpenter.kwok.sh/v1alpha1/KWOKNodeClass",
     "kueue.x-k8s.io/v1beta2/ResourceFlavor",
+    "kueue.x-k8s.io/v1beta2/Cohort",
     "kueue.x-k8s.io/v1beta2/ClusterQueue",
     "kueue.x-k8s.io/v1beta2/LocalQueue",
     "scheduling.k8s.io/v1/PriorityClass",
     "v1/Namespace",
     "v1/ResourceQuota",
     "v1/LimitRange",
+    "v1/ServiceAccount",
+    "networking.k8s.io/v1/NetworkPolicy",
+    "rbac.authorization.k8s.io/v1/Role",
+    "kueue.x-k8s.io/v1beta2/WorkloadPriorityClass",
+    "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding",
+    "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1/MutatingAdmissionPolicyBinding",
 )
 
 
@@ -54,29 +67,20 @@ def ignore(_line: str) -> None:
     """Output that no test looks at."""
 
 
-@pytest.fixture(scope="module")
-def own_lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A lab for the stack alone."""
-    control_plane = ControlPlane(LabHome(tmp_path_factory.mktemp("labs"), "stack"))
-    control_plane.start(tools, Silence())
-    yield control_plane
-    control_plane.stop(Silence(), delete=True)
+@pytest.fixture
+def on_lab(stack_lab: ControlPlane) -> Cluster:
+    return Cluster(stack_lab.home.kubeconfig)
 
 
 @pytest.fixture
-def on_lab(own_lab: ControlPlane) -> Cluster:
-    return Cluster(own_lab.home.kubeconfig)
-
-
-@pytest.fixture
-def run(own_lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
+def run(stack_lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
     """The engine over the local stack; the stack is destroyed afterwards."""
-    home = own_lab.home
+    home = stack_lab.home
     monkeypatch.setenv(KUBECONFIG_VARIABLE, str(home.kubeconfig))
     with engine_for(home.kubeconfig, tools) as engine:
         stack_run = StackRun("local", home.folder / "project", state_url(home), engine.root, engine.environment)
         yield stack_run
-        own_lab.start(tools, Silence())
+        stack_lab.start(tools, Silence())
         stack_run.destroy(ignore)
 
 
@@ -89,8 +93,8 @@ def names(cluster: Cluster) -> set[str]:
 
 
 def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(run: StackRun, on_lab: Cluster) -> None:
-    assert run.up(ignore)["create"] >= 18
-    assert len(names(on_lab)) == 18
+    assert run.up(ignore)["create"] >= 41
+    assert len(names(on_lab)) == 41
 
     assert changed(run.preview(ignore)) == {}
     assert changed(run.up(ignore)) == {}
@@ -104,6 +108,10 @@ def test_the_exercise_plays_on_the_stacks_own_queues(run: StackRun, on_lab: Clus
     for number in range(1, 5):
         on_lab.create(gpu_job(f"training-{number}", "team-alpha", "gpu-development", queue="default"))
     wait_for_running(on_lab, "team-alpha", 4)
+    quota = on_lab.get("v1/ResourceQuota", "team", "team-alpha")
+    assert quota is not None
+    gpus = {name: quota["status"][name]["requests.nvidia.com/gpu"] for name in ("used", "hard")}
+    assert gpus == {"used": "4", "hard": "5"}, "two of its own, two borrowed: the namespace refuses nothing that the queue gives"
 
     on_lab.create(gpu_job("urgent", "team-beta", "gpu-training", queue="default"))
     workload, preempted = wait_for_preemption(on_lab, "team-alpha")
@@ -118,6 +126,35 @@ def test_the_exercise_plays_on_the_stacks_own_queues(run: StackRun, on_lab: Clus
     wait_for_running(on_lab, "team-alpha", 4)
     release(on_lab, "team-alpha")
     wait_for_completion(on_lab, "team-alpha", 4)
+
+
+def test_departments_limits_and_what_belongs_to_nobody_are_accepted_by_kueue_and_stay_as_written(
+    run: StackRun, on_lab: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = program.build_plan
+    research = CohortSettings(name="research", shares={"l4-spot": 1}, borrowing_limits={"l4-spot": 2})
+
+    def with_departments(settings: PlatformSettings, source: str, prices: PriceBook) -> Plan:
+        alpha, beta = settings.teams
+        alpha = alpha.model_copy(
+            update={"cohort": "research", "shares": {"l4-spot": 1}, "borrowing_limits": {"l4-spot": 1}, "lending_limits": {"l4-spot": 0}}
+        )
+        beta = beta.model_copy(update={"shares": {"l4-spot": 1}})
+        return real(settings.model_copy(update={"cohorts": (research,), "teams": (alpha, beta)}), source, prices)
+
+    monkeypatch.setattr(program, "build_plan", with_departments)
+    run.up(ignore)
+
+    def all_active(queues: list[KubeObject]) -> bool:
+        return [(condition(queue, "Active") or {}).get("status") for queue in queues] == ["True", "True"]
+
+    on_lab.wait_for("kueue.x-k8s.io/v1beta2/ClusterQueue", all_active, "both ClusterQueues to be active")
+    owned = {each["metadata"]["name"]: each["spec"] for each in on_lab.list("kueue.x-k8s.io/v1beta2/Cohort")}
+    gpus = {name: spec["resourceGroups"][0]["flavors"][0]["resources"][2] for name, spec in owned.items()}
+    assert gpus["ai-platform"]["nominalQuota"] == "1", "two GPUs are the teams', one is the department's, one is left"
+    assert (gpus["research"]["nominalQuota"], gpus["research"]["borrowingLimit"]) == ("1", "2")
+    assert owned["research"]["parentName"] == "ai-platform"
+    assert changed(run.up(ignore)) == {}
 
 
 def test_an_object_changed_by_hand_is_shown_by_refresh_and_up_names_who_changed_it(run: StackRun, on_lab: Cluster) -> None:
@@ -137,17 +174,17 @@ def test_an_object_changed_by_hand_is_shown_by_refresh_and_up_names_who_changed_
 
 
 def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update(
-    run: StackRun, own_lab: ControlPlane, tools: Tools, on_lab: Cluster
+    run: StackRun, stack_lab: ControlPlane, tools: Tools, on_lab: Cluster
 ) -> None:
     struck = threading.Event()
     started: list[str] = []
 
     def restart() -> None:
         assert struck.wait(120), "the update never came to the point at which the server is killed"
-        server = running_parts(own_lab.home)["kube-apiserver"].process
+        server = running_parts(stack_lab.home)["kube-apiserver"].process
         server.kill()
         server.wait(10)
-        started.extend(own_lab.start(tools, Silence()).started)
+        started.extend(stack_lab.start(tools, Silence()).started)
 
     def strike(line: str) -> None:
         if "NodePool" in line:
@@ -159,7 +196,7 @@ def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update
         restarted.result()
 
     assert "kube-apiserver" in started
-    assert len(names(on_lab)) == 18
+    assert len(names(on_lab)) == 41
     assert changed(run.up(ignore)) == {}
 
 
@@ -172,9 +209,10 @@ def test_a_mistake_in_the_built_plan_stops_the_engine_with_rule_and_resource(
 ) -> None:
     real = program.build_plan
 
-    def spoilt(settings: PlatformSettings, source: str) -> Plan:
-        plan = real(settings, source)
-        return replace(plan, pools=(replace(plan.pools[0], **mistake), *plan.pools[1:]))  # pyright: ignore[reportArgumentType]
+    def spoilt(settings: PlatformSettings, source: str, prices: PriceBook) -> Plan:
+        plan = real(settings, source, prices)
+        on_demand, spot = plan.pools
+        return replace(plan, pools=(on_demand, replace(spot, **mistake)))  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(program, "build_plan", spoilt)
 
@@ -197,6 +235,20 @@ def test_a_gpu_job_without_gpu_limit_beside_the_plans_resources_stops_the_engine
     assert "mend what the policies name" in refused.value.remedy
     assert "gpu-container-without-limit" in str(refused.value)
     assert "finetune" in str(refused.value)
+
+
+def test_a_state_that_was_cut_off_by_a_killed_engine_is_taken_up_where_it_was(run: StackRun, on_lab: Cluster) -> None:
+    run.up(ignore)
+    assert run.backend_url is not None
+    state = Path(run.backend_url.removeprefix("file://")) / ".pulumi" / "stacks" / "flexspot" / "local.json"
+    state.write_text(state.read_text()[:5000])
+    told: list[str] = []
+
+    run.up(told.append)
+
+    assert told[0].startswith("An earlier run was killed while it wrote the state")
+    assert len(names(on_lab)) == 41, "nothing is doubled"
+    assert changed(run.up(ignore)) == {}
 
 
 def test_the_checkouts_own_stack_file_is_left_as_it_is(run: StackRun) -> None:

@@ -106,13 +106,26 @@ def test_a_function_of_the_cloud_is_named_when_it_is_called(tools: Tools, tmp_pa
         stack.preview()
 
 
+def test_what_somebody_else_made_is_known_by_its_name_alone(tools: Tools, tmp_path: Path) -> None:
+    known: dict[str, Any] = {}
+
+    def program() -> None:
+        cluster = aws.eks.Cluster.get("theirs", "lab")
+        outputs: dict[str, pulumi.Output[Any]] = {"id": cluster.id, "endpoint": cluster.endpoint, "name": cluster.name}
+        for name, output in outputs.items():
+            output.apply(lambda value, name=name: known.setdefault(name, value))
+
+    with stack_of(program, tmp_path, tools.links, **_offline()) as stack:
+        stack.preview()
+    assert known == {"id": "lab"}
+
+
 def test_every_change_outside_a_preview_is_refused() -> None:
     with _stub("gcp") as stub:
         calls = {
             "create": (stub.Create, provider_pb2.CreateRequest(urn=_BUCKET, properties=encode({"location": "EU"}))),
             "update": (stub.Update, provider_pb2.UpdateRequest(urn=_BUCKET, id="x")),
             "delete": (stub.Delete, provider_pb2.DeleteRequest(urn=_BUCKET, id="x")),
-            "read": (stub.Read, provider_pb2.ReadRequest(urn=_BUCKET, id="x")),
         }
         for operation, (call, request) in calls.items():
             with refusal() as refused:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -225,6 +226,35 @@ def test_a_patch_changes_the_program_and_one_that_no_longer_fits_stops_the_build
         ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (outdated,))
 
 
+def test_a_family_of_files_alone_fetches_its_module_and_compiles_nothing(
+    wanted: tuple[Family, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (wanted[0].folder / "go.mod").write_text("module example.test/tools\n\ngo 1.21\n\nrequire example.test/hello v1.2.3\n")
+    files = wanted[0].model_copy(update={"binaries": {}, "ldflags": (), "scripts": ()})
+    put_into_proxy(tmp_path / "proxy", tmp_path / "source")
+    monkeypatch.setenv("GOPROXY", f"file://{tmp_path / 'proxy'}")
+    monkeypatch.setenv("GONOSUMDB", "example.test")
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules-cache"))
+    monkeypatch.setenv("GOFLAGS", "-modcacherw")
+
+    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (files,))
+
+    assert [path.read_text() for path in tools.assets("hello", "words")] == ["greeting: hello\n"]
+    assert not (tmp_path / "links" / "bin").exists()
+
+
+def put_into_proxy(proxy: Path, source: Path) -> None:
+    """Lays out a module as a Go module proxy serves it; the dependency that its go.mod names is not there to be fetched."""
+    versions = proxy / "example.test" / "hello" / "@v"
+    versions.mkdir(parents=True)
+    go_mod = "module example.test/hello\n\ngo 1.21\n\nrequire example.test/absent v1.0.0\n"
+    (versions / "v1.2.3.info").write_text('{"Version": "v1.2.3"}')
+    (versions / "v1.2.3.mod").write_text(go_mod)
+    with zipfile.ZipFile(versions / "v1.2.3.zip", "w") as packed:
+        packed.writestr("example.test/hello@v1.2.3/go.mod", go_mod)
+        packed.write(source / "words.yaml", "example.test/hello@v1.2.3/words.yaml")
+
+
 def test_a_misspelt_field_of_tools_yaml_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "tools.yaml"
     broken.write_text("families: [{name: x, module: m, binarys: {}}]\n")
@@ -238,8 +268,11 @@ def test_every_shipped_family_is_pinned_to_a_version() -> None:
         "etcd": "v3.6.10",
         "kwok": "v0.8.0",
         "karpenter": "v1.14.1",
+        "karpenter-aws": "v1.14.1",
         "kueue": "v0.19.0",
+        "autoscaler-apis": "v0.0.0-20240830133931-adfbe7e45277",
         "kubernetes": "v1.36.1",
         "pulumi": "v3.259.0",
         "pulumi-python": "v3.79.0",
+        "actionlint": "v1.7.12",
     }

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 SERVICER = "_PolicyAnalyzerServicer"
 
 
+LEVELS = {proto.MANDATORY: "mandatory", proto.ADVISORY: "advisory"}
+
+
+def urn_of(type_token: str, name: str) -> str:
+    return f"urn:pulumi:dev::flexspot::{type_token}::{name}"
+
+
 def struct(value: dict[str, Any]) -> struct_pb2.Struct:
     message = struct_pb2.Struct()
     message.update(value)
@@ -40,7 +47,20 @@ class PolicyServer:
 
     def analyze(self, type_token: str, name: str, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         """What is reported about a resource: level and message of each."""
-        urn = f"urn:pulumi:dev::flexspot::{type_token}::{name}"
+        urn = urn_of(type_token, name)
         request = proto.AnalyzeRequest(type=type_token, properties=struct(inputs), urn=urn, name=name)
-        levels = {proto.MANDATORY: "mandatory", proto.ADVISORY: "advisory"}
-        return [(levels[each.enforcementLevel], each.message) for each in self._servicer.Analyze(request, None).diagnostics]
+        return [(LEVELS[each.enforcementLevel], each.message) for each in self._servicer.Analyze(request, None).diagnostics]
+
+    def remediate(self, type_token: str, name: str, inputs: dict[str, Any]) -> int:
+        """How many remediations there are of a resource: the engine asks that before it has it analyzed, of every pack."""
+        request = proto.AnalyzeRequest(type=type_token, properties=struct(inputs), urn=urn_of(type_token, name), name=name)
+        return len(self._servicer.Remediate(request, None).remediations)
+
+    def analyze_stack(self, resources: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, str, str]]:
+        """What is reported about the whole stack: level, URN and message of each. `resources` are type, name and outputs of each."""
+        listed = [
+            proto.AnalyzerResource(type=token, name=name, urn=urn_of(token, name), properties=struct(outputs))
+            for token, name, outputs in resources
+        ]
+        response = self._servicer.AnalyzeStack(proto.AnalyzeStackRequest(resources=listed), None)
+        return [(LEVELS[each.enforcementLevel], each.urn, each.message) for each in response.diagnostics]

@@ -1,4 +1,8 @@
-"""The fixtures of the rules, read once for every surface. Not a test: a fixture file's name starts with the verdict that it must get."""
+"""The fixtures of the rules, read once for every surface. Not a test: a fixture file's name starts with the verdict that it must get.
+
+A document is a Pulumi resource if it has `resource`, else a Kubernetes object. Under `among` it lists what else the run holds: the verdict
+is about the document alone.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,7 @@ class Case:
     name: str
     inputs: dict[str, Any]
     manifest: dict[str, Any] | None
+    among: tuple[Case, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.rule}-{self.verdict}-{self.name}"
@@ -66,7 +71,8 @@ def cases() -> list[Case]:
 
 
 def _case(rule: str, verdict: Verdict, document: dict[str, Any]) -> Case:
+    among = tuple(_case(rule, verdict, other) for other in document.pop("among", []))
     if "resource" in document:
-        return Case(rule, verdict, document["resource"], document["name"], document["inputs"], None)
-    token = f"kubernetes:{document['apiVersion']}:{document['kind']}"
-    return Case(rule, verdict, token, document["metadata"]["name"], document, document)
+        return Case(rule, verdict, document["resource"], document["name"], document["inputs"], None, among)
+    api_version = document["apiVersion"] if "/" in document["apiVersion"] else f"core/{document['apiVersion']}"
+    return Case(rule, verdict, f"kubernetes:{api_version}:{document['kind']}", document["metadata"]["name"], document, document, among)

@@ -67,6 +67,7 @@ def gke_pool(taints: list[gcp.container.NodePoolNodeConfigTaintArgs]) -> None:
         node_config=gcp.container.NodePoolNodeConfigArgs(
             machine_type="g2-standard-4",
             spot=True,
+            resource_labels={"owner": "research"},
             guest_accelerators=[gcp.container.NodePoolNodeConfigGuestAcceleratorArgs(type="nvidia-l4", count=1)],
             taints=taints,
         ),
@@ -78,7 +79,7 @@ def karpenter_pool(limits: dict[str, str]) -> None:
         "a100-spot",
         api_version="karpenter.sh/v1",
         kind="NodePool",
-        metadata={"name": "a100-spot"},
+        metadata={"name": "a100-spot", "labels": {"owner": "research"}},
         spec={
             "template": {
                 "spec": {
@@ -109,6 +110,7 @@ def gpu_job(resources: ResourceRequirementsArgs | None) -> None:
 
 
 GPU_TAINT = gcp.container.NodePoolNodeConfigTaintArgs(key="nvidia.com/gpu", value="present", effect="NO_SCHEDULE")
+SPOT_TAINT = gcp.container.NodePoolNodeConfigTaintArgs(key="cloud.google.com/gke-spot", value="true", effect="NO_SCHEDULE")
 ONE_GPU = ResourceRequirementsArgs(limits={"nvidia.com/gpu": "1"}, requests={"nvidia.com/gpu": "1"})
 
 
@@ -133,7 +135,7 @@ def test_the_engine_stops_the_mistake_and_names_rule_and_resource(
 
 @pytest.mark.parametrize(
     "program",
-    [lambda: gke_pool([GPU_TAINT]), lambda: karpenter_pool({"nvidia.com/gpu": "64"}), lambda: gpu_job(ONE_GPU)],
+    [lambda: gke_pool([GPU_TAINT, SPOT_TAINT]), lambda: karpenter_pool({"nvidia.com/gpu": "64"}), lambda: gpu_job(ONE_GPU)],
     ids=["tainted-pool", "limited-pool", "job-with-gpu"],
 )
 def test_the_corrected_twin_passes(program: Callable[[], None], preview: Callable[[Callable[[], None]], str]) -> None:

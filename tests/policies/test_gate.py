@@ -19,7 +19,6 @@ from rule_fixtures import UNKNOWN_STRING
 
 from policies.engine import pack
 from policies.engine.gate import Gate
-from policies.rule import Level
 from policies.rules import all_rules
 from policies.settings import DEFAULTS, read_settings
 
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
+POLICIES = ["flexspot", "flexspot-advice", "flexspot-stack", "flexspot-stack-advice"]
+
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 UNTAINTED: dict[str, Any] = {
     "apiVersion": "karpenter.sh/v1",
@@ -39,7 +40,14 @@ UNTAINTED: dict[str, Any] = {
     "metadata": {"name": "gpu"},
     "spec": {
         "limits": {"nvidia.com/gpu": 8},
-        "template": {"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]}]}},
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]},
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+                ]
+            }
+        },
     },
 }
 
@@ -52,14 +60,14 @@ def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> No
         "gpu-pool-without-taint: NodePool gpu: it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
         "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away.\n"
         "  To fix it: add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}\n"
-        "  Severity high (FLX001); see https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases"
+        "  Severity high (FLX001); see docs/rules/gpu-pool-without-taint.md; see https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases"
     )
 
 
 def test_an_unknown_value_beside_a_provable_violation_downgrades_nothing() -> None:
     inputs = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": UNKNOWN_STRING}}
 
-    reported = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", inputs)
+    reported = PolicyServer(Gate(all_rules()[:3])).analyze(NODE_POOL, "gpu", inputs)
 
     assert [(level, message.partition(":")[0]) for level, message in reported] == [
         ("mandatory", "gpu-pool-without-taint"),
@@ -181,9 +189,9 @@ def test_no_value_of_a_workload_or_a_machine_start_script_is_ever_printed() -> N
 def test_the_pack_tells_the_engine_its_policies_and_the_schema_of_its_settings() -> None:
     info = PolicyServer(Gate()).info
 
-    assert [policy.name for policy in info.policies] == ["flexspot", "flexspot-advice"]
+    assert [policy.name for policy in info.policies] == POLICIES
     schema = dict(info.policies[0].configSchema.properties)
-    assert set(schema) == {rule.name for rule in all_rules()}
+    assert set(schema) == {rule.name for rule in all_rules()} | {"suppressions"}
     assert "most-cores-or-gb" in str(schema["gpu-pool-without-limit"])
 
 
@@ -198,7 +206,7 @@ def test_the_pack_serves_the_policies_of_the_gate(monkeypatch: pytest.MonkeyPatc
     pack.serve()
 
     assert served["name"] == "flexspot"
-    assert [policy.name for policy in served["policies"]] == ["flexspot", "flexspot-advice"]
+    assert [policy.name for policy in served["policies"]] == POLICIES
 
 
 @pytest.mark.parametrize("python", [shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin") or "python3"])
@@ -215,12 +223,12 @@ def test_the_executable_pack_started_by_another_python_serves_and_prints_nothing
             process.terminate()
 
     assert info.name == "flexspot"
-    assert [policy.name for policy in info.policies] == ["flexspot", "flexspot-advice"]
+    assert [policy.name for policy in info.policies] == POLICIES
 
 
 def test_settings_that_say_nothing_leave_every_rule_as_shipped() -> None:
     assert read_settings({}, all_rules()) == DEFAULTS
-    assert {DEFAULTS.level(rule) for rule in all_rules()} == {Level.MANDATORY}
+    assert [DEFAULTS.level(rule) for rule in all_rules()] == [rule.level for rule in all_rules()]
 
 
 def test_only_the_surface_of_the_engine_imports_pulumi() -> None:

@@ -2,79 +2,82 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from rule_fixtures import Case, cases
+from engine_analysis import analyzed, written_state
+from rule_fixtures import UNKNOWN_STRING, Case, cases
 
 from capacity.verdict import Verdict
+from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from pathlib import Path
 
 pytestmark = pytest.mark.engine
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-PULUMI = CHECKOUT / ".tools" / "bin" / "pulumi"
-PACK = CHECKOUT / "policies" / "pack"
+RULE_LEVELS = {rule.name: str(rule.level) for rule in all_rules()}
 
 
-def written_state(folder: Path, resources: Iterable[tuple[str, str, dict[str, Any]]]) -> Path:
-    """A state as the first preview of a stack leaves it: whole inputs, empty outputs."""
-    listed = [
-        {"urn": urn, "type": type_token, "custom": True, "id": "", "inputs": inputs, "outputs": {}} for urn, type_token, inputs in resources
-    ]
-    state = folder / "state.json"
-    manifest = {"time": "2026-01-01T00:00:00Z", "magic": "", "version": ""}
-    state.write_text(json.dumps({"version": 3, "deployment": {"manifest": manifest, "resources": listed}}))
-    return state
+def level_of(case: Case) -> str | None:
+    """What the engine must tell a case at: its rule's own level where it is broken, as advice where that hangs on something unknown."""
+    return {Verdict.FAIL: RULE_LEVELS[case.rule], Verdict.UNKNOWN: "advisory"}.get(case.verdict)
 
 
-def analyzed(folder: Path, state: Path, configuration: dict[str, Any] | None = None) -> tuple[int, list[dict[str, Any]], str]:
-    """Exit code, policy events, and everything that was printed."""
-    assert PULUMI.exists(), f"{PULUMI} is not built: run `make tools`"
-    command = [PULUMI, "policy", "analyze", "--file", state, "--policy-pack", PACK, "--json"]
-    if configuration is not None:
-        written = folder / "configuration.json"
-        written.write_text(json.dumps(configuration))
-        command += ["--policy-pack-config", written]
-    environment = {
-        **os.environ,
-        "PULUMI_HOME": str(folder / "home"),
-        "PULUMI_BACKEND_URL": folder.as_uri(),
-        "PULUMI_CONFIG_PASSPHRASE": "",
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-    }
-    ended = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    lines = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
-    return ended.returncode, [line["policyEvent"] for line in lines if "policyEvent" in line], ended.stdout + ended.stderr
+ACROSS = {rule.name for rule in all_rules() if rule.judge_among}
+
+
+def of_one_resource() -> list[Case]:
+    return [case for case in cases() if case.rule not in ACROSS]
+
+
+def across_resources() -> list[Case]:
+    """The first of each file: what other objects a state holds is part of the case, so each is a state of its own."""
+    first: dict[tuple[str, Verdict], Case] = {}
+    for case in cases():
+        if case.rule in ACROSS and case.verdict is not Verdict.NOT_APPLICABLE:
+            first.setdefault((case.rule, case.verdict), case)
+    return list(first.values())
 
 
 def test_the_engine_gives_every_fixture_the_same_verdict_on_a_state_with_empty_outputs(tmp_path: Path) -> None:
-    state = written_state(tmp_path, ((case.urn, case.type_token, case.inputs) for case in cases()))
+    state = written_state(tmp_path, ((case.urn, case.type_token, case.inputs) for case in of_one_resource()))
 
     code, events, printed = analyzed(tmp_path, state)
 
     told = {(event["resourceUrn"], event["message"].partition(":")[0]): event["enforcementLevel"] for event in events}
-    expected = {(case.urn, case.rule): {Verdict.FAIL: "mandatory", Verdict.UNKNOWN: "advisory"}.get(case.verdict) for case in cases()}
+    expected = {(case.urn, case.rule): level_of(case) for case in of_one_resource()}
     assert code == 1, printed
     assert {key: level for key, level in expected.items() if told.get(key) != level} == {}, printed
 
 
+@pytest.mark.parametrize("case", across_resources(), ids=str)
+def test_the_engine_compares_resources_by_their_inputs_although_their_outputs_are_empty(case: Case, tmp_path: Path) -> None:
+    state = written_state(tmp_path, ((each.urn, each.type_token, each.inputs) for each in (case, *case.among)))
+
+    _, events, printed = analyzed(tmp_path, state)
+
+    told = {
+        event["enforcementLevel"] for event in events if event["resourceUrn"] == case.urn and event["message"].startswith(f"{case.rule}: ")
+    }
+    assert told == {level for level in [level_of(case)] if level}, printed
+
+
 def test_a_state_that_keeps_the_rules_passes(tmp_path: Path) -> None:
     def wanted(case: Case) -> bool:
-        # What passes one rule may be silent about another; a pool with both taint and limit keeps them all.
-        return case.rule == "gpu-container-without-limit" and case.verdict in {Verdict.PASS, Verdict.NOT_APPLICABLE}
+        # What passes one rule may be silent about another; a quota, a range and a queue that keep theirs keep them all.
+        return (
+            case.rule in {"quota-key-never-enforced", "gpu-key-in-limit-range", "queue-admits-no-namespace"}
+            and case.verdict is Verdict.PASS
+        )
 
-    state = written_state(tmp_path, ((case.urn, case.type_token, case.inputs) for case in cases() if wanted(case)))
+    known = [case for case in cases() if wanted(case) and "v1beta1" not in case.type_token and UNKNOWN_STRING not in str(case.inputs)]
+    state = written_state(tmp_path, ((case.urn, case.type_token, case.inputs) for case in known))
 
     code, events, printed = analyzed(tmp_path, state)
 
     assert (code, events) == (0, []), printed
+    assert known
 
 
 def test_levels_and_parameters_come_from_the_pack_configuration(tmp_path: Path) -> None:
@@ -89,6 +92,7 @@ def test_levels_and_parameters_come_from_the_pack_configuration(tmp_path: Path) 
     assert {(event["message"].partition(":")[0], event["enforcementLevel"]) for event in events} == {
         ("gpu-pool-without-taint", "advisory"),
         ("gpu-pool-without-limit", "mandatory"),
+        ("missing-owner-labels", "mandatory"),
     }
 
 

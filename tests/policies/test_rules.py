@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from policy_server import PolicyServer
+from policy_server import PolicyServer, urn_of
 from rule_fixtures import WORDS, Case, cases
 
 from capacity.verdict import Severity, Verdict
-from policies.core import judge
+from policies.core import judge, judge_all
 from policies.engine.gate import Gate
 from policies.reading.source import from_manifest, from_pulumi
 from policies.rules import AnyRule, all_rules
 from policies.settings import DEFAULTS
 
 if TYPE_CHECKING:
-    from capacity.verdict import Finding
+    from collections.abc import Sequence
+
+    from policies.finding import Finding
     from policies.reading.source import Source
 
 
@@ -24,38 +26,43 @@ def rules_named(name: str) -> list[AnyRule]:
     return [rule for rule in all_rules() if rule.name == name]
 
 
-def verdict_of(findings: list[Finding]) -> Verdict:
+def verdict_of(findings: Sequence[Finding]) -> Verdict:
     """One verdict for an object of several views: the gravest, and not-applicable where there is no view at all."""
     found = {finding.verdict for finding in findings}
     return next((each for each in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS) if each in found), Verdict.NOT_APPLICABLE)
 
 
-def judged(case: Case, source: Source) -> tuple[Verdict, list[str]]:
-    findings = judge(source, rules_named(case.rule), DEFAULTS)
+def judged(case: Case, sources: list[Source]) -> tuple[Verdict, list[str]]:
+    findings = judge_all(sources, rules_named(case.rule), DEFAULTS)[0]
+    assert not [finding.message for finding in findings if "the rule itself is broken" in finding.message]
     return verdict_of(findings), [finding.message for finding in findings]
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_the_core_gives_a_resource_the_verdict_of_its_fixture_file(case: Case) -> None:
-    verdict, messages = judged(case, from_pulumi(case.type_token, case.name, case.inputs))
+    verdict, messages = judged(case, [from_pulumi(each.type_token, each.name, each.inputs) for each in (case, *case.among)])
 
     assert verdict is case.verdict, messages
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if case.manifest], ids=str)
+@pytest.mark.parametrize("case", [case for case in cases() if all(each.manifest for each in (case, *case.among))], ids=str)
 def test_the_core_gives_the_same_object_as_a_manifest_the_same_verdict(case: Case) -> None:
-    verdict, messages = judged(case, from_manifest(case.manifest or {}))
+    verdict, messages = judged(case, [from_manifest(each.manifest or {}) for each in (case, *case.among)])
 
     assert verdict is case.verdict, messages
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_through_the_policy_server_a_resource_gets_the_same_verdict(case: Case) -> None:
-    reported = PolicyServer(Gate(rules_named(case.rule))).analyze(case.type_token, case.name, case.inputs)
+def test_through_the_policy_server_a_resource_gets_the_same_verdict_although_the_stack_has_no_outputs(case: Case) -> None:
+    server = PolicyServer(Gate(rules_named(case.rule)))
+    everything = (case, *case.among)
+    alone = [server.analyze(each.type_token, each.name, each.inputs) for each in everything]
+    across = server.analyze_stack([(each.type_token, each.name, {}) for each in everything])
 
-    levels = {level for level, _ in reported}
-    assert ("mandatory" in levels) == (case.verdict is Verdict.FAIL), reported
-    assert ("advisory" in levels) == (case.verdict is Verdict.UNKNOWN), reported
+    reported = [*alone[0], *((level, message) for level, urn, message in across if urn == urn_of(case.type_token, case.name))]
+    [rule] = rules_named(case.rule)
+    told = {Verdict.FAIL: {rule.level.value}, Verdict.UNKNOWN: {"advisory"}}.get(case.verdict, set())
+    assert {level for level, _ in reported} == told, reported
     assert all(message.startswith(f"{case.rule}: ") for _, message in reported), reported
 
 

@@ -68,11 +68,12 @@ def test_a_text_parameter_is_read() -> None:
 
 
 def test_the_schema_gives_every_parameter_its_type_and_its_default() -> None:
-    [whole] = schema([RULE]).values()
+    whole = schema([RULE])["example"]
     properties = whole["oneOf"][1]["properties"]
 
     assert {name: (each["type"], each.get("default")) for name, each in properties.items()} == {
         "level": ("string", None),
+        "locked": ("boolean", False),
         "most": ("integer", 3),
         "label": ("string", "team"),
         "keys": ("array", ["a", "b"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.inventory import PodSet
 from policies.reading import views_of
 from policies.reading.source import from_manifest, from_pulumi
 from policies.unknown import UNKNOWN
@@ -52,7 +53,7 @@ def test_a_manifest_is_named_by_itself() -> None:
     "manifest", [{}, {"kind": "Pod"}, {"apiVersion": 3, "kind": ["Pod"]}, {"apiVersion": "v1", "kind": "Pod", "spec": []}]
 )
 def test_a_document_that_is_no_whole_object_is_read_without_complaint(manifest: dict[str, Any]) -> None:
-    assert [view.identity.kind for view in views_of(from_manifest(manifest))] in ([], ["Pod"])
+    assert {view.identity.kind for view in views_of(from_manifest(manifest))} in (set(), {"Pod"})
 
 
 @pytest.mark.parametrize(
@@ -85,4 +86,4 @@ def test_the_pods_of_a_workload_are_found_where_its_kind_keeps_them(
 ) -> None:
     views = views_of(from_manifest({"apiVersion": api_version, "kind": kind, "spec": spec}))
 
-    assert [getattr(view, "where", None) for view in views] == places
+    assert [view.where for view in views if isinstance(view, PodSet)] == places

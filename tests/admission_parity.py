@@ -1,0 +1,123 @@
+"""Objects that the rules in Python and in CEL must judge alike, and what both say of them. Not a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from rule_fixtures import cases
+
+from capacity.verdict import Verdict
+from policies.admission.forms import all_forms
+from policies.core import judge_across, judge_alone, read_source
+from policies.inventory import GpuPool
+from policies.reading.source import from_manifest
+from policies.settings import DEFAULTS, Settings
+from policies.unknown import UNKNOWN, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from policies.core import Reading
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object of a fixture, all of it known, as the API server would see it."""
+
+    name: str
+    manifest: Manifest
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@cache
+def written() -> tuple[Written, ...]:
+    """Every Kubernetes object of the rules' fixtures, whichever rule it was written for, those beside the judged ones included."""
+    found: dict[str, Written] = {}
+    for case in cases():
+        for number, each in enumerate((case, *case.among)):
+            manifest = _without_nulls(plain(each.manifest))
+            if each.manifest is not None and not _has_unknown(manifest):
+                found.setdefault(repr(manifest), Written(f"{case}{f'-{number}' if number else ''}", manifest))
+    return tuple(found.values())
+
+
+def _without_nulls(value: Any) -> Any:
+    """As the API server takes it: a field that is null is not there."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in cast("dict[str, Any]", value).items() if each is not None}
+    return [_without_nulls(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_unknown, cast("dict[str, Any]", value).values()))
+    return any(map(_has_unknown, cast("list[Any]", value))) if isinstance(value, list) else value is UNKNOWN
+
+
+def namespace_of(manifest: Manifest) -> str:
+    return manifest["metadata"].get("namespace", "default")
+
+
+def namespace_object(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace_of(manifest), "labels": dict(labels)}}
+
+
+def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settings = DEFAULTS) -> dict[str, list[str]]:
+    """What each rule with a form says of an object that it fails, in the words that a form uses. What is judged as capacity is left out."""
+    rules = [form.rule for form in all_forms()]
+    reading = read_source(from_manifest(manifest))
+    assert reading.defect is None
+    if any(isinstance(view, GpuPool) for view in reading.views):
+        return {}
+    findings = [*judge_alone(reading, rules, settings), *judge_across([reading, *among], rules, settings)[0]]
+    return {
+        rule.name: [
+            f"{each.message}. To fix it: {each.remediation}" for each in findings if each.rule == rule.name and each.verdict is Verdict.FAIL
+        ]
+        for rule in rules
+    }
+
+
+def agree(by_rules: Mapping[str, list[str]], by_forms: Mapping[str, list[str]]) -> bool:
+    """Whether both find the same rules broken, in the same words. Where one object breaks a rule twice, the rule may stop at the first."""
+    names = {name for name, said in by_rules.items() if said}
+    return names == {name for name, said in by_forms.items() if said} and all(set(by_rules[name]) <= set(by_forms[name]) for name in names)
+
+
+REQUIRED = ("apiVersion", "kind", "metadata")
+
+
+def without_one_field(manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
+    """Copies of an object, each without one of its optional fields or elements, with the path of what is missing."""
+    for path in _paths(manifest, ()):
+        if path not in {(field,) for field in REQUIRED}:
+            yield ".".join(map(str, path)), _without(manifest, path)
+
+
+def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, each in cast("dict[str, Any]", value).items():
+            yield from _paths(each, (*path, key))
+    elif isinstance(value, list):
+        for place, each in enumerate(cast("list[Any]", value)):
+            yield from _paths(each, (*path, place))
+
+
+def _without(value: Any, path: tuple[Any, ...]) -> Any:
+    first, *rest = path
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        changed = {} if not rest else {first: _without(fields[first], tuple(rest))}
+        return {key: changed.get(key, each) for key, each in fields.items() if rest or key != first}
+    listed = cast("list[Any]", value)
+    if not rest:
+        return [each for place, each in enumerate(listed) if place != first]
+    return [_without(each, tuple(rest)) if place == first else each for place, each in enumerate(listed)]

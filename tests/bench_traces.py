@@ -1,0 +1,78 @@
+"""`python tests/bench_traces.py [FOLDER]`: strategies over records of Spot availability, and what must hold on every one of them.
+
+FOLDER has traces in the format of github.com/skypilot-org/spot-traces; without it, records are made up. Prices are those of p4d.24xlarge in
+the course (62 % off on Spot), flex-start at 53 % off after 8 hours; the job works for 48 hours, or for half of a record that is shorter
+than 96. With --html PAGE a plot is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+
+from rich.console import Console
+from spot_traces import made_trace
+
+from capacity.money.comparison import Comparison, compare
+from capacity.money.comparison_page import comparison_page
+from capacity.money.progress import Job
+from capacity.money.replay import Rates
+from capacity.money.strategies import DEADLINE_AWARE
+from capacity.money.traces import Trace, read_traces
+from infra.cli.advise_simulate_command import comparison_table
+
+RATES = Rates(Decimal("12.50"), Decimal("32.77"), Decimal("32.77") * Decimal("0.47"), flex_start_wait_seconds=8 * 3600)
+WORK_HOURS = 48
+SLACK = 1.25
+STARTS = 10
+
+
+def job_for(zones: list[Trace]) -> Job:
+    """As many nodes as the record ever had; a checkpoint of a minute every half hour, ten minutes to start."""
+    work = round(min(WORK_HOURS, zones[0].hours / 2) * 3600)
+    nodes = max(max(each.available) for each in zones)
+    return Job(work, round(work * SLACK), 1800, nodes=max(1, nodes), checkpoint_seconds=60, restart_seconds=600)
+
+
+def groups_of(folder: Path | None) -> list[list[Trace]]:
+    """Each record alone, and those of one place and time together as zones."""
+    if folder is None:
+        made = [[made_trace(seed, ticks=2000, up_hours=up, down_hours=down)] for seed, up, down in ((1, 8, 1), (2, 2, 2), (3, 0.5, 3))]
+        return [*made, [made_trace(seed, ticks=2000, up_hours=2, down_hours=4) for seed in (4, 5, 6)]]
+    read = read_traces(folder)
+    return [group for zones in read for group in ([[each] for each in zones] + ([zones] if len(zones) > 1 else []))]
+
+
+def broken(found: Comparison) -> list[str]:
+    """What must never be: an aware strategy that is late, a cost below the bound."""
+    late = [f"{each.strategy} missed {each.missed}" for each in found.results if each.strategy in DEADLINE_AWARE and each.missed]
+    low = [f"{each.strategy} is below the bound" for each in found.results if each.below_bound]
+    return [f"{found.name}: {problem}" for problem in late + low]
+
+
+def main() -> None:
+    """Prints a table for each record; ends with 1 when something does not hold."""
+    parser = argparse.ArgumentParser(description="strategies over records of Spot availability")
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--html", type=Path)
+    arguments = parser.parse_args()
+    console, begun = Console(width=120), time.perf_counter()
+    comparisons: list[Comparison] = []
+    for zones in groups_of(arguments.folder):
+        found = compare(zones, job_for(zones), RATES, starts=STARTS)
+        comparisons.append(found)
+        console.print(comparison_table(found))
+        rate, wait = zones[0].interruptions_per_hour(found.job.nodes), zones[0].mean_wait_hours(found.job.nodes)
+        console.print(f"  first zone: {rate:.2f} interruptions in an hour of running, {wait:.2f} h until it is back\n")
+    console.print(f"{len(comparisons)} records, {STARTS} starts each, {time.perf_counter() - begun:.0f} s")
+    if arguments.html:
+        arguments.html.write_text(comparison_page(comparisons), encoding="utf-8")
+    if problems := [problem for found in comparisons for problem in broken(found)]:
+        sys.exit("\n".join(problems))
+
+
+if __name__ == "__main__":
+    main()

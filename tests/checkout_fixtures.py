@@ -1,0 +1,54 @@
+"""A copy of the project whose stack files a test may change, with the command line run from it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+FOLDERS = ("capacity", "components", "policies", "infra", "lab", "stacks")
+
+
+class OwnCheckout:
+    """A copy of the project whose stack files a test may change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in FOLDERS:
+            shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("Pulumi.yaml", "__main__.py"):
+            shutil.copyfile(CHECKOUT / name, folder / name)
+        (folder / ".tools").mkdir()
+        (folder / ".venv").symlink_to(CHECKOUT / ".venv")
+        self.environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", "from infra.cli.app import main; main()", *arguments]
+
+    def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def change(self, stack: str, **changes: object) -> None:
+        """Writes a stack file from the local one with other settings."""
+        content = yaml.safe_load((self.folder / "stacks" / "Pulumi.local.yaml").read_text())
+        content["config"]["flexspot:platform"] |= changes
+        (self.folder / "stacks" / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump(content))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> OwnCheckout:
+    return OwnCheckout(tmp_path / "checkout")

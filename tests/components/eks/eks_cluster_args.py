@@ -1,0 +1,87 @@
+"""Arguments of EksCluster for its tests, and what EKS would answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from components.eks.cluster import EksCluster
+
+if TYPE_CHECKING:
+    from components.eks.cluster_args import EksClusterArgs
+
+CLUSTER = "aws:eks/cluster:Cluster"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+ADDON = "aws:eks/addon:Addon"
+ROLE = "aws:iam/role:Role"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+SECURITY_GROUP = "aws:ec2/securityGroup:SecurityGroup"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+
+ACCOUNT = "111122223333"
+ARN = f"arn:aws:eks:us-east-1:{ACCOUNT}:cluster/prod"
+TAGS = {"environment": "prod", "owner": "ml-platform"}
+
+EC2_WARNING = "ignore:aws.ec2/encryptioncontrol.EncryptionControl has been deprecated:DeprecationWarning"
+"""The SDK warns of a class of its own as soon as pulumi_aws.ec2 is loaded, which is when the first test uses it."""
+
+
+class Cloud(pulumi.runtime.Mocks):
+    """Answers what AWS adds to a cluster, to roles, keys and launch templates."""
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        if args.typ == CLUSTER:
+            inputs["arn"] = ARN
+            inputs["endpoint"] = "https://ABCD1234.gr7.us-east-1.eks.amazonaws.com"
+            inputs["certificateAuthority"] = {"data": "Y2E="}
+            inputs["vpcConfig"]["clusterSecurityGroupId"] = "sg-0123456789abcdef0"
+        return f"{args.name}-id", inputs
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        raise AssertionError(f"components invoke nothing; {args.token} was called")
+
+
+class Nothing(Cloud):
+    """Answers as in a preview: there is no cluster yet, so there is nothing but its inputs."""
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        return None, dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+
+
+def args(**changes: Any) -> EksClusterArgs:
+    arguments: EksClusterArgs = {
+        "cluster": "prod",
+        "account": ACCOUNT,
+        "region": "us-east-1",
+        "version": "1.35",
+        "vpc_id": "vpc-0a1b2c3d4e5f60718",
+        "subnet_ids": ["subnet-0aaaaaaaaaaaaaaaa", "subnet-0bbbbbbbbbbbbbbbb"],
+        "services_cidr": "172.20.0.0/16",
+        "system_pool": {"machine": "m6i.large"},
+        "ami": "al2023@v20250807",
+        "tags": TAGS,
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def outputs_of(**changes: Any) -> dict[str, Any]:
+    """The component's outputs, as EKS would make them, and which of them are secret."""
+    pulumi.runtime.set_mocks(Cloud(), preview=False)
+    seen: dict[str, Any] = {}
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> pulumi.Output[None]:
+        cluster = EksCluster("eks", args(**changes))
+        names = [*EksCluster.__annotations__]
+        outputs: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
+        secrets = [output.is_secret() for output in outputs]
+        return pulumi.Output.all(*outputs, *secrets).apply(
+            lambda known: seen.update(dict(zip(names, known, strict=False)), secrets=known[len(names) :])
+        )
+
+    program()
+    return seen

@@ -1,0 +1,130 @@
+"""EksCluster: from where its API server is reached, by whom, and how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from eks_cluster_args import ACCOUNT, ARN, CLUSTER, EC2_WARNING, INGRESS, SECURITY_GROUP, TAGS, Nothing, args, outputs_of
+
+from components.eks.cluster import EksCluster
+
+pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+
+Register = Callable[[Callable[[], object]], Any]
+
+ENTRY = "aws:eks/accessEntry:AccessEntry"
+POLICY = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
+
+
+@pytest.fixture
+def registered_with(register: Register) -> Callable[..., Any]:
+    """What EksCluster registers with some arguments changed."""
+
+    def run(**changes: Any) -> Any:
+        return register(lambda: EksCluster("eks", args(**changes)))
+
+    return run
+
+
+def test_by_default_the_api_server_is_reached_from_inside_alone(registered_with: Callable[..., Any]) -> None:
+    network = registered_with().of(CLUSTER)[0]["vpcConfig"]
+
+    assert (network["endpointPrivateAccess"], network["endpointPublicAccess"]) == (True, False)
+    assert "publicAccessCidrs" not in network
+
+
+def test_with_public_cidrs_it_is_reached_from_them_too_in_one_order_always(registered_with: Callable[..., Any]) -> None:
+    network = registered_with(access="public_cidrs", cidrs=["203.0.113.0/24", "198.51.100.7/32"]).of(CLUSTER)[0]["vpcConfig"]
+
+    assert (network["endpointPrivateAccess"], network["endpointPublicAccess"]) == (True, True)
+    assert network["publicAccessCidrs"] == ["198.51.100.7/32", "203.0.113.0/24"]
+
+
+def test_the_private_endpoint_lets_in_the_nodes_alone_unless_ranges_are_named(registered_with: Callable[..., Any]) -> None:
+    registered = registered_with()
+
+    assert registered.of(CLUSTER)[0]["vpcConfig"]["securityGroupIds"] == ["eks-api-security-group-id"]
+    assert registered.of(SECURITY_GROUP)[0]["vpcId"] == "vpc-0a1b2c3d4e5f60718"
+    assert registered.of(INGRESS) == []
+
+
+def test_named_ranges_reach_the_private_endpoint_by_https(registered_with: Callable[..., Any]) -> None:
+    registered = registered_with(private_cidrs=["10.0.0.0/16", "10.200.0.0/24"])
+
+    assert registered.names(INGRESS) == ["eks-api-from-10-0-0-0-16", "eks-api-from-10-200-0-0-24"]
+    rule = registered.of(INGRESS)[0]
+    assert (rule["cidrIpv4"], rule["ipProtocol"], rule["fromPort"], rule["toPort"]) == ("10.0.0.0/16", "tcp", 443, 443)
+    assert rule["securityGroupId"] == "eks-api-security-group-id"
+
+
+def test_roles_that_administer_get_an_entry_and_awss_own_policy(registered_with: Callable[..., Any]) -> None:
+    admin = f"arn:aws:iam::{ACCOUNT}:role/teams/platform-admin"
+    same_name = "arn:aws:iam::444455556666:role/teams/platform-admin"
+
+    registered = registered_with(admin_role_arns=[same_name, admin])
+
+    assert registered.names(ENTRY) == [f"eks-admin-{account}-teams-platform-admin" for account in (ACCOUNT, "444455556666")]
+    assert registered.of(ENTRY)[0] == {"clusterName": "prod", "principalArn": admin, "type": "STANDARD", "tags": TAGS}
+    # A policy waits for its entry, so which one comes first is open.
+    policies = {each["principalArn"]: each for each in registered.of(POLICY)}
+    assert policies.keys() == {admin, same_name}
+    assert policies[admin] == {
+        "clusterName": "prod",
+        "principalArn": admin,
+        "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+        "accessScope": {"type": "cluster"},
+    }
+
+
+@pytest.mark.parametrize("admins", [[], [f"arn:aws:iam::{ACCOUNT}:role/platform-admin"]])
+def test_naming_administrators_does_not_replace_the_cluster(admins: list[str], registered_with: Callable[..., Any]) -> None:
+    assert registered_with(admin_role_arns=admins).of(CLUSTER)[0]["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
+
+
+def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
+    outputs = outputs_of()
+
+    assert outputs["cluster_name"] == "prod"
+    assert outputs["arn"] == ARN
+    assert outputs["endpoint"] == "https://ABCD1234.gr7.us-east-1.eks.amazonaws.com"
+    assert outputs["certificate_authority"] == "Y2E="
+    assert outputs["security_group_id"] == "sg-0123456789abcdef0"
+    assert outputs["credentials_command"] == "aws eks update-kubeconfig --name prod --region us-east-1"
+    assert outputs["secrets"] == [False] * 7
+
+
+def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_clusters_authority() -> None:
+    written = json.loads(outputs_of()["kubeconfig"])
+
+    assert written["clusters"] == [
+        {
+            "name": ARN,
+            "cluster": {"server": "https://ABCD1234.gr7.us-east-1.eks.amazonaws.com", "certificate-authority-data": "Y2E="},
+        }
+    ]
+    assert written["contexts"][0]["name"] == written["current-context"] == ARN
+    [user] = written["users"]
+    assert user["user"].keys() == {"exec"}
+    assert user["user"]["exec"]["apiVersion"] == "client.authentication.k8s.io/v1beta1"
+    assert [user["user"]["exec"]["command"], *user["user"]["exec"]["args"]] == (
+        ["aws", "eks", "get-token", "--cluster-name", "prod", "--region", "us-east-1", "--output", "json"]
+    )
+
+
+def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there() -> None:
+    pulumi.runtime.set_mocks(Nothing(), preview=True)
+    known: list[bool] = []
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> object:
+        cluster = EksCluster("eks", args())
+        outputs = [cluster.endpoint, cluster.certificate_authority, cluster.security_group_id, cluster.kubeconfig]
+        return pulumi.Output.all(*[output.is_known() for output in outputs]).apply(known.extend)
+
+    program()
+
+    assert known == [False] * 4

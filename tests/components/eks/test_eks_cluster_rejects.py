@@ -1,0 +1,94 @@
+"""EksCluster: what it refuses, before anything is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from eks_cluster_args import ACCOUNT, EC2_WARNING, NODE_GROUP, args
+
+from components.eks.cluster import EksCluster
+
+pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def pool(**changes: Any) -> dict[str, Any]:
+    return {"system_pool": {"machine": "m6i.large", **changes}}
+
+
+def public(*cidrs: str) -> dict[str, Any]:
+    return {"access": "public_cidrs", "cidrs": [*cidrs]}
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"cluster": "c" * 101}, "allowed is letters, digits, hyphens and underscores, 100 at most"),
+        ({"cluster": ""}, "cluster is ''"),
+        ({"account": "acme"}, "account is 'acme'; allowed is an account's id, 12 digits"),
+        ({"partition": "aws-mars"}, "partition is 'aws-mars'; allowed: aws, aws-cn, aws-us-gov"),
+        ({"partition": "aws-cn"}, "partition is 'aws-cn' with region us-east-1; allowed is the region's own, aws;"),
+        ({"region": "us-gov-west-1"}, "partition is 'aws' with region us-gov-west-1; allowed is the region's own, aws-us-gov"),
+        ({"region": "us-central1"}, "region is 'us-central1'; allowed is a region"),
+        ({"version": "1.35.0"}, "version is '1.35.0'; allowed is a version in quotes such as '1.35'"),
+        ({"support": "STANDARD"}, "support is 'STANDARD'; allowed: standard, extended"),
+        ({"services_cidr": "172.20.0.0"}, "services_cidr is '172.20.0.0'; allowed is /12 to /24"),
+        ({"services_cidr": "100.64.0.0/16"}, "services_cidr is '100.64.0.0/16'; allowed is /12 to /24 inside 10.0.0.0/8"),
+        ({"services_cidr": "10.0.0.0/8"}, "services_cidr is '10.0.0.0/8'"),
+        ({"services_cidr": "services"}, "services_cidr is 'services'; allowed is an IPv4 range"),
+        ({"access": "public"}, "access is 'public'; allowed: private, public_cidrs"),
+        ({"access": "dns_iam"}, "access is 'dns_iam'; allowed: private, public_cidrs"),
+        (public(), "cidrs is [] with access public_cidrs; allowed is at least one range with public_cidrs and none with private"),
+        (public("0.0.0.0/0"), "cidrs is ['0.0.0.0/0']; allowed is no range wider than /8"),
+        (public("0.0.0.0/1", "128.0.0.0/1"), "cidrs is ['0.0.0.0/1', '128.0.0.0/1']; allowed is no range wider than /8"),
+        (public("office"), "cidrs is 'office'; allowed is an IPv4 range"),
+        ({"cidrs": ["203.0.113.0/24"]}, "cidrs is ['203.0.113.0/24'] with access private"),
+        ({"private_cidrs": ["0.0.0.0/0"]}, "private_cidrs is ['0.0.0.0/0']; allowed is no range wider than /8"),
+        ({"private_cidrs": ["10.0.0.1/16"]}, "private_cidrs is '10.0.0.1/16'; allowed is an IPv4 range without host bits"),
+        ({"log_retention_days": 0}, "log_retention_days is 0; allowed: 1, 3, 5"),
+        ({"log_retention_days": 91}, "log_retention_days is 91"),
+        ({"admin_role_arns": [f"arn:aws:iam::{ACCOUNT}:user/ann"]}, "allowed are ARNs of roles, each once"),
+        ({"admin_role_arns": [f"arn:aws-cn:iam::{ACCOUNT}:role/admin"]}, "such as arn:aws:iam::111122223333:role/platform-admin"),
+        ({"admin_role_arns": [f"arn:aws:iam::{ACCOUNT}:role/admin"] * 2}, "allowed are ARNs of roles, each once"),
+        ({"ami": "al2@v20250807"}, "ami is 'al2@v20250807'; allowed is an alias with its release"),
+        ({"ami": "al2023"}, "ami is 'al2023'"),
+        (pool(machine=""), "system_pool.machine is ''; allowed is an instance type with an x86 processor"),
+        (pool(machine="e2-standard-4"), "system_pool.machine is 'e2-standard-4'"),
+        (pool(machine="m7g.large"), "system_pool.machine is 'm7g.large'; allowed is an instance type with an x86 processor"),
+        (pool(machine="im4gn.large"), "system_pool.machine is 'im4gn.large'"),
+        (pool(min_nodes=0), "system_pool has min_nodes 0 and max_nodes 4; allowed is 1 <= min_nodes <= max_nodes"),
+        (pool(min_nodes=5), "system_pool has min_nodes 5 and max_nodes 4"),
+        (pool(disk_gib=10), "system_pool.disk_gib is 10; allowed is at least 20"),
+        (
+            {"addon_versions": {"kube-dns": "v1.0.0-eksbuild.1"}},
+            "addon_versions names 'kube-dns', which is 'kube-dns'; allowed: aws-ebs-csi",
+        ),
+        ({"addon_versions": {"coredns": "latest"}}, "addon_versions.coredns is 'latest'; allowed is a version as EKS spells it"),
+        (
+            {"addon_versions": {"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}},
+            "addon_versions.aws-ebs-csi-driver is 'v1.57.9-eksbuild.1'; allowed is v1.58 or newer",
+        ),
+    ],
+)
+def test_what_is_not_safe_or_finite_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="EksCluster eks:") as error:
+            EksCluster("eks", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []
+
+
+@pytest.mark.parametrize("machine", ["c7i.2xlarge", "t3a.large", "m7i-flex.large", "r6id.xlarge", "g4dn.xlarge"])
+def test_machines_with_x86_processors_are_taken(machine: str, register: Register) -> None:
+    assert len(register(lambda: EksCluster("eks", args(**pool(machine=machine)))).of(NODE_GROUP)) == 1

@@ -1,0 +1,208 @@
+"""EksNetwork: private subnets with a way out, found by Karpenter, and services of AWS without that way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from eks_cluster_args import EC2_WARNING, INGRESS, SECURITY_GROUP
+from eks_network_args import TAGS, ZONES, network_args
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.eks.network import EksNetwork
+
+pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+
+Register = Callable[[Callable[[], object]], Any]
+
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
+NAT = "aws:ec2/natGateway:NatGateway"
+ROUTE = "aws:ec2/route:Route"
+SUBNET = "aws:ec2/subnet:Subnet"
+
+
+def found(registered: Any, kind: str) -> dict[str, dict[str, Any]]:
+    """The inputs of the resources of a type by their Pulumi names."""
+    return dict(zip(registered.names(kind), registered.of(kind), strict=True))
+
+
+@pytest.fixture
+def network_of(register: Register) -> Callable[..., Any]:
+    """What EksNetwork registers with some arguments changed."""
+
+    def run(**changes: Any) -> Any:
+        return register(lambda: EksNetwork("net", network_args(**changes)))
+
+    return run
+
+
+def test_the_vpc_resolves_names_and_its_default_security_group_lets_nothing_through(network_of: Callable[..., Any]) -> None:
+    registered = network_of()
+
+    assert registered.of("aws:ec2/vpc:Vpc") == [
+        {"cidrBlock": "10.0.0.0/16", "enableDnsHostnames": True, "enableDnsSupport": True, "tags": {**TAGS, "Name": "prod-vpc"}}
+    ]
+    [default] = registered.of("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
+    assert (default["vpcId"], default["ingress"], default["egress"]) == ("net-vpc-id", [], [])
+
+
+def test_karpenter_finds_the_private_subnets_and_no_other(network_of: Callable[..., Any]) -> None:
+    subnets = found(network_of(), SUBNET)
+
+    assert subnets["net-private-us-east-1b"]["tags"] == {
+        **TAGS,
+        "Name": "prod-private-us-east-1b",
+        "karpenter.sh/discovery": "prod",
+        "kubernetes.io/role/internal-elb": "1",
+    }
+    assert subnets["net-public-us-east-1b"]["tags"] == {**TAGS, "Name": "prod-public-us-east-1b", "kubernetes.io/role/elb": "1"}
+    assert [name for name, each in subnets.items() if "karpenter.sh/discovery" in each["tags"]] == [f"net-private-{z}" for z in ZONES]
+
+
+def test_each_zone_has_its_ranges_and_no_machine_gets_a_public_address(network_of: Callable[..., Any]) -> None:
+    subnets = found(network_of(), SUBNET)
+
+    ranges = {name: (each["availabilityZone"], each["cidrBlock"]) for name, each in subnets.items()}
+    assert ranges["net-private-us-east-1a"] == ("us-east-1a", "10.0.0.0/18")
+    assert ranges["net-private-us-east-1c"] == ("us-east-1c", "10.0.128.0/18")
+    assert ranges["net-public-us-east-1c"] == ("us-east-1c", "10.0.200.0/22")
+    assert {each["mapPublicIpOnLaunch"] for each in subnets.values()} == {False}
+
+
+def test_by_default_each_zone_leaves_by_a_nat_gateway_of_its_own(network_of: Callable[..., Any]) -> None:
+    registered = network_of()
+
+    nats, routes = found(registered, NAT), found(registered, ROUTE)
+    assert {name: each["subnetId"] for name, each in nats.items()} == {f"net-nat-{z}": f"net-public-{z}-id" for z in ZONES}
+    assert {each["allocationId"] for each in nats.values()} == {f"net-nat-{z}-address-id" for z in ZONES}
+    assert {each["domain"] for each in registered.of("aws:ec2/eip:Eip")} == {"vpc"}
+    for zone in ZONES:
+        assert routes[f"net-private-{zone}-out"] == {
+            "routeTableId": f"net-private-{zone}-routes-id",
+            "destinationCidrBlock": "0.0.0.0/0",
+            "natGatewayId": f"net-nat-{zone}-id",
+        }
+    assert routes["net-public-out"]["gatewayId"] == "net-internet-gateway-id"
+
+
+@pytest.mark.parametrize("zones", [["us-east-1a", "us-east-1b"], ["us-east-1b", "us-east-1a"]])
+def test_a_single_nat_gateway_serves_all_zones_and_stays_where_it_is(zones: list[str], network_of: Callable[..., Any]) -> None:
+    registered = network_of(
+        nat="single", zones=zones, private_cidrs=["10.0.0.0/18", "10.0.64.0/18"], public_cidrs=["10.0.192.0/22", "10.0.196.0/22"]
+    )
+
+    assert registered.names(NAT) == ["net-nat-us-east-1a"]
+    routes = found(registered, ROUTE)
+    assert {routes[f"net-private-{zone}-out"]["natGatewayId"] for zone in zones} == {"net-nat-us-east-1a-id"}
+
+
+def test_every_subnet_is_tied_to_its_route_table(network_of: Callable[..., Any]) -> None:
+    tied = {each["subnetId"]: each["routeTableId"] for each in network_of().of("aws:ec2/routeTableAssociation:RouteTableAssociation")}
+
+    assert tied == {
+        **{f"net-private-{zone}-id": f"net-private-{zone}-routes-id" for zone in ZONES},
+        **{f"net-public-{zone}-id": "net-public-routes-id" for zone in ZONES},
+    }
+
+
+def test_s3_is_reached_from_the_private_subnets_without_the_nat(network_of: Callable[..., Any]) -> None:
+    s3 = found(network_of(), ENDPOINT)["net-s3-endpoint"]
+
+    assert (s3["serviceName"], s3["vpcEndpointType"]) == ("com.amazonaws.us-east-1.s3", "Gateway")
+    assert s3["routeTableIds"] == [f"net-private-{zone}-routes-id" for zone in ZONES]
+
+
+def test_services_that_nodes_and_karpenter_call_have_endpoints_under_their_usual_names(network_of: Callable[..., Any]) -> None:
+    interfaces = [each for each in network_of().of(ENDPOINT) if each["vpcEndpointType"] == "Interface"]
+
+    names = [each["serviceName"].removeprefix("com.amazonaws.us-east-1.") for each in interfaces]
+    assert names == ["ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sqs", "ssm", "sts"]
+    for each in interfaces:
+        assert each["privateDnsEnabled"] is True
+        assert each["subnetIds"] == [f"net-private-{zone}-id" for zone in ZONES]
+        assert each["securityGroupIds"] == ["net-endpoints-security-group-id"]
+
+
+def test_endpoints_take_https_from_the_vpc_alone(network_of: Callable[..., Any]) -> None:
+    registered = network_of()
+
+    [group] = registered.of(SECURITY_GROUP)
+    assert "ingress" not in group
+    [rule] = registered.of(INGRESS)
+    assert rule["securityGroupId"] == "net-endpoints-security-group-id"
+    assert (rule["cidrIpv4"], rule["ipProtocol"], rule["fromPort"], rule["toPort"]) == ("10.0.0.0/16", "tcp", 443, 443)
+
+
+def test_endpoints_are_the_callers_in_any_order(network_of: Callable[..., Any]) -> None:
+    registered = network_of(endpoints=["sqs", "logs"])
+
+    assert registered.names(ENDPOINT) == ["net-s3-endpoint", "net-logs-endpoint", "net-sqs-endpoint"]
+
+
+def test_without_endpoints_there_is_no_security_group_for_them(network_of: Callable[..., Any]) -> None:
+    registered = network_of(endpoints=[])
+
+    assert registered.names(ENDPOINT) == ["net-s3-endpoint"]
+    assert registered.of(SECURITY_GROUP) == []
+
+
+def test_outputs_are_ids_in_the_order_of_the_zones(register: Register) -> None:
+    seen: list[object] = []
+
+    def declare() -> None:
+        network = EksNetwork("net", network_args())
+        pulumi.Output.all(network.vpc_id, network.private_subnet_ids, network.public_subnet_ids).apply(seen.append)
+
+    register(declare)
+
+    assert seen == [["net-vpc-id", [f"net-private-{z}-id" for z in ZONES], [f"net-public-{z}-id" for z in ZONES]]]
+
+
+def test_what_uses_the_private_subnets_waits_for_their_way_out(register: Register) -> None:
+    waited_for: list[str | None] = []
+
+    def declare() -> None:
+        network = EksNetwork("net", network_args())
+
+        async def note() -> None:
+            waited_for.extend([await resource.urn.future() for resource in await network.private_subnet_ids.resources()])
+
+        pulumi.Output.from_input(note()).apply(lambda _: None)
+
+    register(declare)
+
+    names = {(urn or "").rpartition("::")[2] for urn in waited_for}
+    assert {f"net-private-{zone}-out" for zone in ZONES} < names
+
+
+def test_a_network_for_the_longest_cluster_name_has_names_that_aws_takes(network_of: Callable[..., Any]) -> None:
+    registered = network_of(cluster="sg-" + "c" * 97)
+
+    [group] = registered.of(SECURITY_GROUP)
+    assert not group["name"].startswith("sg-")
+    assert len(group["name"]) <= 255
+
+
+def test_every_resource_is_the_components_child_and_named_after_it_and_carries_the_tags(register: Register) -> None:
+    parents: dict[str, pulumi.Resource | None] = {}
+    made: list[EksNetwork] = []
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    registered = register(lambda: made.append(EksNetwork("net", network_args(), pulumi.ResourceOptions(transformations=[note]))))
+
+    assert parents.pop("net") is None
+    assert set(parents.values()) == {made[0]}
+    assert all(name.startswith("net-") for name in parents)
+    taggable = [inputs for token, _, inputs in registered.resources if "tags" in inputs and token.startswith("aws:")]
+    assert len(taggable) > 20
+    assert all(inputs["tags"].items() >= TAGS.items() for inputs in taggable)
+
+
+def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
+    inputs = Analyzer("flexspot").analyze([EksNetwork])["component_definitions"]["EksNetwork"].inputs
+
+    assert {name for name, each in inputs.items() if each.optional} == {"nat", "endpoints", "tags"}

@@ -1,0 +1,86 @@
+"""EksNetwork: what it refuses, before anything is registered, and which endpoints a region has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from eks_cluster_args import EC2_WARNING
+from eks_network_args import network_args
+
+from components.eks.network import EksNetwork
+from components.eks.network_services import default_services, service_name
+
+pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+
+Register = Callable[[Callable[[], object]], Any]
+
+TWO = {
+    "zones": ["us-east-1a", "us-east-1b"],
+    "private_cidrs": ["10.0.0.0/18", "10.0.64.0/18"],
+    "public_cidrs": ["10.0.192.0/22", "10.0.196.0/22"],
+}
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"cluster": "c" * 101}, "cluster is '" + "c" * 101 + "'; allowed is letters, digits, hyphens and underscores, 100 at most"),
+        ({"cluster": "-prod"}, "cluster is '-prod'"),
+        ({"region": "us-central1"}, "region is 'us-central1'; allowed is a region such as us-east-1"),
+        ({"nat": "none"}, "nat is 'none'; allowed: per-zone, single"),
+        ({"zones": ["us-east-1a"]}, "zones is ['us-east-1a']; allowed are two or three zones of us-east-1"),
+        ({"zones": [f"us-east-1{letter}" for letter in "abcd"]}, "allowed are two or three zones of us-east-1"),
+        ({"zones": ["us-east-1a", "us-east-1a", "us-east-1b"]}, "each once"),
+        ({"zones": ["us-east-1a", "us-east-1b", "us-west-2a"]}, "'us-west-2a']; allowed are two or three zones of us-east-1"),
+        ({"zones": ["us-west-2a", "us-west-2b", "us-west-2-lax-1a"], "region": "us-west-2"}, "zones is ['us-west-2a'"),
+        ({"vpc_cidr": "10.0.0.1/16"}, "vpc_cidr is '10.0.0.1/16'; allowed is an IPv4 range without host bits"),
+        ({"vpc_cidr": "10.0.0.0/15"}, "vpc_cidr is '10.0.0.0/15'; allowed are sizes from /16 to /28"),
+        ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.64.0/29"]}, "private_cidrs is '10.0.64.0/29'; allowed are sizes"),
+        ({**TWO, "private_cidrs": ["10.0.0.0/18"]}, "private_cidrs is ['10.0.0.0/18'] for 2 zones; allowed is one range for each zone"),
+        ({**TWO, "public_cidrs": []}, "public_cidrs is [] for 2 zones"),
+        ({**TWO, "private_cidrs": ["10.0.0.0/18", "everywhere"]}, "private_cidrs is 'everywhere'; allowed is an IPv4 range"),
+        ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.1.0.0/18"]}, "private_cidrs 10.1.0.0/18 is outside vpc_cidr, 10.0.0.0/16"),
+        ({**TWO, "public_cidrs": ["10.0.192.0/22", "192.168.0.0/22"]}, "public_cidrs 192.168.0.0/22 is outside vpc_cidr"),
+        (
+            {**TWO, "public_cidrs": ["10.0.192.0/22", "10.0.64.0/22"]},
+            "private_cidrs 10.0.64.0/18 overlaps with public_cidrs 10.0.64.0/22",
+        ),
+        ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.0.0/18"]}, "private_cidrs 10.0.0.0/18 overlaps with private_cidrs"),
+        ({"endpoints": ["com.amazonaws.us-east-1.sqs!"]}, "endpoints is ['com.amazonaws.us-east-1.sqs!']"),
+        ({"endpoints": ["sqs", "sqs"]}, "endpoints is ['sqs', 'sqs']; allowed are short names of services, each once"),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="EksNetwork net:") as error:
+            EksNetwork("net", network_args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []
+
+
+def test_a_region_without_an_endpoint_of_eks_gets_none_and_takes_the_nat() -> None:
+    assert {"eks", "eks-auth"} <= set(default_services("eu-west-1"))
+    assert not {"eks", "eks-auth"} & set(default_services("mx-central-1"))
+    assert "eks-auth" in default_services("ap-southeast-5")
+    assert "eks" not in default_services("ap-southeast-5")
+
+
+@pytest.mark.parametrize(
+    "service,region,name",
+    [
+        ("sqs", "eu-west-1", "com.amazonaws.eu-west-1.sqs"),
+        ("ecr.api", "us-gov-west-1", "com.amazonaws.us-gov-west-1.ecr.api"),
+        ("ecr.api", "cn-north-1", "cn.com.amazonaws.cn-north-1.ecr.api"),
+        ("s3", "cn-north-1", "com.amazonaws.cn-north-1.s3"),
+    ],
+)
+def test_endpoints_are_called_what_aws_calls_them_in_the_region(service: str, region: str, name: str) -> None:
+    assert service_name(service, region) == name

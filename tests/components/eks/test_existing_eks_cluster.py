@@ -1,0 +1,165 @@
+"""ExistingEksCluster: it is read, never made, and reached as one of ours."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pulumi
+import pytest
+from eks_cluster_args import ACCOUNT, CLUSTER
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.eks.existing_cluster import ExistingEksCluster, ExistingEksClusterArgs
+
+ARN = f"arn:aws:eks:eu-west-1:{ACCOUNT}:cluster/lab"
+
+
+class Cloud(pulumi.runtime.Mocks):
+    """Notes what is made and what is read, and answers a read with what EKS knows of the cluster."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+        self.read: list[tuple[str, str]] = []
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        if not args.resource_id:
+            self.made.append(args.typ)
+            return f"{args.name}-id", inputs
+        self.read.append((args.typ, args.resource_id))
+        return args.resource_id, {
+            "name": args.resource_id,
+            "endpoint": "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com",
+            "certificateAuthority": {"data": "Y2E="},
+            "vpcConfig": {"subnetIds": ["subnet-0aaaaaaaaaaaaaaaa"], "clusterSecurityGroupId": "sg-0123456789abcdef0"},
+        }
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        raise AssertionError(f"components invoke nothing; {args.token} was called")
+
+
+class Preview(Cloud):
+    """Answers a read as when nobody could be asked."""
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        return args.resource_id, {}
+
+
+def arguments(**changes: str) -> ExistingEksClusterArgs:
+    return {"cluster": "lab", "account": ACCOUNT, "region": "eu-west-1"} | changes  # pyright: ignore[reportReturnType] -- a test's own
+
+
+def seen(cloud: Cloud, **changes: str) -> dict[str, Any]:
+    """The component's outputs, which of them are secret, and which are known."""
+    pulumi.runtime.set_mocks(cloud, preview=isinstance(cloud, Preview))
+    outputs: dict[str, Any] = {}
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> object:
+        cluster = ExistingEksCluster("cluster", arguments(**changes))
+        assert len(cluster.ready) == 1
+        names = [*ExistingEksCluster.__annotations__]
+        found: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
+        known = [output.is_known() for output in found]
+        secret = [output.is_secret() for output in found]
+
+        def note(name: str, value: str) -> None:
+            outputs[name] = value
+
+        for name, output in zip(names, found, strict=True):
+            output.apply(partial(note, name))
+        return pulumi.Output.all(*known, *secret).apply(
+            lambda flags: outputs.update(known=dict(zip(names, flags, strict=False)), secrets=flags[len(names) :])
+        )
+
+    program()
+    return outputs
+
+
+def test_the_cluster_is_read_by_its_name_and_nothing_is_made_but_the_component() -> None:
+    cloud = Cloud()
+
+    seen(cloud)
+
+    assert cloud.read == [(CLUSTER, "lab")]
+    assert cloud.made == ["flexspot:index:ExistingEksCluster"]
+
+
+def test_outputs_are_those_of_a_cluster_of_ours_and_none_is_a_secret() -> None:
+    outputs = seen(Cloud())
+
+    assert (outputs["cluster_name"], outputs["arn"]) == ("lab", ARN)
+    assert outputs["endpoint"] == "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com"
+    assert outputs["certificate_authority"] == "Y2E="
+    assert outputs["security_group_id"] == "sg-0123456789abcdef0"
+    assert outputs["credentials_command"] == "aws eks update-kubeconfig --name lab --region eu-west-1"
+    assert outputs["secrets"] == [False] * 7
+
+
+def test_the_kubeconfig_holds_no_secret_and_asks_awss_own_command_for_a_token() -> None:
+    written = json.loads(seen(Cloud())["kubeconfig"])
+
+    assert written["current-context"] == ARN
+    assert written["clusters"][0]["cluster"] == {
+        "server": "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com",
+        "certificate-authority-data": "Y2E=",
+    }
+    [user] = written["users"]
+    assert user["user"].keys() == {"exec"}
+    assert user["user"]["exec"]["args"][:4] == ["eks", "get-token", "--cluster-name", "lab"]
+
+
+def test_the_arn_is_of_the_clusters_partition() -> None:
+    outputs = seen(Cloud(), partition="aws-us-gov", region="us-gov-west-1")
+
+    assert outputs["arn"] == f"arn:aws-us-gov:eks:us-gov-west-1:{ACCOUNT}:cluster/lab"
+
+
+def test_where_nobody_could_be_asked_what_is_written_down_is_known_and_the_rest_is_not() -> None:
+    known = seen(Preview())["known"]
+
+    assert {name for name, each in known.items() if each} == {"cluster_name", "arn", "credentials_command"}
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"cluster": "lab cluster"}, "cluster is 'lab cluster'; allowed is letters, digits, hyphens and underscores, 100 at most"),
+        ({"account": "1234"}, "account is '1234'; allowed is an account's id, 12 digits"),
+        ({"partition": "gcp"}, "partition is 'gcp'; allowed: aws, aws-cn, aws-us-gov"),
+        ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1; allowed is the region's own, aws-cn"),
+    ],
+)
+def test_what_aws_does_not_have_is_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
+    cloud = Cloud()
+
+    with pytest.raises(ValueError, match=f"ExistingEksCluster cluster: {problem}"):
+        seen(cloud, **change)
+
+    assert (cloud.made, cloud.read) == ([], [])
+
+
+def test_the_read_cluster_is_the_components_child() -> None:
+    parents: dict[str, pulumi.Resource | None] = {}
+    made: list[ExistingEksCluster] = []
+    pulumi.runtime.set_mocks(Cloud(), preview=False)
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> None:
+        made.append(ExistingEksCluster("cluster", arguments(), pulumi.ResourceOptions(transformations=[note])))
+
+    program()
+
+    assert parents == {"cluster": None, "cluster-cluster": made[0]}
+
+
+def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
+    component = Analyzer("flexspot").analyze([ExistingEksCluster])["component_definitions"]["ExistingEksCluster"]
+
+    assert {name for name, each in component.inputs.items() if not each.optional} == {"cluster", "account", "region"}
+    assert len(component.outputs) == 7

@@ -1,0 +1,24 @@
+"""What several tests of GkeCluster begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from gke_cluster_args import CLUSTER, args
+
+from components.gke.cluster import GkeCluster
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+@pytest.fixture
+def cluster_of(register: Register) -> Callable[..., dict[str, Any]]:
+    """The inputs of the cluster that GkeCluster makes with some arguments changed."""
+
+    def run(**changes: Any) -> dict[str, Any]:
+        [inputs] = register(lambda: GkeCluster("gke", args(**changes))).of(CLUSTER)
+        return inputs
+
+    return run

@@ -1,0 +1,77 @@
+"""Arguments of GkeCluster for its tests, and what GKE would answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from components.gke.cluster import GkeCluster
+
+if TYPE_CHECKING:
+    from components.gke.cluster_args import GkeClusterArgs
+
+CLUSTER = "gcp:container/cluster:Cluster"
+NODE_POOL = "gcp:container/nodePool:NodePool"
+
+SYSTEM_POOL = {"machine": "e2-standard-4"}
+CEILINGS = {"max_vcpu": 512, "max_memory_gib": 2048, "accelerators": {"nvidia-tesla-t4": 4, "nvidia-l4": 16}}
+AUTOPILOT = {"mode": "autopilot", "system_pool": None}
+
+
+class Cloud(pulumi.runtime.Mocks):
+    """Answers what GKE adds to a cluster, with a secret where the real provider has one."""
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        if args.typ == CLUSTER:
+            inputs["endpoint"] = "172.16.0.2"
+            inputs["masterAuth"] = {"clusterCaCertificate": "Y2E=", "clientKey": pulumi.Output.secret("key")}
+            inputs["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"] = "gke-1.us-central1.gke.goog"
+        return f"{args.name}-id", inputs
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        raise AssertionError(f"components invoke nothing; {args.token} was called")
+
+
+def args(**changes: Any) -> GkeClusterArgs:
+    arguments: GkeClusterArgs = {
+        "cluster": "prod",
+        "project": "acme-ai-prod",
+        "region": "us-central1",
+        "zones": ["us-central1-b", "us-central1-a"],
+        "network": "projects/acme-ai-prod/global/networks/flexspot",
+        "subnetwork": "projects/acme-ai-prod/regions/us-central1/subnetworks/flexspot-nodes",
+        "pods_range": "pods",
+        "services_range": "services",
+        "node_service_account": "nodes@acme-ai-prod.iam.gserviceaccount.com",
+        "system_pool": {"machine": "e2-standard-4"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def outputs_of(**changes: Any) -> dict[str, Any]:
+    """The component's outputs, as GKE would make them."""
+    pulumi.runtime.set_mocks(Cloud(), preview=False)
+    seen: dict[str, Any] = {}
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> pulumi.Output[None]:
+        cluster = GkeCluster("gke", args(**changes))
+        names = [*GkeCluster.__annotations__]
+        outputs: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
+        secrets = [output.is_secret() for output in outputs]
+        return pulumi.Output.all(*outputs, *secrets).apply(
+            lambda known: seen.update(dict(zip(names, known, strict=False)), secrets=known[len(names) :])
+        )
+
+    program()
+    return seen
+
+
+class Nothing(Cloud):
+    """Answers as in a preview: there is no cluster yet, so there is nothing but its inputs."""
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        return None, dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped

@@ -1,0 +1,200 @@
+"""ComputeClass: a ladder of named pools and of pools that GKE makes, with every default written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.gke.compute_class import ComputeClass, ComputeClassArgs
+
+COMPONENT = "flexspot:index:ComputeClass"
+OBJECT = "kubernetes:cloud.google.com/v1:ComputeClass"
+
+SPOT = {"machine": "g2-standard-8", "accelerator": "nvidia-l4", "gpus": 1, "capacity_type": "spot"}
+FLEX = SPOT | {"capacity_type": "flex-start"}
+ACCOUNT = {"service_account": "nodes@acme-ml.iam.gserviceaccount.com"}
+NO_POOLS: dict[str, list[str]] = {"pools": []}
+SEVEN_DAYS = 604_800
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(*rungs: dict[str, Any], **changes: Any) -> ComputeClassArgs:
+    arguments: ComputeClassArgs = {"name": "inference-l4", "rungs": []}
+    arguments.update({"rungs": list(rungs)} | changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose
+    return arguments
+
+
+def spec(register: Register, *rungs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    [made] = register(lambda: ComputeClass("inference", args(*rungs, **changes))).of(OBJECT)
+    return made["spec"]
+
+
+def test_a_ladder_of_named_pools_makes_none_and_never_leaves_them(register: Register) -> None:
+    [made] = register(lambda: ComputeClass("inference", args({"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-od"]}))).of(OBJECT)
+
+    assert made["metadata"] == {"name": "inference-l4"}
+    assert made["spec"] == {
+        "priorities": [{"nodepools": ["l4-spot"]}, {"nodepools": ["l4-dws", "l4-od"]}],
+        "nodePoolAutoCreation": {"enabled": False},
+        "whenUnsatisfiable": "DoNotScaleUp",
+        "activeMigration": {"optimizeRulePriority": False},
+        "autoscalingPolicy": {"consolidationDelayMinutes": 10},
+    }
+
+
+def test_spot_and_flex_start_pools_are_made_above_a_capped_pool(register: Register) -> None:
+    made = spec(register, SPOT, FLEX, {"pools": ["l4-od"]}, **ACCOUNT)
+
+    gpu = {"type": "nvidia-l4", "count": 1, "driverVersion": "default"}
+    machine = {"machineType": "g2-standard-8", "gpu": gpu, "storage": {"bootDiskSize": 100}, "location": {"locationPolicy": "ANY"}}
+    assert made["priorities"] == [
+        {**machine, "spot": True},
+        {**machine, "flexStart": {"enabled": True}, "maxRunDurationSeconds": SEVEN_DAYS},
+        {"nodepools": ["l4-od"]},
+    ]
+    assert made["nodePoolAutoCreation"] == {"enabled": True}
+    assert made["nodePoolConfig"] == {
+        "serviceAccount": "nodes@acme-ml.iam.gserviceaccount.com",
+        "imageType": "cos_containerd",
+        "imageStreaming": {"enabled": True},
+    }
+
+
+def test_what_else_can_be_chosen(register: Register) -> None:
+    zones = ["us-central1-a"]
+    made = spec(
+        register,
+        {**SPOT, "zones": zones, "driver": "disabled", "max_run_seconds": 3600, "shutdown_grace_seconds": 120, "boot_disk_gib": 50},
+        {**FLEX, "max_run_seconds": 7200, "recycling_lead_seconds": 600},
+        labels={"flexspot.dev/owner": "ann"},
+        consolidation_delay_minutes=1440,
+        optimize_rule_priority=True,
+        service_account=pulumi.Output.from_input("nodes@acme"),
+    )
+
+    spot, flex = made["priorities"]
+    assert spot["location"] == {"zones": zones, "locationPolicy": "ANY"}
+    assert spot["gpu"]["driverVersion"] == "autoinstall-disabled"
+    assert (spot["maxRunDurationSeconds"], spot["storage"]) == (3600, {"bootDiskSize": 50})
+    assert spot["nodeSystemConfig"] == {"kubeletConfig": {"shutdownGracePeriodSeconds": 120, "shutdownGracePeriodCriticalPodsSeconds": 15}}
+    assert flex["flexStart"] == {"enabled": True, "nodeRecycling": {"leadTimeSeconds": 600}}
+    assert flex["maxRunDurationSeconds"] == 7200
+    assert made["activeMigration"] == {"optimizeRulePriority": True}
+    assert made["autoscalingPolicy"] == {"consolidationDelayMinutes": 1440}
+    assert made["nodePoolConfig"]["serviceAccount"] == "nodes@acme"
+
+
+AUTOPILOT = {"autopilot": True, **ACCOUNT}
+RESERVED = {**SPOT, "capacity_type": "reserved", "reservation": {"name": "bought"}}
+
+
+def test_on_autopilot_gke_makes_every_rung_and_no_field_of_standard_alone_is_set(register: Register) -> None:
+    paid = {**SPOT, "capacity_type": "on-demand", "zones": ["us-central1-a"]}
+    made = spec(register, RESERVED, SPOT, FLEX, paid, **AUTOPILOT)
+
+    gpu = {"type": "nvidia-l4", "count": 1, "driverVersion": "default"}
+    machine = {"machineType": "g2-standard-8", "gpu": gpu, "storage": {"bootDiskSize": 100}}
+    assert made["priorities"] == [
+        {
+            **machine,
+            "spot": False,
+            "reservations": {"affinity": "Specific", "specific": [{"name": "bought"}]},
+            "location": {"locationPolicy": "BALANCED"},
+        },
+        {**machine, "spot": True, "location": {"locationPolicy": "ANY"}},
+        {**machine, "flexStart": {"enabled": True}, "maxRunDurationSeconds": SEVEN_DAYS, "location": {"locationPolicy": "ANY"}},
+        {**machine, "spot": False, "location": {"zones": ["us-central1-a"], "locationPolicy": "BALANCED"}},
+    ]
+    assert made["nodePoolAutoCreation"] == {"enabled": True}
+    assert made["nodePoolConfig"] == {"serviceAccount": "nodes@acme-ml.iam.gserviceaccount.com"}
+
+
+def test_a_shared_reservation_is_named_with_the_project_that_owns_it(register: Register) -> None:
+    [rung] = spec(register, {**RESERVED, "reservation": {"name": "bought", "project": "acme-shared"}}, **AUTOPILOT)["priorities"]
+
+    assert rung["reservations"]["specific"] == [{"name": "bought", "project": "acme-shared"}]
+
+
+def test_the_object_is_the_components_child_and_its_name_an_output(register: Register) -> None:
+    urns: list[str] = []
+    names: list[str] = []
+
+    def declare() -> None:
+        component = ComputeClass("inference", args({"pools": ["l4-spot"]}, labels={"flexspot.dev/owner": "ann"}))
+        component.name.apply(names.append)
+        for child in component._childResources:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the SDK shows it nowhere else
+            child.urn.apply(urns.append)
+
+    registered = register(declare)
+
+    assert [urn.split("::")[2] for urn in urns] == [f"{COMPONENT}${OBJECT}"]
+    assert names == ["inference-l4"]
+    assert [(token, name) for token, name, _ in registered.resources] == [(COMPONENT, "inference"), (OBJECT, "inference-compute-class")]
+    assert registered.of(OBJECT)[0]["metadata"]["labels"] == {"flexspot.dev/owner": "ann"}
+
+
+@pytest.mark.parametrize(
+    "rungs,changes,problem",
+    [
+        ([], {}, "rungs is empty; a class has at least one"),
+        ([NO_POOLS], {}, "rungs[0]: pools are empty; a rung names at least one pool, each once"),
+        ([{"pools": ["l4", "l4"]}], {}, "rungs[0]: pools are l4, l4; a rung names at least one pool, each once"),
+        ([{**SPOT, "pools": ["l4"]}], {}, "rungs[0]: pools stand beside accelerator, capacity_type, gpus, machine; a rung of pools"),
+        ([{"machine": "g2-standard-8"}], ACCOUNT, "rungs[0]: accelerator, capacity_type, gpus missing; a rung names existing pools, or"),
+        ([SPOT, {**SPOT, "capacity_type": "on-demand"}], ACCOUNT, "rungs[1]: capacity_type is on-demand; GKE makes pools of spot and flex"),
+        ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for any other name a capped pool in pools"),
+        (
+            [{**SPOT, "gpus": 8}],
+            ACCOUNT,
+            "machine g2-standard-8 has 1 of nvidia-l4; asked for 8 of nvidia-l4; machines that have these",
+        ),
+        (
+            [{**FLEX, "machine": "a3-edgegpu-8g", "accelerator": "nvidia-h100-80gb", "gpus": 8}],
+            ACCOUNT,
+            "machine is a3-edgegpu-8g; DWS does not give it",
+        ),
+        ([{**SPOT, "driver": "newest"}], ACCOUNT, "driver is newest; it is default, latest, disabled"),
+        ([{**SPOT, "boot_disk_gib": 0}], ACCOUNT, "boot_disk_gib is 0; GKE takes 10 or more"),
+        ([{**SPOT, "recycling_lead_seconds": 60}], ACCOUNT, "recycling_lead_seconds is 60; it belongs to flex-start"),
+        ([{**SPOT, "max_run_seconds": 29}], ACCOUNT, "max_run_seconds is 29; Spot takes 30 to 10368000"),
+        ([{**SPOT, "shutdown_grace_seconds": 60}], ACCOUNT, "shutdown_grace_seconds is 60; a ComputeClass takes 30 or 120"),
+        ([{**FLEX, "shutdown_grace_seconds": 120}], ACCOUNT, "shutdown_grace_seconds is 120; it belongs to spot"),
+        ([{**FLEX, "max_run_seconds": SEVEN_DAYS + 1}], ACCOUNT, "max_run_seconds is 604801; flex-start takes 600 (10 minutes) to 604800"),
+        ([{**FLEX, "max_run_seconds": 0}], ACCOUNT, "max_run_seconds is 0; flex-start takes 600"),
+        ([{**FLEX, "recycling_lead_seconds": SEVEN_DAYS}], ACCOUNT, "recycling_lead_seconds is 604800; it is 1 to under max_run_seconds"),
+        ([{**FLEX, "recycling_lead_seconds": 0}], ACCOUNT, "recycling_lead_seconds is 0; it is 1 to under max_run_seconds"),
+        (
+            [{"pools": ["l4"]}],
+            {"autopilot": True},
+            "rungs[0]: pools are l4; Autopilot has no node pools of ours; name machine and GPUs instead",
+        ),
+        ([{**SPOT, "capacity_type": "queued"}], AUTOPILOT, "capacity_type is queued; Autopilot has reserved, flex-start, spot, on-demand"),
+        ([{**RESERVED, "reservation": None}], AUTOPILOT, "reservation is missing with capacity_type reserved; a reserved rung names one"),
+        ([{**SPOT, "reservation": {"name": "bought"}}], AUTOPILOT, "reservation is bought with capacity_type spot; a reserved rung"),
+        ([{**RESERVED, "max_run_seconds": 3600}], AUTOPILOT, "max_run_seconds given; nodes of reserved do not end; leave it out"),
+        ([SPOT], {"autopilot": True}, "service_account is missing; pools that GKE makes would run as the project's default one"),
+        ([SPOT], {}, "service_account is missing; pools that GKE makes would run as the project's default one; name one"),
+        ([{"pools": ["l4"]}], ACCOUNT, "service_account is given; every rung names existing pools"),
+        ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 0}, "consolidation_delay_minutes is 0; GKE takes 1 to 1440"),
+        ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 1441}, "consolidation_delay_minutes is 1441; GKE takes 1 to 1440"),
+        ([{"pools": ["l4"]}], {"name": "Inference"}, "name is Inference; it is up to 63 lower-case letters, digits and inner hyphens"),
+    ],
+)
+def test_what_gke_would_refuse_is_refused_before_anything_is_registered(
+    rungs: list[dict[str, Any]], changes: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="ComputeClass inference") as error:
+            ComputeClass("inference", args(*rungs, **changes))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

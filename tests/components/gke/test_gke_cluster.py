@@ -1,0 +1,141 @@
+"""GkeCluster: private and finite by default; what a caller changes; where its children belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from gke_cluster_args import args
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.gke.cluster import GkeCluster
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def test_a_cluster_is_regional_with_nodes_in_its_zones(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of()
+
+    assert (cluster["name"], cluster["project"], cluster["location"]) == ("prod", "acme-ai-prod", "us-central1")
+    assert cluster["nodeLocations"] == ["us-central1-a", "us-central1-b"]
+    assert cluster["network"].endswith("/flexspot")
+    assert cluster["subnetwork"].endswith("/flexspot-nodes")
+    assert cluster["ipAllocationPolicy"] == {"clusterSecondaryRangeName": "pods", "servicesSecondaryRangeName": "services"}
+    assert cluster["networkingMode"] == "VPC_NATIVE"
+    assert cluster["defaultMaxPodsPerNode"] == 110
+
+
+def test_what_is_secure_is_so_by_default(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of()
+
+    assert cluster["deletionProtection"] is True
+    assert cluster["datapathProvider"] == "ADVANCED_DATAPATH"
+    assert cluster["workloadIdentityConfig"] == {"workloadPool": "acme-ai-prod.svc.id.goog"}
+    assert cluster["enableShieldedNodes"] is True
+    assert cluster["masterAuth"] == {"clientCertificateConfig": {"issueClientCertificate": False}}
+    assert cluster["nodePoolDefaults"]["nodeConfigDefaults"]["insecureKubeletReadonlyPortEnabled"] == "FALSE"
+    assert cluster["releaseChannel"] == {"channel": "REGULAR"}
+    assert "minMasterVersion" not in cluster
+    assert cluster["costManagementConfig"] == {"enabled": True}
+
+
+def test_gpus_jobs_and_pods_are_measured_and_workloads_logged(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of()
+
+    measured = cluster["monitoringConfig"]["enableComponents"]
+    assert {"SYSTEM_COMPONENTS", "DCGM", "JOBSET", "CADVISOR", "KUBELET", "POD", "DEPLOYMENT", "STATEFULSET"} < set(measured)
+    assert cluster["monitoringConfig"]["managedPrometheus"] == {"enabled": True}
+    assert cluster["loggingConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}
+
+
+def test_buckets_and_disks_can_be_mounted_and_images_are_streamed(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of()
+
+    assert cluster["addonsConfig"] == {
+        "gcsFuseCsiDriverConfig": {"enabled": True},
+        "gcePersistentDiskCsiDriverConfig": {"enabled": True},
+    }
+    assert cluster["nodePoolDefaults"]["nodeConfigDefaults"]["gcfsConfig"] == {"enabled": True}
+
+
+@pytest.mark.parametrize(
+    "maintenance,start,end",
+    [
+        (None, "2025-01-01T03:00:00Z", "2025-01-01T07:00:00Z"),
+        ({"start_utc": "22:30", "hours": 6}, "2025-01-01T22:30:00Z", "2025-01-02T04:30:00Z"),
+    ],
+)
+def test_gke_upgrades_within_a_window_each_day(
+    maintenance: dict[str, Any] | None, start: str, end: str, cluster_of: Callable[..., dict[str, Any]]
+) -> None:
+    cluster = cluster_of(**({} if maintenance is None else {"maintenance": maintenance}))
+
+    assert cluster["maintenancePolicy"] == {"recurringWindow": {"startTime": start, "endTime": end, "recurrence": "FREQ=DAILY"}}
+
+
+def test_channel_version_labels_and_protection_are_the_callers(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of(
+        release_channel="stable",
+        min_version="1.35.0-gke.1171000",
+        resource_labels={"owner": "ml-platform"},
+        deletion_protection=False,
+        max_pods_per_node=32,
+        control_plane_cidr="172.16.1.0/28",
+    )
+
+    assert cluster["releaseChannel"] == {"channel": "STABLE"}
+    assert cluster["minMasterVersion"] == "1.35.0-gke.1171000"
+    assert cluster["resourceLabels"] == {"owner": "ml-platform"}
+    assert cluster["deletionProtection"] is False
+    assert cluster["defaultMaxPodsPerNode"] == 32
+    assert cluster["privateClusterConfig"]["masterIpv4CidrBlock"] == "172.16.1.0/28"
+
+
+def test_a_standard_cluster_does_not_say_that_it_is_no_autopilot(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    assert "enableAutopilot" not in cluster_of()
+
+
+def test_the_component_itself_carries_its_defaults_for_policies(register: Register) -> None:
+    [component] = register(lambda: GkeCluster("gke", args())).of("flexspot:index:GkeCluster")
+
+    assert component["access"] == "private"
+    assert component["deletion_protection"] is True
+
+
+def test_every_resource_is_the_components_child_and_named_after_it(register: Register) -> None:
+    parents: dict[str, pulumi.Resource | None] = {}
+    ignored: dict[str, list[str] | None] = {}
+    made: list[GkeCluster] = []
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+        ignored[resource.name] = resource.opts.ignore_changes
+
+    def declare() -> None:
+        made.append(GkeCluster("gke", args(), pulumi.ResourceOptions(transformations=[note])))
+
+    register(declare)
+
+    assert parents == {"gke": None, "gke-cluster": made[0], "gke-system-pool": made[0]}
+    assert ignored["gke-cluster"] == ["node_config", "initial_node_count"]
+    assert ignored["gke-system-pool"] == ["initial_node_count"]
+
+
+def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
+    component = Analyzer("flexspot").analyze([GkeCluster])["component_definitions"]["GkeCluster"]
+
+    required = {name for name, each in component.inputs.items() if not each.optional}
+    assert required == {
+        "cluster",
+        "project",
+        "region",
+        "zones",
+        "network",
+        "subnetwork",
+        "podsRange",
+        "servicesRange",
+        "nodeServiceAccount",
+    }
+    assert len(component.outputs) == 7

@@ -1,0 +1,128 @@
+"""GkeCluster: from where its API server is reached, and how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from gke_cluster_args import Nothing, args, outputs_of
+
+from components.gke.cluster import GkeCluster
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def test_by_default_the_api_server_is_reached_from_inside_alone(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of()
+
+    assert cluster["privateClusterConfig"] == {
+        "enablePrivateNodes": True,
+        "enablePrivateEndpoint": True,
+        "masterIpv4CidrBlock": "172.16.0.0/28",
+    }
+    assert cluster["masterAuthorizedNetworksConfig"] == {"cidrBlocks": []}
+    assert cluster["controlPlaneEndpointsConfig"] == {
+        "dnsEndpointConfig": {"allowExternalTraffic": False},
+        "ipEndpointsConfig": {"enabled": True},
+    }
+
+
+def test_with_dns_iam_there_is_a_name_behind_iam_and_no_address(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of(access="dns_iam")
+
+    assert cluster["controlPlaneEndpointsConfig"] == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": False},
+    }
+    assert cluster["privateClusterConfig"]["enablePrivateEndpoint"] is True
+    assert "masterAuthorizedNetworksConfig" not in cluster
+
+
+def test_with_public_cidrs_the_address_is_open_to_them_alone_and_nodes_stay_private(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of(access="public_cidrs", cidrs=["203.0.113.0/24", "198.51.100.7/32"])
+
+    assert cluster["privateClusterConfig"]["enablePrivateNodes"] is True
+    assert cluster["privateClusterConfig"]["enablePrivateEndpoint"] is False
+    assert cluster["masterAuthorizedNetworksConfig"] == {
+        "cidrBlocks": [{"cidrBlock": "198.51.100.7/32"}, {"cidrBlock": "203.0.113.0/24"}],
+        "gcpPublicCidrsAccessEnabled": False,
+    }
+    assert cluster["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] == {"allowExternalTraffic": False}
+
+
+@pytest.mark.parametrize("access", ["private", "dns_iam", "public_cidrs"])
+def test_another_access_does_not_replace_the_cluster(access: str, cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cidrs = ["203.0.113.0/24"] if access == "public_cidrs" else []
+
+    assert cluster_of(access=access, cidrs=cidrs)["privateClusterConfig"]["masterIpv4CidrBlock"] == "172.16.0.0/28"
+
+
+def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
+    outputs = outputs_of()
+
+    assert outputs["cluster_name"] == "prod"
+    assert outputs["endpoint"] == "172.16.0.2"
+    assert outputs["dns_endpoint"] == "gke-1.us-central1.gke.goog"
+    assert outputs["ca_certificate"] == "Y2E="
+    assert outputs["workload_pool"] == "acme-ai-prod.svc.id.goog"
+    assert outputs["secrets"] == [False] * 7
+
+
+def test_the_kubeconfig_asks_googles_plugin_for_a_token_and_trusts_the_clusters_authority() -> None:
+    written = json.loads(outputs_of()["kubeconfig"])
+
+    assert written["clusters"] == [
+        {
+            "name": "gke_acme-ai-prod_us-central1_prod",
+            "cluster": {"server": "https://172.16.0.2", "certificate-authority-data": "Y2E="},
+        }
+    ]
+    [user] = written["users"]
+    assert user["user"].keys() == {"exec"}
+    assert user["user"]["exec"]["command"] == "gke-gcloud-auth-plugin"
+    assert written["contexts"][0]["name"] == written["current-context"] == "gke_acme-ai-prod_us-central1_prod"
+
+
+def test_with_dns_iam_the_kubeconfig_has_the_name_whose_certificate_everybody_trusts() -> None:
+    outputs = outputs_of(access="dns_iam")
+
+    assert outputs["endpoint"] == "gke-1.us-central1.gke.goog"
+    assert json.loads(outputs["kubeconfig"])["clusters"][0]["cluster"] == {"server": "https://gke-1.us-central1.gke.goog"}
+
+
+@pytest.mark.parametrize(
+    "change,flags",
+    [
+        ({}, " --internal-ip"),
+        ({"access": "dns_iam"}, " --dns-endpoint"),
+        ({"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}, ""),
+    ],
+)
+def test_the_credentials_command_fits_the_access(change: dict[str, Any], flags: str) -> None:
+    command = outputs_of(**change)["credentials_command"]
+
+    assert command == "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod" + flags
+
+
+@pytest.mark.parametrize("access", ["private", "dns_iam"])
+def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there(access: str) -> None:
+    pulumi.runtime.set_mocks(Nothing(), preview=True)
+    known: list[bool] = []
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> object:
+        cluster = GkeCluster("gke", args(access=access))
+        outputs = [cluster.dns_endpoint, cluster.ca_certificate, cluster.kubeconfig]
+        return pulumi.Output.all(*[output.is_known() for output in outputs]).apply(known.extend)
+
+    program()
+
+    assert known == [False, False, False]
+
+
+def test_groups_of_a_domain_are_known_to_kubernetes_when_asked_for(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    assert "authenticatorGroupsConfig" not in cluster_of()
+    assert cluster_of(groups_domain="acme.com")["authenticatorGroupsConfig"] == {"securityGroup": "gke-security-groups@acme.com"}

@@ -1,0 +1,78 @@
+"""GkeCluster: what it refuses, before anything is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from gke_cluster_args import AUTOPILOT, CEILINGS, SYSTEM_POOL, args
+
+from components.gke.cluster import GkeCluster
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def ceilings(**changes: Any) -> dict[str, Any]:
+    return {"auto_provisioning": {key: value for key, value in {**CEILINGS, **changes}.items() if value is not None}}
+
+
+def system_pool(**changes: Any) -> dict[str, Any]:
+    return {"system_pool": {**SYSTEM_POOL, **changes}}
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"cluster": "c" * 41}, "allowed are 1 to 40 lower-case letters"),
+        ({"cluster": "Prod"}, "cluster is 'Prod'; allowed are"),
+        ({"project": "acme"}, "project is 'acme'; allowed is a project's id"),
+        ({"zones": []}, "zones is []; allowed are zones of us-central1"),
+        ({"zones": ["us-east1-b"]}, "zones is ['us-east1-b']; allowed are zones of us-central1"),
+        ({"zones": ["us-central1-a", "us-central1-a"]}, "each once"),
+        ({"mode": "serverless"}, "mode is 'serverless'; allowed: standard, autopilot"),
+        ({"access": "public"}, "access is 'public'; allowed: private, dns_iam, public_cidrs"),
+        ({"release_channel": "REGULAR"}, "release_channel is 'REGULAR'; allowed: rapid, regular, stable"),
+        ({"control_plane_cidr": "172.16.0.0/24"}, "control_plane_cidr is '172.16.0.0/24'; allowed is a /28"),
+        ({"control_plane_cidr": "everywhere"}, "control_plane_cidr is 'everywhere'; allowed is an IPv4 range"),
+        ({"access": "public_cidrs"}, "cidrs is [] with access public_cidrs; allowed is at least one range"),
+        ({"access": "public_cidrs", "cidrs": ["0.0.0.0/0"]}, "cidrs is ['0.0.0.0/0'] with access public_cidrs"),
+        ({"access": "public_cidrs", "cidrs": ["0.0.0.0/1", "128.0.0.0/1"]}, "none wider than /8"),
+        ({"groups_domain": "ml@acme.com"}, "groups_domain is 'ml@acme.com'; allowed is a domain"),
+        ({"access": "public_cidrs", "cidrs": ["office"]}, "cidrs is 'office'; allowed is an IPv4 range"),
+        ({"cidrs": ["203.0.113.0/24"]}, "cidrs is ['203.0.113.0/24'] with access private; allowed with public_cidrs alone"),
+        ({"max_pods_per_node": 257}, "max_pods_per_node is 257; allowed are 8 to 256"),
+        ({"maintenance": {"start_utc": "3 am", "hours": 4}}, "maintenance.start_utc is '3 am'; allowed is HH:MM"),
+        ({"maintenance": {"start_utc": "24:00", "hours": 4}}, "maintenance.start_utc is '24:00'"),
+        ({"maintenance": {"start_utc": "03:00", "hours": 3}}, "maintenance.hours is 3; allowed are 4 to 24"),
+        ({"system_pool": None}, "system_pool is None with mode standard; controllers need nodes without GPUs"),
+        (system_pool(machine=""), "system_pool.machine is empty"),
+        (system_pool(min_nodes=0), "min_nodes 0 and max_nodes 4; allowed is 1 <= min_nodes <= max_nodes"),
+        (system_pool(min_nodes=5), "min_nodes 5 and max_nodes 4"),
+        (system_pool(min_nodes=1, max_nodes=1), "system_pool.max_nodes is 1 in 2 zones; allowed is at least 2"),
+        (system_pool(disk_gib=9), "system_pool.disk_gib is 9; allowed is at least 10"),
+        ({"mode": "autopilot"}, "system_pool is {'machine': 'e2-standard-4'} with mode autopilot"),
+        ({**AUTOPILOT, "auto_provisioning": CEILINGS}, "with mode autopilot; there all nodes are GKE's"),
+        (ceilings(max_vcpu=None), "auto_provisioning.max_vcpu is None; allowed are 1 to 1,000,000"),
+        (ceilings(max_memory_gib=None), "auto_provisioning.max_memory_gib is None"),
+        (ceilings(max_vcpu=0), "auto_provisioning.max_vcpu is 0"),
+        (ceilings(max_memory_gib=10**18), "auto_provisioning.max_memory_gib is 1000000000000000000"),
+        (ceilings(accelerators={"nvidia-l4": 0}), "auto_provisioning.accelerators.nvidia-l4 is 0"),
+        (ceilings(accelerators={"nvidia-l4": 1_000_001}), "auto_provisioning.accelerators.nvidia-l4 is 1000001"),
+        (ceilings(accelerators={"cpu": 8}), "auto_provisioning.accelerators names 'cpu'; allowed are GKE's names of GPUs"),
+    ],
+)
+def test_what_is_not_safe_or_finite_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="GkeCluster gke:") as error:
+            GkeCluster("gke", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

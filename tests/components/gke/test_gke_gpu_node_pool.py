@@ -1,0 +1,182 @@
+"""GkeGpuNodePool: defaults, what can be chosen, what is refused, and what belongs to what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from gke_pool_args import COMPONENT, NODE_POOL, pool_args
+
+from components.gke.gpu_node_pool import GkeGpuNodePool
+
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def made(register: Register, **changes: Any) -> dict[str, Any]:
+    [pool] = register(lambda: GkeGpuNodePool("l4", pool_args(**changes))).of(NODE_POOL)
+    return pool
+
+
+def test_a_pool_starts_from_nothing_and_has_a_ceiling_of_the_whole_pool(register: Register) -> None:
+    pool = made(register)
+
+    assert pool["name"] == "l4-spot"
+    assert (pool["project"], pool["location"], pool["cluster"]) == ("acme-ml", "us-central1", "platform")
+    assert pool["nodeLocations"] == ["us-central1-a", "us-central1-b"]
+    assert pool["initialNodeCount"] == 0
+    assert pool["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": "ANY"}
+    assert pool["management"] == {"autoUpgrade": True, "autoRepair": True}
+    assert pool["ignoreNodeCountChanges"] is True
+
+
+def test_a_node_is_hardened_tainted_labelled_and_has_its_driver(register: Register) -> None:
+    node = made(register)["nodeConfig"]
+
+    assert node == {
+        "machineType": "g2-standard-8",
+        "imageType": "COS_CONTAINERD",
+        "spot": True,
+        "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
+        "guestAccelerators": [{"type": "nvidia-l4", "count": 1, "gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}}],
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+        "resourceLabels": {"environment": "dev", "owner": "ann"},
+        "serviceAccount": "nodes@acme-ml.iam.gserviceaccount.com",
+        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
+        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
+        "diskSizeGb": 100,
+        "diskType": "pd-balanced",
+        "gcfsConfig": {"enabled": True},
+    }
+
+
+def test_spot_nodes_get_a_longer_grace_period_of_which_system_pods_have_the_last_15_seconds(register: Register) -> None:
+    node = made(register, shutdown_grace_seconds=120)["nodeConfig"]
+
+    assert node["kubeletConfig"] == {"shutdownGracePeriodSeconds": 120, "shutdownGracePeriodCriticalPodsSeconds": 15}
+
+
+@pytest.mark.parametrize("seconds,written", [(None, "604800s"), (600, "600s"), (604_800, "604800s")])
+def test_a_flex_start_node_ends_after_its_run_time_seven_days_by_default(register: Register, seconds: int | None, written: str) -> None:
+    assert made(register, capacity_type="flex-start", max_run_seconds=seconds)["nodeConfig"]["maxRunDuration"] == written
+
+
+@pytest.mark.parametrize(
+    "reservation,affinity",
+    [
+        ({"use": "any"}, {"consumeReservationType": "ANY_RESERVATION"}),
+        (
+            {"use": "specific", "name": "l4-block"},
+            {"consumeReservationType": "SPECIFIC_RESERVATION", "key": "compute.googleapis.com/reservation-name", "values": ["l4-block"]},
+        ),
+        (
+            {"use": "specific", "name": "l4-block", "project": "acme-capacity"},
+            {
+                "consumeReservationType": "SPECIFIC_RESERVATION",
+                "key": "compute.googleapis.com/reservation-name",
+                "values": ["projects/acme-capacity/reservations/l4-block"],
+            },
+        ),
+    ],
+)
+def test_a_reserved_pool_draws_on_its_reservation(register: Register, reservation: dict[str, str], affinity: dict[str, Any]) -> None:
+    pool = made(register, capacity_type="reserved", reservation=reservation)
+
+    assert pool["nodeConfig"]["reservationAffinity"] == affinity
+
+
+def test_gpus_are_shared_or_divided_or_both(register: Register) -> None:
+    shared = made(register, gpu_sharing={"strategy": "mps", "clients_per_gpu": 48}, gpu_driver="latest")["nodeConfig"]
+    divided = made(
+        register,
+        machine="a2-highgpu-1g",
+        accelerator="nvidia-tesla-a100",
+        mig_partition="1g.5gb",
+        gpu_sharing={"strategy": "time-sharing", "clients_per_gpu": 2},
+    )["nodeConfig"]
+
+    [gpu] = shared["guestAccelerators"]
+    assert gpu["gpuSharingConfig"] == {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": 48}
+    assert gpu["gpuDriverInstallationConfig"] == {"gpuDriverVersion": "LATEST"}
+    [gpu] = divided["guestAccelerators"]
+    assert gpu["gpuPartitionSize"] == "1g.5gb"
+    assert gpu["gpuSharingConfig"] == {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 2}
+
+
+def test_a_driver_that_google_has_not_signed_boots_without_secure_boot(register: Register) -> None:
+    node = made(register, gpu_driver="disabled")["nodeConfig"]
+
+    assert node["shieldedInstanceConfig"] == {"enableSecureBoot": False, "enableIntegrityMonitoring": True}
+    assert node["guestAccelerators"][0]["gpuDriverInstallationConfig"] == {"gpuDriverVersion": "INSTALLATION_DISABLED"}
+
+
+def test_local_ssds_that_come_with_the_machine_or_are_added_are_ephemeral_storage(register: Register) -> None:
+    a3: dict[str, Any] = {"machine": "a3-highgpu-8g", "accelerator": "nvidia-h100-80gb", "gpus_per_node": 8}
+
+    assert made(register, **a3)["nodeConfig"]["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 16}
+    assert "ephemeralStorageLocalSsdConfig" not in made(register, **a3, bundled_local_ssd_disks=0)["nodeConfig"]
+    assert made(register, local_ssd_disks=1)["nodeConfig"]["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 1}
+
+
+def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:
+    pool = made(
+        register,
+        min_nodes=1,
+        node_labels={"flexspot.dev/class": "training"},
+        taints=[GPU_TAINT, {"key": "flexspot.dev/class", "value": "training", "effect": "NoExecute"}],
+        compact_placement=True,
+        boot_disk_gib=200,
+        boot_disk_type="pd-ssd",
+        secondary_boot_disk_images=["projects/acme-ml/global/images/torch"],
+        gvnic=True,
+        max_pods_per_node=32,
+    )
+
+    assert pool["autoscaling"]["totalMinNodeCount"] == 1
+    assert pool["placementPolicy"] == {"type": "COMPACT"}
+    assert pool["maxPodsPerNode"] == 32
+    node = pool["nodeConfig"]
+    assert node["labels"] == {"flexspot.dev/class": "training"}
+    assert [taint["effect"] for taint in node["taints"]] == ["NO_SCHEDULE", "NO_EXECUTE"]
+    assert (node["diskSizeGb"], node["diskType"]) == (200, "pd-ssd")
+    assert node["secondaryBootDisks"] == [{"diskImage": "projects/acme-ml/global/images/torch", "mode": "CONTAINER_IMAGE_CACHE"}]
+    assert node["gvnic"] == {"enabled": True}
+
+
+def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: Register) -> None:
+    seen: list[str] = []
+
+    def declare() -> None:
+        made_by_others = {"cluster": pulumi.Output.from_input("platform"), "service_account": pulumi.Output.from_input("nodes@acme")}
+        GkeGpuNodePool("l4", pool_args(**made_by_others)).name.apply(seen.append)
+
+    [pool] = register(declare).of(NODE_POOL)
+
+    assert (pool["cluster"], pool["nodeConfig"]["serviceAccount"]) == ("platform", "nodes@acme")
+    assert seen == ["l4-spot"]
+
+
+def test_the_component_carries_what_policies_need_and_owns_its_one_pool(register: Register) -> None:
+    registered = register(lambda: GkeGpuNodePool("l4", pool_args()))
+
+    [component] = registered.of(COMPONENT)
+    assert component["max_nodes"] == 4
+    assert component["taints"][0]["key"] == "nvidia.com/gpu"
+    assert [(token, name) for token, name, _ in registered.resources] == [(COMPONENT, "l4"), (NODE_POOL, "l4-node-pool")]
+
+
+def test_the_pool_is_the_components_child(register: Register) -> None:
+    urns: list[str] = []
+
+    def declare() -> None:
+        component = GkeGpuNodePool("l4", pool_args())
+        for child in component._childResources:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the SDK shows it nowhere else
+            child.urn.apply(urns.append)
+
+    register(declare)
+
+    assert [urn.split("::")[2] for urn in urns] == [f"{COMPONENT}${NODE_POOL}"]

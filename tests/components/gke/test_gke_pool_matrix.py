@@ -1,0 +1,162 @@
+"""Every capacity type with every family of GPU machines of the catalog, held against what the facts say that GKE forbids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from gke_pool_args import NODE_POOL, pool_args
+
+from capacity.capacity_type import CapacityType
+from capacity.machines import Cloud, Machine, machines_of
+from capacity.provisioning import ForbiddenOption, facts_of
+from components.gke.gpu_node_pool import GkeGpuNodePool
+
+# What GKE takes to be true of a pool that does not say so.
+TRUE_UNLESS_SAID = frozenset({"management.auto_repair", "management.auto_upgrade"})
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def family(machine: Machine) -> str:
+    return "-".join(machine.name.split("-")[:2])
+
+
+# One machine of each family: the last by name.
+FAMILIES: dict[str, Machine] = {family(each): each for each in machines_of(Cloud.GCP).values() if each.gpu}
+
+MATRIX = [
+    pytest.param(capacity_type, machine, id=f"{capacity_type}-{name}")
+    for capacity_type in facts_of("gke")
+    for name, machine in FAMILIES.items()
+    if machine.flex_start or capacity_type not in {CapacityType.FLEX_START, CapacityType.QUEUED}
+]
+
+
+def option(inputs: dict[str, Any], path: str) -> Any:
+    """The value that an option, as the SDK names it, has among a resource's inputs; None where it is not set."""
+    found: Any = inputs
+    for part in path.split("."):
+        if not isinstance(found, dict):
+            return None
+        found = cast("dict[str, Any]", found).get(re.sub(r"_([a-z])", lambda match: match[1].upper(), part))
+    return found
+
+
+def broken(inputs: dict[str, Any], rule: ForbiddenOption) -> bool:
+    found = option(inputs, rule.option)
+    if found is None and rule.only is False:
+        return rule.option in TRUE_UNLESS_SAID
+    # 0 is not false, nor 1 true; the mocks hand over every number as a float.
+    return found != rule.only or isinstance(found, bool) != isinstance(rule.only, bool)
+
+
+def pool(register: Register, capacity_type: CapacityType, machine: Machine, **changes: Any) -> dict[str, Any]:
+    assert machine.gpu is not None
+    arguments = pool_args(
+        capacity_type=str(capacity_type),
+        machine=machine.name,
+        accelerator=machine.gpu.name,
+        gpus_per_node=machine.gpu.count,
+        reservation={"use": "specific", "name": "block"} if capacity_type is CapacityType.RESERVED else None,
+        **changes,
+    )
+    [made] = register(lambda: GkeGpuNodePool("gpus", arguments)).of(NODE_POOL)
+    return made
+
+
+def test_the_matrix_has_each_family_that_the_platform_offers() -> None:
+    a100_and_later = {"a2-highgpu", "a2-ultragpu", "a3-highgpu", "a3-megagpu", "a3-ultragpu", "a4-highgpu"}
+
+    assert a100_and_later | {"g2-standard", "g4-standard", "n1-standard"} <= set(FAMILIES)
+    assert {each.values[0] for each in MATRIX} == set(CapacityType)
+
+
+@pytest.mark.parametrize("capacity_type,machine", MATRIX)
+def test_a_pool_sets_nothing_that_its_capacity_type_forbids(capacity_type: CapacityType, machine: Machine, register: Register) -> None:
+    made = pool(register, capacity_type, machine)
+
+    assert [rule.option for rule in facts_of("gke")[capacity_type].forbids if broken(made, rule)] == []
+
+
+@pytest.mark.parametrize("capacity_type,machine", MATRIX)
+def test_a_pool_is_finite_tainted_and_has_the_gpus_of_its_machine(
+    capacity_type: CapacityType, machine: Machine, register: Register
+) -> None:
+    assert machine.gpu is not None
+    made = pool(register, capacity_type, machine)
+
+    scarce = capacity_type not in {CapacityType.RESERVED, CapacityType.ON_DEMAND}
+    location_policy = "ANY" if scarce else "BALANCED"
+    assert made["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": location_policy}
+    node = made["nodeConfig"]
+    assert node["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
+    assert [(gpu["type"], gpu["count"]) for gpu in node["guestAccelerators"]] == [(machine.gpu.name, machine.gpu.count)]
+    assert (node.get("gvnic") == {"enabled": True}) == machine.gvnic
+    assert option(made, "node_config.ephemeral_storage_local_ssd_config.local_ssd_count") == (machine.local_ssd_gb // 375 or None)
+
+
+@pytest.mark.parametrize("capacity_type,machine", MATRIX)
+def test_a_pool_asks_for_its_capacity_type_and_no_other(capacity_type: CapacityType, machine: Machine, register: Register) -> None:
+    made = pool(register, capacity_type, machine)
+
+    asked = {
+        "spot": option(made, "node_config.spot"),
+        "flex_start": option(made, "node_config.flex_start"),
+        "queued": option(made, "queued_provisioning.enabled"),
+        "run": option(made, "node_config.max_run_duration"),
+        "strategy": option(made, "upgrade_settings.strategy"),
+        "repair": option(made, "management.auto_repair"),
+    }
+    wanted = {
+        CapacityType.SPOT: {"spot": True},
+        CapacityType.FLEX_START: {"flex_start": True, "run": "604800s", "strategy": "SHORT_LIVED", "repair": False},
+        CapacityType.QUEUED: {"flex_start": True, "queued": True, "strategy": "SHORT_LIVED", "repair": False},
+        CapacityType.RESERVED: {},
+        CapacityType.ON_DEMAND: {},
+    }[capacity_type]
+    assert asked == dict.fromkeys(asked) | {"repair": True} | wanted
+
+
+@pytest.mark.parametrize("capacity_type", [CapacityType.FLEX_START, CapacityType.QUEUED])
+def test_a_family_that_dws_does_not_give_is_refused(capacity_type: CapacityType, register: Register) -> None:
+    def declare() -> None:
+        for machine in (each for each in FAMILIES.values() if not each.flex_start):
+            assert machine.gpu is not None
+            arguments = pool_args(
+                capacity_type=str(capacity_type), machine=machine.name, accelerator=machine.gpu.name, gpus_per_node=machine.gpu.count
+            )
+            with pytest.raises(ValueError, match="DWS does not give it"):
+                GkeGpuNodePool("gpus", arguments)
+
+    assert register(declare).resources == []
+
+
+@pytest.mark.parametrize("name", ["a3-ultragpu", "a4-highgpu"])
+def test_two_families_are_placed_compactly_with_flex_start(name: str, register: Register) -> None:
+    made = pool(register, CapacityType.FLEX_START, FAMILIES[name], compact_placement=True)
+
+    assert made["placementPolicy"] == {"type": "COMPACT"}
+
+
+@pytest.mark.parametrize("name", [name for name, each in FAMILIES.items() if each.flex_start and name not in {"a3-ultragpu", "a4-highgpu"}])
+def test_no_other_family_is(name: str, register: Register) -> None:
+    with pytest.raises(ValueError, match="with flex-start only a3-ultragpu and a4 have it"):
+        pool(register, CapacityType.FLEX_START, FAMILIES[name], compact_placement=True)
+
+
+@pytest.mark.parametrize(
+    "rule,inputs",
+    [
+        (ForbiddenOption(option="management.auto_repair", only=False), {}),
+        (ForbiddenOption(option="node_config.spot", only=False), {"nodeConfig": {"spot": True}}),
+        (ForbiddenOption(option="node_count", only=None), {"nodeCount": 0}),
+        (ForbiddenOption(option="initial_node_count", only=0), {}),
+        (ForbiddenOption(option="initial_node_count", only=0), {"initialNodeCount": False}),
+        (ForbiddenOption(option="placement_policy.type", only=None), {"placementPolicy": {"type": "COMPACT"}}),
+    ],
+)
+def test_a_broken_rule_is_found(rule: ForbiddenOption, inputs: dict[str, Any]) -> None:
+    assert broken(inputs, rule)

@@ -1,0 +1,114 @@
+"""Arguments of Karpenter's components for their tests, what AWS would answer, and who is whose child."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+
+from components.karpenter.controller_scope import ControllerScope
+from components.karpenter.names import node_role_name, queue_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ACCOUNT = "111122223333"
+REGION = "eu-west-1"
+LONG_NAME = "c" * 100
+"""The longest name that EKS takes."""
+
+TAGS = {"environment": "prod", "owner": "ml-platform"}
+
+QUEUE = "aws:sqs/queue:Queue"
+ROLE = "aws:iam/role:Role"
+POLICY = "aws:iam/policy:Policy"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+
+
+def scope(cluster: str = "training", region: str = REGION, partition: str = "aws", account: str = ACCOUNT) -> ControllerScope:
+    """The scope of a cluster's controller, with the names that its other components would have."""
+    return ControllerScope(
+        cluster=cluster,
+        account=account,
+        partition=partition,
+        region=region,
+        node_role_name=node_role_name(cluster),
+        queue_name=queue_name(cluster),
+    )
+
+
+class Aws(pulumi.runtime.Mocks):
+    """Answers what AWS adds to a resource, and remembers what was asked."""
+
+    def __init__(self, account: str = ACCOUNT) -> None:
+        self.account = account
+        self.resources: list[tuple[str, str, dict[str, Any]]] = []
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        self.resources.append((args.typ, args.name, inputs))
+        name = inputs.get("name")
+        if args.typ in {ROLE, POLICY}:
+            return f"{args.name}-id", inputs | {"arn": f"arn:aws:iam::{self.account}:{args.typ.rpartition(':')[2].lower()}/{name}"}
+        if args.typ == QUEUE:
+            url = f"https://sqs.{REGION}.amazonaws.com/{self.account}/{name}"
+            return url, inputs | {"arn": f"arn:aws:sqs:{REGION}:{self.account}:{name}", "url": url}
+        return f"{args.name}-id", inputs
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        raise AssertionError(f"components invoke nothing; {args.token} was called")
+
+    def of(self, token: str) -> dict[str, dict[str, Any]]:
+        """The inputs of the resources of one type, by their Pulumi names."""
+        return {name: inputs for kind, name, inputs in self.resources if kind == token}
+
+
+def declared(declare: Callable[[], pulumi.ComponentResource], account: str = ACCOUNT) -> tuple[Aws, dict[str, Any]]:
+    """What a component registers with AWS's answers, and its outputs."""
+    aws = Aws(account)
+    pulumi.runtime.set_mocks(aws, preview=False)
+    outputs: dict[str, Any] = {}
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> pulumi.Output[None]:
+        component = declare()
+        names = list(type(component).__annotations__)
+        found: list[pulumi.Output[Any]] = [getattr(component, name) for name in names]
+        return pulumi.Output.all(*found).apply(lambda known: outputs.update(zip(names, known, strict=True)))
+
+    program()
+    return aws, outputs
+
+
+def parents_of(declare: Callable[[pulumi.ResourceOptions], pulumi.ComponentResource]) -> tuple[dict[str, Any], pulumi.ComponentResource]:
+    """The parent of every resource that a component registers, by name, and the component."""
+    parents: dict[str, Any] = {}
+    made: list[pulumi.ComponentResource] = []
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    def declare_noting() -> pulumi.ComponentResource:
+        made.append(declare(pulumi.ResourceOptions(transformations=[note])))
+        return made[0]
+
+    declared(declare_noting)
+    return parents, made[0]
+
+
+def refusal(declare: Callable[[], pulumi.ComponentResource]) -> tuple[str, list[Any]]:
+    """What a component says when it refuses its arguments, and what it had registered by then."""
+    aws = Aws()
+    pulumi.runtime.set_mocks(aws, preview=False)
+    said: list[str] = []
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> None:
+        with pytest.raises(ValueError, match=r"\S") as error:
+            declare()
+        said.append(str(error.value))
+
+    program()
+    return said[0], aws.resources

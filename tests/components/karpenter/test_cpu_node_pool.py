@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.karpenter.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
+
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(**changes: Any) -> CpuNodePoolArgs:
+    arguments: CpuNodePoolArgs = {
+        "pool": "other-work",
+        "labels": {"flexspot.dev/owner": "ann"},
+        "max_vcpu": 64,
+        "max_memory_gib": 256,
+        "node_class": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "other-work"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+@pytest.fixture
+def pool(register: Register) -> Callable[..., dict[str, Any]]:
+    """The NodePool that some arguments make."""
+
+    def run(**changes: Any) -> dict[str, Any]:
+        [made] = register(lambda: CpuNodePool("other", args(**changes))).of(NODE_POOL)
+        return made
+
+    return run
+
+
+def requirements(made: dict[str, Any]) -> dict[str, tuple[str, list[str]]]:
+    return {each["key"]: (each["operator"], each["values"]) for each in made["spec"]["template"]["spec"]["requirements"]}
+
+
+def test_nodes_are_general_machines_without_gpus_and_without_taints_up_to_a_ceiling(pool: Callable[..., dict[str, Any]]) -> None:
+    made = pool()
+
+    assert made["spec"]["limits"] == {"cpu": "64", "memory": "256Gi"}
+    assert "taints" not in made["spec"]["template"]["spec"]
+    wanted = requirements(made)
+    assert wanted["karpenter.k8s.aws/instance-category"] == ("In", ["c", "m", "r"]), "g and p are the machines with GPUs"
+    assert wanted["karpenter.sh/capacity-type"] == ("In", ["spot", "on-demand"])
+    assert "topology.kubernetes.io/zone" not in wanted
+
+
+@pytest.mark.parametrize("max_vcpu,most", [(64, "33"), (8, "5"), (1, "3")])
+def test_no_node_takes_more_than_half_of_the_ceiling(pool: Callable[..., dict[str, Any]], max_vcpu: int, most: str) -> None:
+    assert requirements(pool(max_vcpu=max_vcpu))["karpenter.k8s.aws/instance-cpu"] == ("Lt", [most])
+
+
+def test_zones_capacity_types_and_the_taints_of_drivers_are_the_callers(pool: Callable[..., dict[str, Any]]) -> None:
+    taint = {"key": "ebs.csi.aws.com/agent-not-ready", "value": "", "effect": "NoExecute"}
+
+    made = pool(zones=["us-east-1b", "us-east-1a"], capacity_types=["on-demand"], startup_taints=[taint], idle_seconds=300)
+
+    assert requirements(made)["topology.kubernetes.io/zone"] == ("In", ["us-east-1a", "us-east-1b"])
+    assert requirements(made)["karpenter.sh/capacity-type"] == ("In", ["on-demand"])
+    assert made["spec"]["template"]["spec"]["startupTaints"] == [{"key": taint["key"], "effect": "NoExecute"}]
+    assert made["spec"]["disruption"]["consolidateAfter"] == "300s"
+
+
+@pytest.mark.parametrize("change", [{"max_vcpu": 0}, {"max_memory_gib": -1}])
+def test_a_pool_without_a_ceiling_is_refused_before_anything_is_registered(register: Register, change: dict[str, int]) -> None:
+    [(key, value)] = change.items()
+
+    with pytest.raises(ValueError, match=f"CpuNodePool other: {key} is {value}; a pool has a ceiling of at least 1"):
+        register(lambda: CpuNodePool("other", args(**change)))
+
+
+def test_the_node_pool_is_the_components_own(register: Register) -> None:
+    assert register(lambda: CpuNodePool("other", args())).names(NODE_POOL) == ["other-node-pool"]

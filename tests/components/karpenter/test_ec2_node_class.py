@@ -1,0 +1,143 @@
+"""Ec2NodeClass: an image that is pinned, disks that are encrypted, and the network, reservations and tags of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from karpenter_node_class_args import COMPONENT, KEY, NODE_CLASS, node_class_args
+
+from capacity.machines import Cloud, machines_of
+from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
+
+DISCOVERED = [{"tags": {"karpenter.sh/discovery": "platform"}}]
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def spec(register: Register, **changes: Any) -> dict[str, Any]:
+    [made] = register(lambda: Ec2NodeClass("l4", node_class_args(**changes))).of(NODE_CLASS)
+    return made["spec"]
+
+
+def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_for_its_credentials(register: Register) -> None:
+    [made] = register(lambda: Ec2NodeClass("l4", node_class_args())).of(NODE_CLASS)
+
+    assert made["apiVersion"] == "karpenter.k8s.aws/v1"
+    assert made["metadata"] == {"name": "l4-spot", "labels": {"flexspot.dev/owner": "ml-platform"}}
+    assert made["spec"] == {
+        "amiSelectorTerms": [{"alias": "al2023@v20250807"}],
+        "role": "platform-nodes",
+        "subnetSelectorTerms": DISCOVERED,
+        "securityGroupSelectorTerms": DISCOVERED,
+        "blockDeviceMappings": [
+            {
+                "deviceName": "/dev/xvda",
+                "ebs": {
+                    "volumeType": "gp3",
+                    "volumeSize": "200Gi",
+                    "iops": 6000,
+                    "throughput": 500,
+                    "encrypted": True,
+                    "deleteOnTermination": True,
+                },
+            }
+        ],
+        "metadataOptions": {
+            "httpEndpoint": "enabled",
+            "httpProtocolIPv6": "disabled",
+            "httpPutResponseHopLimit": 1,
+            "httpTokens": "required",
+        },
+        "detailedMonitoring": False,
+        "associatePublicIPAddress": False,
+        "tags": {"environment": "dev", "owner": "ml-platform"},
+    }
+
+
+def test_bottlerocket_has_its_system_on_a_small_volume_and_images_and_pods_on_a_second_one(register: Register) -> None:
+    system, data = spec(register, ami="bottlerocket@1.40.0", disk_gib=500, kms_key=KEY)["blockDeviceMappings"]
+
+    assert (system["deviceName"], data["deviceName"]) == ("/dev/xvda", "/dev/xvdb")
+    assert system["ebs"] == {"volumeType": "gp3", "volumeSize": "4Gi", "encrypted": True, "deleteOnTermination": True, "kmsKeyID": KEY}
+    assert data["ebs"] == system["ebs"] | {"volumeSize": "500Gi", "iops": 6000, "throughput": 500}
+
+
+def test_disks_monitoring_and_the_machines_own_nvme_can_be_chosen(register: Register) -> None:
+    made = spec(register, disk_gib=1000, disk_iops=16_000, disk_throughput_mib=1000, local_nvme=True, detailed_monitoring=True)
+
+    [root] = made["blockDeviceMappings"]
+    assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == ("1000Gi", 16_000, 1000)
+    assert made["instanceStorePolicy"] == "RAID0"
+    assert made["detailedMonitoring"] is True
+
+
+@pytest.mark.parametrize("machine", [each for each in machines_of(Cloud.AWS).values() if each.efa_interfaces], ids=lambda each: each.name)
+def test_every_machine_with_efa_has_an_efa_interface_on_each_card_and_one_address(machine: Any, register: Register) -> None:
+    made = spec(register, efa_interfaces=machine.efa_interfaces, placement_group="platform-h100")
+
+    first, *efa = made["networkInterfaces"]
+    assert first == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+    assert [each["networkCardIndex"] for each in efa] == list(range(machine.efa_interfaces))
+    assert [each["deviceIndex"] for each in efa] == [1] + [0] * (machine.efa_interfaces - 1)
+    assert {each["interfaceType"] for each in efa} == {"efa-only"}
+    assert "associatePublicIPAddress" not in made, "EC2 refuses the question for an instance with several interfaces"
+    assert made["placementGroupSelector"] == {"name": "platform-h100"}
+
+
+@pytest.mark.parametrize(
+    "change,terms",
+    [
+        (
+            {"reservation_ids": ["cr-0b1b2c3d4e5f60718", "cr-0a1b2c3d4e5f60718", "cr-0b1b2c3d4e5f60718"]},
+            [{"id": "cr-0a1b2c3d4e5f60718"}, {"id": "cr-0b1b2c3d4e5f60718"}],
+        ),
+        ({"reservation_tags": {"purpose": "training", "cell": "*"}}, [{"tags": {"cell": "*", "purpose": "training"}}]),
+        (
+            {"reservation_kind": "capacity-block", "reservation_tags": {"block": "2026-12"}, "zones": ["us-east-1a"]},
+            [{"tags": {"block": "2026-12"}}],
+        ),
+    ],
+)
+def test_reservations_are_named_by_id_or_by_all_their_tags(change: dict[str, Any], terms: list[dict[str, Any]], register: Register) -> None:
+    assert spec(register, **change)["capacityReservationSelectorTerms"] == terms
+
+
+def test_an_existing_network_is_named_by_ids_whose_order_decides_nothing(register: Register) -> None:
+    ids: dict[str, Any] = {"subnet_ids": ["subnet-0b1c2d3e", "subnet-0a1b2c3d"], "security_group_ids": ["sg-2", "sg-1"]}
+    made = spec(register, **ids)
+
+    assert made["subnetSelectorTerms"] == [{"id": "subnet-0a1b2c3d"}, {"id": "subnet-0b1c2d3e"}]
+    assert made["securityGroupSelectorTerms"] == [{"id": "sg-1"}, {"id": "sg-2"}]
+    assert made == spec(register, **{argument: list(reversed(values)) for argument, values in ids.items()})
+
+
+def test_a_role_and_a_security_group_may_be_known_later_than_the_plan(register: Register) -> None:
+    later = {"node_role": pulumi.Output.from_input("made-role"), "security_group_ids": [pulumi.Output.from_input("sg-made")]}
+    made = spec(register, **later)
+
+    assert made["role"] == "made-role"
+    assert made["securityGroupSelectorTerms"] == [{"id": "sg-made"}]
+
+
+def test_the_object_belongs_to_the_component_and_pools_refer_to_it_by_name(register: Register) -> None:
+    made: list[Ec2NodeClass] = []
+    names: list[str] = []
+    parents: dict[str, pulumi.Resource | None] = {}
+
+    def record(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    def declare() -> None:
+        pulumi.runtime.register_stack_transformation(record)
+        made.append(Ec2NodeClass("l4", node_class_args()))
+        made[0].name.apply(names.append)
+
+    registered = register(declare)
+
+    assert names == ["l4-spot"]
+    assert registered.names(COMPONENT) == ["l4"]
+    assert parents == {"l4": None, "l4-node-class": made[0]}
+    assert ec2_node_class_ref("l4-spot") == {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "l4-spot"}

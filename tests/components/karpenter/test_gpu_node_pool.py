@@ -1,0 +1,245 @@
+"""GpuNodePool: a Karpenter NodePool with taints, labels and a ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.karpenter.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(**changes: Any) -> GpuNodePoolArgs:
+    arguments: GpuNodePoolArgs = {
+        "pool": "l4-spot",
+        "machines": ["g6.xlarge"],
+        "capacity_types": ["spot"],
+        "node_labels": {"karpenter.sh/capacity-type": "spot", "karpenter.k8s.aws/instance-gpu-name": "l4"},
+        "labels": {"flexspot.dev/owner": "ann"},
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
+        "max_gpus": 4,
+        "max_nodes": 4,
+        "max_vcpu": 16,
+        "max_memory_mib": 65536,
+        "idle_seconds": 60,
+        "moves_work": False,
+        "weight": None,
+        "node_class": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_a_pool_has_its_ceiling_its_taints_and_labels_that_are_known_before_boot(register: Register) -> None:
+    [pool] = register(lambda: GpuNodePool("l4-spot", args())).of(NODE_POOL)
+
+    spec = pool["spec"]
+    assert spec["limits"] == {"nvidia.com/gpu": "4", "nodes": "4", "cpu": "16", "memory": "65536Mi"}
+    assert spec["template"]["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    requirements = {each["key"]: each["values"] for each in spec["template"]["spec"]["requirements"]}
+    assert requirements == {
+        "karpenter.sh/capacity-type": ["spot"],
+        "node.kubernetes.io/instance-type": ["g6.xlarge"],
+        "karpenter.k8s.aws/instance-gpu-name": ["l4"],
+    }
+    assert pool["metadata"] == {"name": "l4-spot", "labels": {"flexspot.dev/owner": "ann"}}
+
+
+def test_running_work_is_not_disturbed_by_expiry_drift_or_consolidation(register: Register) -> None:
+    [pool] = register(lambda: GpuNodePool("l4-spot", args())).of(NODE_POOL)
+
+    assert pool["spec"]["template"]["spec"]["expireAfter"] == "Never"
+    assert pool["spec"]["disruption"]["consolidationPolicy"] == "WhenEmpty"
+    assert pool["spec"]["disruption"]["budgets"] == [
+        {"nodes": "100%", "reasons": ["Empty"]},
+        {"nodes": "0", "reasons": ["Underutilized"]},
+        {"nodes": "0", "reasons": ["Drifted"]},
+    ]
+    assert "weight" not in pool["spec"]
+
+
+def test_a_pool_of_services_may_be_repacked_a_tenth_at_a_time_and_stands_in_an_order(register: Register) -> None:
+    [pool] = register(lambda: GpuNodePool("l4-spot", args(moves_work=True, idle_seconds=600, weight=90))).of(NODE_POOL)
+
+    assert pool["spec"]["weight"] == 90
+    assert pool["spec"]["disruption"]["consolidationPolicy"] == "WhenEmptyOrUnderutilized"
+    assert pool["spec"]["disruption"]["consolidateAfter"] == "600s"
+    assert {"nodes": "10%", "reasons": ["Underutilized"]} in pool["spec"]["disruption"]["budgets"]
+    assert {"nodes": "10%", "reasons": ["Drifted"]} in pool["spec"]["disruption"]["budgets"], "or it would keep old images for ever"
+
+
+def test_the_component_itself_carries_what_policies_need_even_when_its_children_are_unknown(register: Register) -> None:
+    [component] = register(lambda: GpuNodePool("l4-spot", args())).of("flexspot:index:GpuNodePool")
+
+    assert component["max_gpus"] == 4
+    assert component["taints"][0]["key"] == "nvidia.com/gpu"
+
+
+def test_zones_families_and_gpus_are_asked_of_machines_beside_the_labels_that_pods_select(register: Register) -> None:
+    chosen = args(zones=["us-east-1b", "us-east-1a"], instance_families=["g6", "g5"], gpus_per_node=1, machines=["g6.xlarge", "g5.xlarge"])
+    [pool] = register(lambda: GpuNodePool("l4-spot", chosen)).of(NODE_POOL)
+
+    requirements = {each["key"]: each["values"] for each in pool["spec"]["template"]["spec"]["requirements"]}
+    assert requirements == {
+        "karpenter.sh/capacity-type": ["spot"],
+        "node.kubernetes.io/instance-type": ["g6.xlarge", "g5.xlarge"],
+        "topology.kubernetes.io/zone": ["us-east-1a", "us-east-1b"],
+        "karpenter.k8s.aws/instance-family": ["g5", "g6"],
+        "karpenter.k8s.aws/instance-gpu-count": ["1"],
+        "karpenter.k8s.aws/instance-gpu-name": ["l4"],
+    }
+    assert {each["operator"] for each in pool["spec"]["template"]["spec"]["requirements"]} == {"In"}
+
+
+def test_what_is_not_chosen_is_not_in_the_pool(register: Register) -> None:
+    nothing = args(
+        zones=[],
+        instance_families=[],
+        startup_taints=[],
+        termination_grace_seconds=None,
+        expire_after_seconds=None,
+        quiet_hours=[],
+        gpus_per_node=None,
+    )
+    [plain] = register(lambda: GpuNodePool("l4-spot", args())).of(NODE_POOL)
+    [pool] = register(lambda: GpuNodePool("l4-spot", nothing)).of(NODE_POOL)
+
+    assert pool == plain
+    assert set(pool["spec"]["template"]["spec"]) == {"requirements", "nodeClassRef", "taints", "expireAfter"}
+
+
+def test_startup_taints_need_no_value_because_the_definition_refuses_an_empty_one(register: Register) -> None:
+    startup = [
+        {"key": "ebs.csi.aws.com/agent-not-ready", "value": "", "effect": "NoExecute"},
+        {"key": "cni", "value": "starting", "effect": "NoSchedule"},
+    ]
+    [pool] = register(lambda: GpuNodePool("l4-spot", args(startup_taints=startup))).of(NODE_POOL)
+
+    assert pool["spec"]["template"]["spec"]["startupTaints"] == [
+        {"key": "ebs.csi.aws.com/agent-not-ready", "effect": "NoExecute"},
+        {"key": "cni", "value": "starting", "effect": "NoSchedule"},
+    ]
+
+
+def test_nodes_may_expire_and_their_drain_may_end_by_force(register: Register) -> None:
+    [pool] = register(lambda: GpuNodePool("l4-spot", args(expire_after_seconds=604_800, termination_grace_seconds=3600))).of(NODE_POOL)
+
+    assert pool["spec"]["template"]["spec"]["expireAfter"] == "604800s"
+    assert pool["spec"]["template"]["spec"]["terminationGracePeriod"] == "3600s"
+
+
+def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(register: Register) -> None:
+    quiet = [{"schedule": "0 8 * * mon-fri", "hours": 10}, {"schedule": "@daily", "hours": 2}]
+    [pool] = register(lambda: GpuNodePool("l4-spot", args(quiet_hours=quiet))).of(NODE_POOL)
+
+    budgets = pool["spec"]["disruption"]["budgets"]
+    assert len(budgets) == 5
+    assert budgets[3:] == [
+        {"nodes": "0", "schedule": "0 8 * * mon-fri", "duration": "10h"},
+        {"nodes": "0", "schedule": "@daily", "duration": "2h"},
+    ]
+
+
+def test_a_reserved_pool_may_be_held_to_its_capacity_block(register: Register) -> None:
+    label = {"karpenter.k8s.aws/capacity-reservation-type": "capacity-block"}
+    [pool] = register(lambda: GpuNodePool("l4", args(capacity_types=["reserved"], node_labels=label))).of(NODE_POOL)
+
+    requirements = pool["spec"]["template"]["spec"]["requirements"]
+    assert {"key": "karpenter.k8s.aws/capacity-reservation-type", "operator": "In", "values": ["capacity-block"]} in requirements
+
+
+def test_the_object_belongs_to_the_component_which_tells_its_name(register: Register) -> None:
+    made: list[GpuNodePool] = []
+    names: list[str] = []
+    parents: dict[str, pulumi.Resource | None] = {}
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    def declare() -> None:
+        made.append(GpuNodePool("l4", args(), pulumi.ResourceOptions(transformations=[note])))
+        made[0].name.apply(names.append)
+
+    register(declare)
+
+    assert names == ["l4-spot"]
+    assert parents == {"l4": None, "l4-node-pool": made[0]}
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        (
+            {"max_gpus": 0},
+            "gpu-pool-without-limit: GpuNodePool l4-spot has max_gpus=0, max_nodes=4, max_vcpu=16, max_memory_mib=65536; a GPU pool",
+        ),
+        ({"max_nodes": 0}, "max_gpus=4, max_nodes=0, max_vcpu=16, max_memory_mib=65536; a GPU pool has a ceiling"),
+        ({"machines": []}, "machines is empty; name at least one instance type"),
+        ({"taints": []}, "gpu-pool-without-taint: GpuNodePool l4-spot has taints on none; add one on nvidia.com/gpu"),
+        ({"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}, "has taints on team; add one on nvidia.com/gpu"),
+        (
+            {"max_gpus": 5},
+            "gpu-limit-unreachable: GpuNodePool l4-spot has max_gpus=5, but with g6.xlarge max_nodes=4, max_vcpu=16 and max_memory_mib=",
+        ),
+        (
+            {"max_gpus": 5},
+            "max_memory_mib=65536 end it at 4; allow 5 nodes, 20 vCPU and 81920 MiB, or lower max_gpus",
+        ),
+        ({"max_vcpu": 15}, "max_vcpu=15 and max_memory_mib=65536 end it at 3; allow 4 nodes, 16 vCPU and 65536 MiB"),
+        ({"max_memory_mib": 65_535}, "max_memory_mib=65535 end it at 3; allow 4 nodes"),
+        ({"max_nodes": 3}, "max_nodes=3, max_vcpu=16 and max_memory_mib=65536 end it at 3"),
+        ({"machines": ["g6.xlarge", "g6.4xlarge"]}, "gpu-limit-unreachable: GpuNodePool l4-spot has max_gpus=4, but with g6.4xlarge"),
+        (
+            {"machines": ["p5.48xlarge"], "max_gpus": 16, "max_vcpu": 512, "max_memory_mib": 2 * 2_097_152 - 1},
+            "end it at 8; allow 2 nodes, 384 vCPU and 4194304 MiB",
+        ),
+        ({"instance_families": ["g5"]}, "machines is with g6.xlarge; instance_families allow g5; add its family, or leave it out"),
+        ({"gpus_per_node": 4}, "gpus_per_node is 4; g6.xlarge has 1; give that, and machines with the same number alone"),
+        (
+            {"capacity_types": ["flex-start"]},
+            "capacity_types is with flex-start; Karpenter has reserved, spot, on-demand; use one of these",
+        ),
+        ({"capacity_types": ["spot", "queued"]}, "capacity_types is with queued; Karpenter has"),
+        ({"capacity_types": []}, "capacity_types is with none; Karpenter has reserved, spot, on-demand"),
+        ({"weight": 0}, "weight is 0; Karpenter takes 1 to 100"),
+        ({"weight": 101}, "weight is 101; Karpenter takes 1 to 100"),
+        ({"idle_seconds": -1}, "idle_seconds is -1; it is 0 or more"),
+        ({"expire_after_seconds": 0}, "expire_after_seconds is 0; it is 1 or more; leave it out for nodes that never expire"),
+        ({"termination_grace_seconds": 0}, "termination_grace_seconds is 0; it is 1 or more; leave it out for drains that wait"),
+        ({"quiet_hours": [{"schedule": "8am", "hours": 1}]}, "quiet_hours.schedule is '8am'; it is five fields of cron, by UTC; write one"),
+        ({"quiet_hours": [{"schedule": "0 8 * *", "hours": 1}]}, "quiet_hours.schedule is '0 8 * *'; it is five fields of cron"),
+        ({"quiet_hours": [{"schedule": "@daily", "hours": 0}]}, "quiet_hours.hours is 0; it is 1 or more"),
+        (
+            {"startup_taints": [{"key": "ebs.csi.aws.com/agent-not-ready", "value": "", "effect": "Never"}]},
+            "startup_taints is ebs.csi.aws.com/agent-not-ready:Never; effects are NoSchedule, PreferNoSchedule, NoExecute",
+        ),
+        (
+            {"startup_taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
+            "startup_taints is with nvidia.com/gpu; a startup taint is taken off, those in taints stay; keep one of the two",
+        ),
+    ],
+)
+def test_what_cannot_be_safe_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="GpuNodePool l4-spot") as error:
+            GpuNodePool("l4-spot", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []
+
+
+def test_machines_that_the_catalog_does_not_have_are_not_counted(register: Register) -> None:
+    registered = register(lambda: GpuNodePool("l4-spot", args(machines=["g9.xlarge"], max_gpus=64, gpus_per_node=2)))
+
+    assert len(registered.of(NODE_POOL)) == 1

@@ -1,0 +1,98 @@
+"""The controller's policies: the ones of Karpenter's own template, and short enough for IAM whatever the cluster is called."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from iam_evaluator import listed
+from karpenter_args import LONG_NAME, scope
+
+from components.iam_document import as_json, counted_characters
+from components.karpenter.controller_policies import controller_policies
+
+if TYPE_CHECKING:
+    from components.iam_document import Document, Statement
+
+LIMIT = 6144
+
+UPSTREAM: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "upstream_policies.yaml").read_text(encoding="utf-8"))
+
+LONGEST = [("ap-southeast-1", "aws"), ("ap-northeast-1", "aws"), ("cn-northwest-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
+
+
+def digest(statement: Statement) -> str:
+    """As upstream_policies.yaml says."""
+    lists: dict[str, Any] = {"Action": sorted(listed(statement["Action"])), "Resource": sorted(listed(statement.get("Resource", [])))}
+    if "Condition" in statement:
+        lists["Condition"] = {
+            operator: {key: sorted(listed(values)) for key, values in keys.items()} for operator, keys in statement["Condition"].items()
+        }
+    return hashlib.sha256(json.dumps({**statement, **lists}, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def test_every_statement_is_that_of_karpenters_own_template_and_none_is_missing_or_added() -> None:
+    ours = {
+        policy: {statement.get("Sid", ""): digest(statement) for statement in document["Statement"]}
+        for policy, document in controller_policies(scope()).items()
+    }
+
+    assert ours == UPSTREAM
+
+
+def test_a_statement_that_differs_in_one_value_has_another_digest() -> None:
+    [statement] = controller_policies(scope())["EKSIntegration"]["Statement"]
+
+    assert digest({**statement, "Action": "eks:Describe*"}) != UPSTREAM["EKSIntegration"]["AllowAPIServerEndpointDiscovery"]
+
+
+@pytest.mark.parametrize("region,partition", LONGEST)
+def test_every_document_fits_into_iam_at_the_longest_cluster_name_and_the_longest_regions(region: str, partition: str) -> None:
+    lengths = {
+        policy: counted_characters(document) for policy, document in controller_policies(scope(LONG_NAME, region, partition)).items()
+    }
+
+    assert len(lengths) == 6
+    assert {policy: length for policy, length in lengths.items() if length > LIMIT} == {}
+
+
+@pytest.mark.parametrize("region,partition", LONGEST)
+def test_one_document_with_all_statements_would_not_fit_which_is_why_there_are_six(region: str, partition: str) -> None:
+    documents = controller_policies(scope(LONG_NAME, region, partition)).values()
+    merged: Document = {"Version": "2012-10-17", "Statement": [each for document in documents for each in document["Statement"]]}
+
+    assert counted_characters(merged) > LIMIT
+
+
+def test_one_document_would_fit_for_a_short_name_so_that_nobody_would_notice_before() -> None:
+    documents = controller_policies(scope("dev", "us-east-1")).values()
+    merged: Document = {"Version": "2012-10-17", "Statement": [each for document in documents for each in document["Statement"]]}
+
+    assert counted_characters(merged) < LIMIT
+
+
+def test_a_name_that_makes_a_document_too_long_is_refused_with_the_policy_and_what_to_shorten() -> None:
+    with pytest.raises(ValueError, match=r"^policy NodeLifecycle of Karpenter's controller has [\d,]+ characters") as error:
+        controller_policies(scope("c" * 1000))
+
+    assert "IAM takes at most 6,144; shorten the cluster's name, now 1000" in str(error.value)
+
+
+@pytest.mark.parametrize("region,partition", LONGEST)
+def test_every_arn_is_of_the_partition_that_is_given(region: str, partition: str) -> None:
+    text = "".join(map(as_json, controller_policies(scope("training", region, partition)).values()))
+
+    assert text.count('"arn:') == text.count(f'"arn:{partition}:')
+    assert f":{region}:" in text
+
+
+def test_a_document_is_written_without_white_space_and_the_same_each_time() -> None:
+    first, second = ([as_json(each) for each in controller_policies(scope()).values()] for _ in range(2))
+
+    assert first == second
+    assert not any(character.isspace() for text in first for character in text)
+    assert [len(text) for text in first] == [counted_characters(each) for each in controller_policies(scope()).values()]

@@ -1,0 +1,172 @@
+"""InterruptionQueue: where AWS says what it takes back, and who may write there."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from iam_evaluator import Request, Verdict, decide
+from karpenter_args import ACCOUNT, LONG_NAME, QUEUE, REGION, TAGS, declared, parents_of, refusal, scope
+
+from components.karpenter.controller_policies import controller_policies
+from components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs, event_patterns, queue_policy
+
+if TYPE_CHECKING:
+    from karpenter_args import Aws
+
+RULE = "aws:cloudwatch/eventRule:EventRule"
+TARGET = "aws:cloudwatch/eventTarget:EventTarget"
+QUEUE_POLICY = "aws:sqs/queuePolicy:QueuePolicy"
+
+ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:training"
+
+PATTERNS = {
+    "scheduled-change": ("aws.health", "AWS Health Event"),
+    "spot-interruption": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+    "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    "instance-state-change": ("aws.ec2", "EC2 Instance State-change Notification"),
+    "capacity-reservation-interruption": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+}
+"""Of Karpenter v1.14's own template."""
+
+
+def args(**changes: Any) -> InterruptionQueueArgs:
+    arguments: InterruptionQueueArgs = {"cluster": "training", "account": ACCOUNT, "region": REGION, "tags": TAGS}
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def registered(**changes: Any) -> Aws:
+    return declared(lambda: InterruptionQueue("queue", args(**changes)))[0]
+
+
+def test_the_queue_is_the_clusters_encrypted_and_forgets_after_five_minutes() -> None:
+    assert registered().of(QUEUE) == {
+        "queue-queue": {
+            "name": "training",
+            "region": REGION,
+            "messageRetentionSeconds": 300,
+            "sqsManagedSseEnabled": True,
+            "tags": TAGS,
+        }
+    }
+
+
+def test_each_of_the_five_kinds_of_event_has_a_rule_that_sends_it_to_the_queue() -> None:
+    aws = registered()
+
+    rules = aws.of(RULE)
+    assert {name: json.loads(inputs["eventPattern"]) for name, inputs in rules.items()} == {
+        f"queue-{event}-rule": {"source": [source], "detail-type": [kind]} for event, (source, kind) in PATTERNS.items()
+    }
+    assert [inputs["name"] for inputs in rules.values()] == [f"training-{event}" for event in PATTERNS]
+    assert aws.of(TARGET) == {
+        f"queue-{event}-target": {
+            "rule": f"training-{event}",
+            "region": REGION,
+            "arn": ARN,
+            "targetId": "KarpenterInterruptionQueueTarget",
+        }
+        for event in PATTERNS
+    }
+    assert {json.dumps(inputs["tags"]) for inputs in rules.values()} == {json.dumps(TAGS)}
+    assert {inputs["region"] for inputs in rules.values()} == {REGION}
+
+
+def test_patterns_are_the_same_each_time() -> None:
+    assert json.dumps(event_patterns()) == json.dumps(event_patterns())
+    assert list(event_patterns()) == list(PATTERNS)
+
+
+def test_the_policy_is_on_the_queue_and_of_the_queue() -> None:
+    [inputs] = registered().of(QUEUE_POLICY).values()
+
+    assert inputs["queueUrl"] == f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/training"
+    assert json.loads(inputs["policy"]) == queue_policy(ARN)
+
+
+@pytest.mark.parametrize(
+    "action,principal,secure,verdict",
+    [
+        ("sqs:SendMessage", "events.amazonaws.com", "true", Verdict.ALLOWED),
+        ("sqs:SendMessage", "sqs.amazonaws.com", "true", Verdict.ALLOWED),
+        ("sqs:SendMessage", "events.amazonaws.com", "false", Verdict.DENIED),
+        ("sqs:ReceiveMessage", "karpenter", "false", Verdict.DENIED),
+        ("sqs:SendMessage", "sns.amazonaws.com", "true", Verdict.NOT_ALLOWED),
+        ("sqs:ReceiveMessage", "events.amazonaws.com", "true", Verdict.NOT_ALLOWED),
+    ],
+)
+def test_events_are_written_and_plain_http_is_denied(action: str, principal: str, secure: str, verdict: Verdict) -> None:
+    assert decide([queue_policy(ARN)], Request(action, ARN, {"aws:SecureTransport": secure}, principal)) is verdict
+
+
+def test_the_policy_says_nothing_of_other_queues() -> None:
+    request = Request("sqs:SendMessage", f"{ARN}-2", {"aws:SecureTransport": "true"}, "events.amazonaws.com")
+
+    assert decide([queue_policy(ARN)], request) is Verdict.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("cluster", ["training", LONG_NAME])
+def test_the_queue_is_the_one_that_the_controller_may_read(cluster: str) -> None:
+    [queue] = registered(cluster=cluster).of(QUEUE).values()
+
+    [statement] = controller_policies(scope(cluster))["Interruption"]["Statement"]
+    assert statement.get("Resource") == f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue['name']}"
+
+
+def test_a_cluster_with_the_longest_name_has_a_queue_and_rules_whose_names_fit() -> None:
+    aws = registered(cluster=LONG_NAME)
+
+    names = [inputs["name"] for inputs in aws.of(RULE).values()]
+    assert {len(name) for name in names} == {64}
+    assert len(set(names)) == 5
+    assert [len(inputs["name"]) for inputs in aws.of(QUEUE).values()] == [80]
+    assert max(len(inputs["description"]) for inputs in aws.of(RULE).values()) <= 512
+
+
+def test_a_rule_sends_only_when_the_queue_may_be_written() -> None:
+    waits: dict[str, list[str]] = {}
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        awaited: Any = resource.opts.depends_on or []
+        waits[resource.name] = [each._name for each in awaited]  # noqa: SLF001 -- pyright: ignore[reportPrivateUsage] the SDK has no other
+
+    declared(lambda: InterruptionQueue("queue", args(), pulumi.ResourceOptions(transformations=[note])))
+
+    assert {name: awaited for name, awaited in waits.items() if awaited} == {
+        f"queue-{event}-target": ["queue-policy"] for event in PATTERNS
+    }
+
+
+def test_its_outputs_are_the_queues_name_arn_and_url() -> None:
+    _, outputs = declared(lambda: InterruptionQueue("queue", args()))
+
+    url = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/training"
+    assert outputs == {"queue_name": "training", "queue_arn": ARN, "queue_url": url}
+
+
+def test_its_children_are_its_own_and_named_after_it() -> None:
+    parents, made = parents_of(lambda opts: InterruptionQueue("queue", args(), opts))
+
+    children = {f"queue-{event}-{part}" for event in PATTERNS for part in ("rule", "target")} | {"queue-queue", "queue-policy"}
+    assert parents == {"queue": None} | dict.fromkeys(children, made)
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"cluster": "prod eu"}, "cluster is 'prod eu'; allowed"),
+        ({"account": "11112222333"}, "account is '11112222333'; allowed"),
+        ({"partition": "azure"}, "partition is 'azure'; allowed"),
+        ({"region": "eu-west"}, "region is 'eu-west'; allowed"),
+        ({"partition": "aws-cn"}, "partition is 'aws-cn' with region eu-west-1"),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str) -> None:
+    said, resources = refusal(lambda: InterruptionQueue("queue", args(**change)))
+
+    assert said.startswith("InterruptionQueue queue:")
+    assert problem in said
+    assert resources == []

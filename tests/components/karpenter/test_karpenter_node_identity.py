@@ -1,0 +1,125 @@
+"""KarpenterNodeIdentity: the role of the nodes, and how they join."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from karpenter_args import ACCOUNT, ATTACHMENT, LONG_NAME, ROLE, TAGS, declared, parents_of, refusal
+
+from components.karpenter.node_identity import KarpenterNodeIdentity, KarpenterNodeIdentityArgs
+
+if TYPE_CHECKING:
+    from karpenter_args import Aws
+
+ACCESS_ENTRY = "aws:eks/accessEntry:AccessEntry"
+SPOT_ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
+
+UPSTREAM = ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"]
+"""What Karpenter v1.14's own template gives to nodes."""
+
+
+def args(**changes: Any) -> KarpenterNodeIdentityArgs:
+    arguments: KarpenterNodeIdentityArgs = {"cluster": "training", "cluster_name": pulumi.Output.from_input("training"), "tags": TAGS}
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def registered(**changes: Any) -> Aws:
+    return declared(lambda: KarpenterNodeIdentity("nodes", args(**changes)))[0]
+
+
+def test_nodes_have_a_role_with_the_four_policies_of_karpenters_own_template() -> None:
+    aws = registered()
+
+    [role] = aws.of(ROLE).values()
+    assert (role["name"], role["tags"]) == ("KarpenterNodeRole-training", TAGS)
+    assert [(each["role"], each["policyArn"]) for each in aws.of(ATTACHMENT).values()] == [
+        ("KarpenterNodeRole-training", f"arn:aws:iam::aws:policy/{policy}") for policy in UPSTREAM
+    ]
+
+
+@pytest.mark.parametrize(
+    "partition,service", [("aws", "ec2.amazonaws.com"), ("aws-us-gov", "ec2.amazonaws.com"), ("aws-cn", "ec2.amazonaws.com.cn")]
+)
+def test_the_role_is_taken_by_ec2_alone_under_its_name_in_the_partition(partition: str, service: str) -> None:
+    aws = registered(partition=partition)
+
+    [role] = aws.of(ROLE).values()
+    [statement] = json.loads(role["assumeRolePolicy"])["Statement"]
+    assert statement["Principal"] == {"Service": service}
+    assert statement["Action"] in ("sts:AssumeRole", ["sts:AssumeRole"])
+    assert {each["policyArn"].split(":")[1] for each in aws.of(ATTACHMENT).values()} == {partition}
+
+
+def test_nodes_join_by_an_access_entry_without_groups_or_user_which_eks_would_refuse() -> None:
+    assert registered().of(ACCESS_ENTRY) == {
+        "nodes-access": {
+            "clusterName": "training",
+            "principalArn": f"arn:aws:iam::{ACCOUNT}:role/KarpenterNodeRole-training",
+            "type": "EC2_LINUX",
+            "tags": TAGS,
+        }
+    }
+
+
+def test_the_accounts_spot_role_is_made_only_where_it_is_asked_for() -> None:
+    assert registered().of(SPOT_ROLE) == {}
+    assert registered(create_spot_role=True).of(SPOT_ROLE) == {"nodes-spot-role": {"awsServiceName": "spot.amazonaws.com", "tags": TAGS}}
+
+
+def test_the_spot_role_stays_when_the_stack_goes() -> None:
+    retained: dict[str, bool | None] = {}
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        retained[resource.name] = resource.opts.retain_on_delete
+
+    declared(lambda: KarpenterNodeIdentity("nodes", args(create_spot_role=True), pulumi.ResourceOptions(transformations=[note])))
+
+    assert {name for name, stays in retained.items() if stays} == {"nodes-spot-role"}
+
+
+def test_a_cluster_with_the_longest_name_has_a_role_whose_name_fits() -> None:
+    [role] = registered(cluster=LONG_NAME).of(ROLE).values()
+
+    assert len(role["name"]) == 64
+
+
+def test_its_outputs_are_the_roles_name_and_arn() -> None:
+    _, outputs = declared(lambda: KarpenterNodeIdentity("nodes", args()))
+
+    assert outputs == {"role_name": "KarpenterNodeRole-training", "role_arn": f"arn:aws:iam::{ACCOUNT}:role/KarpenterNodeRole-training"}
+
+
+def test_its_children_are_its_own_and_named_after_it() -> None:
+    parents, made = parents_of(lambda opts: KarpenterNodeIdentity("nodes", args(create_spot_role=True), opts))
+
+    children = [
+        "nodes-role",
+        "nodes-worker-node",
+        "nodes-cni",
+        "nodes-image-reader",
+        "nodes-session-manager",
+        "nodes-access",
+        "nodes-spot-role",
+    ]
+    assert parents == {"nodes": None} | dict.fromkeys(children, made)
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"cluster": ""}, "cluster is ''; allowed"),
+        ({"cluster": "prod.eu"}, "cluster is 'prod.eu'; allowed"),
+        ({"cluster": "c" * 101}, "100 at most"),
+        ({"partition": "gcp"}, "partition is 'gcp'; allowed"),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str) -> None:
+    said, resources = refusal(lambda: KarpenterNodeIdentity("nodes", args(**change)))
+
+    assert said.startswith("KarpenterNodeIdentity nodes:")
+    assert problem in said
+    assert resources == []

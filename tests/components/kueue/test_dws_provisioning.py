@@ -1,0 +1,96 @@
+"""DwsProvisioning: what Kueue asks GKE for before a job on queued capacity starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.kueue.dws_provisioning import DwsProvisioning, DwsProvisioningArgs
+
+Register = Callable[[Callable[[], object]], Any]
+
+KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
+
+
+def dws_args(**changes: Any) -> DwsProvisioningArgs:
+    arguments: DwsProvisioningArgs = {"name": "dws", "labels": {"flexspot.dev/owner": "ml-platform"}}
+    return arguments | changes  # pyright: ignore[reportReturnType] -- what is wrong on purpose, too
+
+
+def test_requests_are_of_gkes_queued_class_for_pods_with_gpus_whose_nodes_are_their_own(register: Register) -> None:
+    [request] = register(lambda: DwsProvisioning("dws", dws_args())).of(f"{KUEUE}:ProvisioningRequestConfig")
+
+    assert request["metadata"] == {"name": "dws", "labels": {"flexspot.dev/owner": "ml-platform"}}
+    assert request["spec"] == {
+        "provisioningClassName": "queued-provisioning.gke.io",
+        "managedResources": ["nvidia.com/gpu"],
+        "retryStrategy": {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800},
+        "podSetUpdates": {
+            "nodeSelector": [{"key": "autoscaling.gke.io/provisioning-request", "valueFromProvisioningClassDetail": "ResizeRequestName"}]
+        },
+        "podSetMergePolicy": "IdenticalWorkloadSchedulingRequirements",
+    }
+
+
+def test_the_check_is_kueues_own_controllers_with_that_request(register: Register) -> None:
+    [check] = register(lambda: DwsProvisioning("dws", dws_args(name="later"))).of(f"{KUEUE}:AdmissionCheck")
+
+    assert check["metadata"]["name"] == "later"
+    assert check["spec"] == {
+        "controllerName": "kueue.x-k8s.io/provisioning-request",
+        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "later"},
+    }
+
+
+@pytest.mark.parametrize(
+    "changes,strategy",
+    [
+        ({"retries": 0}, {"backoffLimitCount": 0, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}),
+        (
+            {"retries": 1, "first_retry_seconds": 1, "longest_retry_seconds": 2},
+            {"backoffLimitCount": 1, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2},
+        ),
+        ({"first_retry_seconds": 3600}, {"backoffLimitCount": 3, "backoffBaseSeconds": 3600, "backoffMaxSeconds": 3600}),
+    ],
+)
+def test_how_often_and_when_it_asks_again_is_the_callers(changes: dict[str, int], strategy: dict[str, int], register: Register) -> None:
+    [request] = register(lambda: DwsProvisioning("dws", dws_args(**changes))).of(f"{KUEUE}:ProvisioningRequestConfig")
+
+    assert request["spec"]["retryStrategy"] == strategy
+
+
+def test_both_objects_are_children_and_the_checks_name_is_the_output(register: Register) -> None:
+    parents: dict[str, pulumi.Resource | None] = {}
+    made: list[DwsProvisioning] = []
+    names: list[str] = []
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    def declare() -> None:
+        made.append(DwsProvisioning("dws", dws_args(), pulumi.ResourceOptions(transformations=[note])))
+        made[0].admission_check.apply(names.append)
+
+    register(declare)
+
+    assert parents == {"dws": None, "dws-request": made[0], "dws-check": made[0]}
+    assert names == ["dws"]
+
+
+@pytest.mark.parametrize(
+    "changes,problem",
+    [
+        ({"retries": -1}, "retries is -1; use 0 for none, or more"),
+        ({"first_retry_seconds": 0}, "first_retry_seconds is 0; use 1 or more"),
+        ({"longest_retry_seconds": 30}, "longest_retry_seconds is 30, below first_retry_seconds 60; raise it, or lower the other"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_registered(changes: dict[str, int], problem: str, register: Register) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match=f"DwsProvisioning dws: {problem}"):
+            DwsProvisioning("dws", dws_args(**changes))
+
+    assert register(declare).resources == []

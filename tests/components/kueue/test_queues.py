@@ -1,0 +1,190 @@
+"""Queues: the flavors, cohorts and queues that it registers, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from queue_arguments import LABELS, flavor_args, queue_args, queues_args, quota_args
+
+from components.kueue.queues import Queues
+
+Register = Callable[[Callable[[], object]], Any]
+
+KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
+
+
+def specs(register: Register, kind: str, **changes: Any) -> list[dict[str, Any]]:
+    return [each.get("spec") for each in register(lambda: Queues("queues", queues_args(**changes))).of(f"{KUEUE}:{kind}")]
+
+
+def test_a_cluster_queue_lists_resources_in_the_order_that_kueue_asks_for(register: Register) -> None:
+    [queue] = specs(register, "ClusterQueue")
+
+    [group] = queue["resourceGroups"]
+    assert [each["name"] for each in group["flavors"][0]["resources"]] == group["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
+    assert [each["nominalQuota"] for each in group["flavors"][0]["resources"]] == ["8", "32Gi", "2"]
+
+
+def test_a_cluster_queue_takes_from_its_own_namespace_alone_and_can_get_its_share_back(register: Register) -> None:
+    [queue] = specs(register, "ClusterQueue")
+
+    assert queue["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "red"}}
+    # facts/apis.md G11: under fair sharing Kueue ignores borrowWithinCohort.
+    assert queue["preemption"] == {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+    assert (queue["cohortName"], queue["queueingStrategy"]) == ("ai-platform", "BestEffortFIFO")
+
+
+def test_what_is_left_out_is_a_weight_of_one_an_open_queue_and_no_admission_check(register: Register) -> None:
+    [queue] = specs(register, "ClusterQueue")
+
+    assert (queue["fairSharing"], queue["stopPolicy"]) == ({"weight": "1"}, "None")
+    assert "admissionChecksStrategy" not in queue
+
+
+@pytest.mark.parametrize("weight,written", [(3, "3"), (1000, "1k")])
+def test_a_weight_is_written_as_kueue_would_rewrite_it(weight: int, written: str, register: Register) -> None:
+    [queue] = specs(register, "ClusterQueue", queues=[queue_args(weight=weight)])
+
+    assert queue["fairSharing"] == {"weight": written}
+
+
+@pytest.mark.parametrize("stop,policy", [("none", "None"), ("hold", "Hold"), ("drain", "HoldAndDrain")])
+def test_a_queue_is_held_or_drained_for_maintenance(stop: str, policy: str, register: Register) -> None:
+    [queue] = specs(register, "ClusterQueue", queues=[queue_args(stop=stop)])
+
+    assert queue["stopPolicy"] == policy
+
+
+@pytest.mark.parametrize("moves_on,when_preempting", [(True, "TryNextFlavor"), (False, "MayStopSearch")])
+def test_idle_gpus_of_an_earlier_flavor_go_before_later_ones_and_preemption_waits_where_quota_moves_work_on(
+    register: Register, when_preempting: str, *, moves_on: bool
+) -> None:
+    [queue] = specs(register, "ClusterQueue", queues=[queue_args(moves_on=moves_on)])
+
+    assert queue["flavorFungibility"] == {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": when_preempting}
+
+
+def test_an_admission_check_stands_before_the_flavors_that_are_named_and_no_other(register: Register) -> None:
+    both = [quota_args(2), quota_args(8, flavor="h100-queued")]
+    queue = queue_args(quotas=both, admission_checks=[{"name": "dws", "flavors": ["h100-queued"]}])
+
+    [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("h100-queued")], queues=[queue])
+
+    assert spec["admissionChecksStrategy"] == {"admissionChecks": [{"name": "dws", "onFlavors": ["h100-queued"]}]}
+
+
+def test_limits_are_on_every_resource_and_left_out_where_there_is_none(register: Register) -> None:
+    [queue] = specs(register, "ClusterQueue", queues=[queue_args(quotas=[quota_args(2, borrowing_limit=1, lending_limit=0)])])
+
+    assert queue["resourceGroups"][0]["flavors"][0]["resources"] == [
+        {"name": "cpu", "nominalQuota": "8", "borrowingLimit": "4", "lendingLimit": "0"},
+        {"name": "memory", "nominalQuota": "32Gi", "borrowingLimit": "16Gi", "lendingLimit": "0Gi"},
+        {"name": "nvidia.com/gpu", "nominalQuota": "2", "borrowingLimit": "1", "lendingLimit": "0"},
+    ]
+
+
+def test_a_flavor_leaves_out_what_is_empty_because_the_server_would(register: Register) -> None:
+    [flavor] = specs(register, "ResourceFlavor", flavors=[flavor_args(tolerations=[])])
+
+    assert flavor == {"nodeLabels": {"karpenter.sh/capacity-type": "spot"}}
+
+
+def test_a_flavor_says_its_taints_and_by_which_topology_its_pods_are_placed(register: Register) -> None:
+    taint = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
+
+    [flavor] = specs(register, "ResourceFlavor", flavors=[flavor_args(node_taints=[taint], topology="gke-network")])
+
+    assert (flavor["nodeTaints"], flavor["topologyName"]) == ([taint], "gke-network")
+
+
+def test_a_tree_of_cohorts_is_declared_with_weights_and_a_root_that_owns_nothing_is_not(register: Register) -> None:
+    tree: list[dict[str, Any]] = [
+        {"name": "ai-platform", "parent": None, "quotas": []},
+        {"name": "research", "parent": "ai-platform", "quotas": [quota_args(1)], "weight": 2},
+    ]
+
+    [cohort] = specs(register, "Cohort", cohorts=tree)
+
+    assert (cohort["parentName"], cohort["fairSharing"]) == ("ai-platform", {"weight": "2"})
+    assert cohort["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": "1"}
+
+
+def test_what_belongs_to_nobody_is_the_roots_which_is_weighed_against_nobody(register: Register) -> None:
+    [cohort] = specs(register, "Cohort", cohorts=[{"name": "ai-platform", "parent": None, "quotas": [quota_args(2)]}])
+
+    assert cohort.keys() == {"resourceGroups"}
+
+
+def test_both_queues_of_a_team_say_whose_they_are(register: Register) -> None:
+    registered = register(lambda: Queues("queues", queues_args()))
+
+    for kind in ("ClusterQueue", "LocalQueue"):
+        [queue] = registered.of(f"{KUEUE}:{kind}")
+        assert queue["metadata"]["labels"] == {**LABELS, "flexspot.dev/team": "red"}
+    assert registered.of(f"{KUEUE}:LocalQueue")[0]["spec"] == {"clusterQueue": "red"}
+
+
+def test_every_object_is_the_components_child_and_the_names_of_its_queues_are_its_output(register: Register) -> None:
+    parents: dict[str, pulumi.Resource | None] = {}
+    made: list[Queues] = []
+    names: list[list[str]] = []
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        parents[resource.name] = resource.opts.parent
+
+    def declare() -> None:
+        made.append(Queues("queues", queues_args(), pulumi.ResourceOptions(transformations=[note])))
+        made[0].cluster_queues.apply(names.append)
+
+    register(declare)
+
+    assert parents == {"queues": None, "queues-l4-spot": made[0], "queues-red": made[0], "queues-red-local": made[0]}
+    assert names == [["red"]]
+
+
+MANY = {f"key-{number}": "x" for number in range(9)}
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"flavors": [flavor_args("a100")]}, "queue red has a quota of flavor l4-spot; flavors are a100"),
+    (
+        {"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [quota_args(1, flavor="t4")]}]},
+        "cohort ai-platform has a quota of flavor t4; flavors are l4-spot",
+    ),
+    ({"cohorts": [{"name": "other", "parent": None, "quotas": []}]}, "queue red is in cohort ai-platform; cohorts are other"),
+    (
+        {"cohorts": [{"name": "ai-platform", "parent": "acme", "quotas": []}]},
+        "cohort ai-platform is in cohort acme; cohorts are ai-platform",
+    ),
+    ({"flavors": [flavor_args(node_labels=MANY)]}, "flavor l4-spot has 9 node_labels; Kueue takes 8 at most"),
+    (
+        {"flavors": [flavor_args(node_labels={}, topology="t")]},
+        "flavor l4-spot has topology t and no node_labels; give it one at least",
+    ),
+    ({"queues": [queue_args(quotas=[])]}, "queue red has no quotas; give it a quota, of 0 GPUs where it may borrow alone"),
+    ({"queues": [queue_args(weight=0)]}, "queue red has weight 0; use 1 or more"),
+    (
+        {"cohorts": [{"name": "ai-platform", "parent": None, "quotas": [], "weight": -1}]},
+        "cohort ai-platform has weight -1; use 1 or more",
+    ),
+    ({"queues": [queue_args(stop="Hold")]}, "queue red has stop 'Hold'; allowed: none, hold, drain"),
+    (
+        {"queues": [queue_args(admission_checks=[{"name": "dws", "flavors": ["h100"]}])]},
+        "queue red has admission check dws on flavor h100, of which it has no quota; its flavors are l4-spot",
+    ),
+]
+"""What is changed, and what is said of it."""
+
+
+@pytest.mark.parametrize("changes,problem", REFUSED)
+def test_what_kueue_would_refuse_or_hold_inactive_is_refused_before_anything_is_registered(
+    changes: dict[str, Any], problem: str, register: Register
+) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match="Queues queues: ") as refused:
+            Queues("queues", queues_args(**changes))
+        assert problem in str(refused.value)
+
+    assert register(declare).resources == []

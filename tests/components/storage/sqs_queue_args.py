@@ -1,0 +1,26 @@
+"""Arguments of an SqsWorkQueue that is accepted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from components.storage.sqs_work_queue_args import SqsWorkQueueArgs
+
+# The account and region in which moto acts by default, so that the ARNs of what it makes are those that the component writes.
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+
+
+def work_queue_args(**changes: Any) -> SqsWorkQueueArgs:
+    arguments: SqsWorkQueueArgs = {
+        "queue": "dev_red_images",
+        "worker_role_name": "acme-dev-team-red",
+        "account": ACCOUNT,
+        "region": REGION,
+        "grace_seconds": 120,
+        "tags": {"environment": "dev", "team": "red"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments

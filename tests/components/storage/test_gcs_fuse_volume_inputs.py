@@ -1,0 +1,159 @@
+"""GcsFuseVolume: a volume and the claim that is bound to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.storage.gcs_fuse_volume import GcsFuseVolume, GcsFuseVolumeArgs
+
+VOLUME = "kubernetes:core/v1:PersistentVolume"
+CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(**changes: Any) -> GcsFuseVolumeArgs:
+    arguments: GcsFuseVolumeArgs = {
+        "team": "red",
+        "namespace": "team-red",
+        "bucket": "acme-ai-dev-checkpoints",
+        "purpose": "checkpoints",
+        "labels": {"flexspot.dev/owner": "ann"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_checkpoints_are_a_volume_that_many_nodes_write_bound_to_one_claim(register: Register) -> None:
+    registered = register(lambda: GcsFuseVolume("red", args()))
+
+    [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
+    assert volume["metadata"] == {"name": "team-red.checkpoints", "labels": {"flexspot.dev/owner": "ann"}}
+    assert volume["spec"] | {"mountOptions": None} == {
+        "accessModes": ["ReadWriteMany"],
+        "capacity": {"storage": "1Gi"},
+        "claimRef": {"namespace": "team-red", "name": "checkpoints"},
+        "storageClassName": "",
+        "persistentVolumeReclaimPolicy": "Retain",
+        "mountOptions": None,
+        "csi": {
+            "driver": "gcsfuse.csi.storage.gke.io",
+            "volumeHandle": "acme-ai-dev-checkpoints",
+            "volumeAttributes": {"skipCSIBucketAccessCheck": "true"},
+        },
+    }
+    assert claim["metadata"] == {"name": "checkpoints", "namespace": "team-red", "labels": {"flexspot.dev/owner": "ann"}}
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "",
+        "volumeName": "team-red.checkpoints",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+
+
+def test_checkpoints_show_the_teams_folder_as_it_is_now_and_owned_by_the_pods_user(register: Register) -> None:
+    [volume] = register(lambda: GcsFuseVolume("red", args(run_as_user=1234, run_as_group=5678))).of(VOLUME)
+
+    assert volume["spec"]["mountOptions"] == [
+        "implicit-dirs",
+        "only-dir=red",
+        "uid=1234",
+        "gid=5678",
+        "file-mode=664",
+        "dir-mode=775",
+        "enable-hns:false",
+        "metadata-cache:negative-ttl-secs:0",
+        "metadata-cache:ttl-secs:0",
+        "write:enable-streaming-writes:true",
+        "file-system:rename-dir-limit:200000",
+    ]
+
+
+def test_datasets_are_read_only_shared_and_looked_up_once(register: Register) -> None:
+    registered = register(lambda: GcsFuseVolume("red", args(purpose="datasets")))
+
+    [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
+    assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"] == ["ReadOnlyMany"]
+    assert volume["spec"]["csi"]["readOnly"] is True
+    assert {"only-dir=shared", "metadata-cache:ttl-secs:-1"} < set(volume["spec"]["mountOptions"])
+    assert not [option for option in volume["spec"]["mountOptions"] if option.startswith("write:")]
+    assert claim["metadata"]["name"] == "datasets"
+
+
+def test_a_folder_a_claim_and_a_bounded_cache_are_the_callers_where_given(register: Register) -> None:
+    changes = {"purpose": "datasets", "folder": "vision/imagenet", "claim": "imagenet", "file_cache_gib": 2}
+
+    registered = register(lambda: GcsFuseVolume("red", args(**changes)))
+
+    [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
+    assert "only-dir=vision/imagenet" in volume["spec"]["mountOptions"]
+    assert "file-cache:max-size-mb:2048" in volume["spec"]["mountOptions"]
+    assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "team-red.imagenet"
+
+
+def test_a_volumes_name_fits_a_socket_and_stays_its_own(register: Register) -> None:
+    names = [
+        register(lambda claim=claim: GcsFuseVolume("red", args(namespace="n" * 63, claim=claim))).of(VOLUME)[0]["metadata"]["name"]
+        for claim in ("a", "b")
+    ]
+
+    assert [len(name) for name in names] == [63, 63]
+    assert names[0] != names[1]
+
+
+def test_its_outputs_are_the_names_of_claim_and_volume(register: Register) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        volume = GcsFuseVolume("red", args())
+        pulumi.Output.all(volume.claim, volume.volume).apply(found.extend)
+
+    register(declare)
+
+    assert found == ["checkpoints", "team-red.checkpoints"]
+
+
+def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
+    children: list[str] = []
+
+    def declare() -> None:
+        pulumi.runtime.register_stack_transformation(lambda each: children.append(each.name) if each.opts.parent else None)
+        GcsFuseVolume("red", args())
+
+    register(declare)
+
+    assert children == ["red-volume", "red-claim"]
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"purpose": "scratch"}, "purpose is 'scratch'; purposes are checkpoints and datasets: choose one"),
+        ({"team": "Red"}, "team is 'Red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
+        ({"namespace": "n" * 64}, "namespace is 'nnn"),
+        ({"claim": "check.points"}, "claim is 'check.points'"),
+        ({"folder": "/red"}, "folder has '/red'; a folder is a path"),
+        ({"folder": "red,only-dir=blue"}, "folder has 'red,only-dir=blue'"),
+        ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),
+        ({"run_as_group": -1}, "run_as_group is -1"),
+        ({"file_cache_gib": -1}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
+    ],
+)
+def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="GcsFuseVolume red: ") as error:
+            GcsFuseVolume("red", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

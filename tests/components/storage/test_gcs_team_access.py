@@ -1,0 +1,154 @@
+"""GcsTeamAccess: a team's identity and what it may do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi_gcp import serviceaccount
+
+from components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
+
+ACCOUNT = "gcp:serviceaccount/account:Account"
+ACCOUNT_MEMBER = "gcp:serviceaccount/iAMMember:IAMMember"
+FOLDER = "gcp:storage/managedFolder:ManagedFolder"
+FOLDER_MEMBER = "gcp:storage/managedFolderIamMember:ManagedFolderIamMember"
+
+EMAIL = "team-red-dev@acme-ai.iam.gserviceaccount.com"
+
+Register = Callable[[Callable[[], object]], Any]
+
+# The SDK warns of a function of its own that is not used here, when its storage module is loaded.
+pytestmark = pytest.mark.filterwarnings("ignore:gcp.storage.getTransferProjectServieAccount:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def known_email(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the API computes, which the mocks leave out."""
+    computed = {"email": EMAIL, "name": f"projects/acme-ai/serviceAccounts/{EMAIL}"}
+    for attribute, value in computed.items():
+        monkeypatch.setattr(serviceaccount.Account, attribute, property(lambda _, value=value: pulumi.Output.from_input(value)))
+
+
+def args(**changes: Any) -> GcsTeamAccessArgs:
+    arguments: GcsTeamAccessArgs = {
+        "team": "red",
+        "environment": "dev",
+        "project": "acme-ai",
+        "namespace": "team-red",
+        "service_account": "trainer",
+        "checkpoint_bucket": "acme-ai-dev-checkpoints",
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_a_team_has_an_account_that_only_its_own_pods_act_as(register: Register) -> None:
+    registered = register(lambda: GcsTeamAccess("red", args()))
+
+    [account] = registered.of(ACCOUNT)
+    assert (account["accountId"], account["project"]) == ("team-red-dev", "acme-ai")
+    assert registered.of(ACCOUNT_MEMBER) == [
+        {
+            "serviceAccountId": f"projects/acme-ai/serviceAccounts/{EMAIL}",
+            "role": "roles/iam.workloadIdentityUser",
+            "member": "serviceAccount:acme-ai.svc.id.goog[team-red/trainer]",
+        }
+    ]
+
+
+def test_a_team_reads_and_writes_its_own_checkpoints_and_no_dataset_by_default(register: Register) -> None:
+    registered = register(lambda: GcsTeamAccess("red", args()))
+
+    assert registered.of(FOLDER) == [{"bucket": "acme-ai-dev-checkpoints", "name": "red/", "forceDestroy": True}]
+    assert registered.of(FOLDER_MEMBER) == [
+        {
+            "bucket": "acme-ai-dev-checkpoints",
+            "managedFolder": "red/",
+            "role": "roles/storage.objectUser",
+            "member": f"serviceAccount:{EMAIL}",
+        }
+    ]
+
+
+def test_a_team_reads_the_shared_datasets_and_those_that_it_is_given(register: Register) -> None:
+    bucket = pulumi.Output.from_input("acme-ai-dev-datasets")
+
+    registered = register(lambda: GcsTeamAccess("red", args(dataset_bucket=bucket, dataset_folders=["vision/imagenet", "shared"])))
+
+    viewers = [each for each in registered.of(FOLDER_MEMBER) if each["role"] == "roles/storage.objectViewer"]
+    assert [each["managedFolder"] for each in viewers] == ["shared/", "vision/imagenet/"]
+    assert {(each["bucket"], each["member"]) for each in viewers} == {("acme-ai-dev-datasets", f"serviceAccount:{EMAIL}")}
+    assert len(registered.of(FOLDER)) == 1, "folders of datasets belong to their bucket"
+
+
+def test_its_outputs_are_the_address_and_the_folder(register: Register) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        access = GcsTeamAccess("red", args())
+        pulumi.Output.all(access.email, access.checkpoint_url).apply(found.extend)
+
+    register(declare)
+
+    assert found == [EMAIL, "gs://acme-ai-dev-checkpoints/red/"]
+
+
+def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
+    children: list[str] = []
+
+    def declare() -> None:
+        pulumi.runtime.register_stack_transformation(lambda each: children.append(each.name) if each.opts.parent else None)
+        GcsTeamAccess("red", args(dataset_bucket="datasets"))
+
+    register(declare)
+
+    assert children == ["red-account", "red-workload-identity", "red-checkpoints", "red-checkpoints-user", "red-shared-viewer"]
+
+
+@pytest.mark.parametrize("team,environment", [("a", "b"), ("red", "dev"), ("t" * 40, "production"), ("r", "e" * 40)])
+def test_an_account_id_is_one_that_google_cloud_accepts(team: str, environment: str) -> None:
+    assert re.fullmatch(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])", account_id(team, environment))
+
+
+def test_two_teams_with_long_names_have_two_ids() -> None:
+    assert account_id("t" * 38 + "-a", "dev") != account_id("t" * 38 + "-b", "dev")
+
+
+def test_teams_and_environments_that_read_alike_once_joined_have_ids_of_their_own() -> None:
+    pairs = [("a-b", "c"), ("a", "b-c"), ("a-b-c", "d"), ("a-b", "c-d"), ("a", "b-c-d"), ("red", "dev"), ("t" * 38 + "-a", "dev")]
+
+    assert len({account_id(team, environment) for team, environment in pairs}) == len(pairs)
+    assert account_id("red", "dev") == "team-red-dev"
+    assert all(re.fullmatch(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])", account_id(team, environment)) for team, environment in pairs)
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
+        ({"team": "red/../blue"}, "team is 'red/../blue'"),
+        ({"environment": "e" * 41}, "a name has 1 to 40"),
+        ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
+        ({"service_account": ""}, "service_account is ''"),
+        ({"dataset_folders": ["imagenet"]}, "dataset_folders is imagenet without a dataset_bucket; name the bucket that they are in"),
+        ({"dataset_bucket": "datasets", "dataset_folders": ["imagenet/"]}, "dataset_folders has 'imagenet/'; a folder is a path"),
+    ],
+)
+def test_what_could_not_be_granted_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="GcsTeamAccess red: ") as error:
+            GcsTeamAccess("red", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

@@ -1,0 +1,166 @@
+"""PubsubWorkQueue: a queue of tasks, and what becomes of those that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi_gcp import projects
+
+from components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
+
+TOPIC = "gcp:pubsub/topic:Topic"
+SUBSCRIPTION = "gcp:pubsub/subscription:Subscription"
+TOPIC_MEMBER = "gcp:pubsub/topicIAMMember:TopicIAMMember"
+SUBSCRIPTION_MEMBER = "gcp:pubsub/subscriptionIAMMember:SubscriptionIAMMember"
+IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"
+
+AGENT = "serviceAccount:service-1@gcp-sa-pubsub.iam.gserviceaccount.com"
+WORKER = "team-red-dev@acme-ai.iam.gserviceaccount.com"
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+@pytest.fixture(autouse=True)
+def known_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the API computes, which the mocks leave out."""
+    monkeypatch.setattr(projects.ServiceIdentity, "member", property(lambda _: pulumi.Output.from_input(AGENT)))
+
+
+def args(**changes: Any) -> PubsubWorkQueueArgs:
+    arguments: PubsubWorkQueueArgs = {
+        "queue": "red-images",
+        "project": "acme-ai",
+        "worker_email": WORKER,
+        "grace_seconds": 15,
+        "labels": {"team": "red"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def subscriptions(registered: Any) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in registered.of(SUBSCRIPTION)}
+
+
+def test_tasks_wait_for_workers_are_tried_again_and_are_given_up_to_people(register: Register) -> None:
+    registered = register(lambda: PubsubWorkQueue("images", args()))
+
+    assert registered.of(TOPIC) == [
+        {"name": "red-images", "project": "acme-ai", "labels": {"team": "red"}},
+        {"name": "red-images-dead-letter", "project": "acme-ai", "labels": {"team": "red"}},
+    ]
+    assert subscriptions(registered)["red-images"] == {
+        "name": "red-images",
+        "project": "acme-ai",
+        "topic": "images-topic-id",
+        "ackDeadlineSeconds": 60,
+        "enableExactlyOnceDelivery": True,
+        "messageRetentionDuration": "604800s",
+        "expirationPolicy": {"ttl": ""},
+        "retryPolicy": {"minimumBackoff": "10s", "maximumBackoff": "600s"},
+        "deadLetterPolicy": {"deadLetterTopic": "images-dead-letters-id", "maxDeliveryAttempts": 20},
+        "labels": {"team": "red"},
+    }
+    given_up = subscriptions(registered)["red-images-dead-letter"]
+    assert (given_up["topic"], given_up["expirationPolicy"]) == ("images-dead-letters-id", {"ttl": ""})
+
+
+def test_the_service_agent_may_give_tasks_up_and_the_worker_may_publish_and_pull(register: Register) -> None:
+    registered = register(lambda: PubsubWorkQueue("images", args(worker_email=pulumi.Output.from_input(WORKER))))
+
+    assert registered.of(IDENTITY) == [{"project": "acme-ai", "service": "pubsub.googleapis.com"}]
+    worker = f"serviceAccount:{WORKER}"
+    assert {(each["topic"], each["role"], each["member"]) for each in registered.of(TOPIC_MEMBER)} == {
+        ("red-images-dead-letter", "roles/pubsub.publisher", AGENT),
+        ("red-images", "roles/pubsub.publisher", worker),
+    }
+    assert {(each["subscription"], each["role"], each["member"]) for each in registered.of(SUBSCRIPTION_MEMBER)} == {
+        ("red-images", "roles/pubsub.subscriber", AGENT),
+        ("red-images", "roles/pubsub.subscriber", worker),
+    }
+
+
+def test_deadline_retention_attempts_and_key_are_the_callers_where_given(register: Register) -> None:
+    changes = {"ack_deadline_seconds": 600, "retention_days": 31, "max_delivery_attempts": 5, "kms_key": "key"}
+
+    registered = register(lambda: PubsubWorkQueue("images", args(**changes)))
+
+    found = subscriptions(registered)["red-images"]
+    assert (found["ackDeadlineSeconds"], found["messageRetentionDuration"]) == (600, "2678400s")
+    assert found["deadLetterPolicy"]["maxDeliveryAttempts"] == 5
+    assert {topic["kmsKeyName"] for topic in registered.of(TOPIC)} == {"key"}
+
+
+@pytest.mark.parametrize("grace,deadline", [(0, 60), (30, 60), (31, 61), (120, 150), (570, 600)])
+def test_a_deadline_that_is_not_given_outlasts_the_grace_period(grace: int, deadline: int, register: Register) -> None:
+    registered = register(lambda: PubsubWorkQueue("images", args(grace_seconds=grace)))
+
+    assert subscriptions(registered)["red-images"]["ackDeadlineSeconds"] == deadline
+
+
+def test_its_outputs_are_full_names(register: Register) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        queue = PubsubWorkQueue("images", args())
+        pulumi.Output.all(queue.topic, queue.subscription, queue.dead_letter_subscription).apply(found.extend)
+
+    register(declare)
+
+    assert found == [
+        "projects/acme-ai/topics/red-images",
+        "projects/acme-ai/subscriptions/red-images",
+        "projects/acme-ai/subscriptions/red-images-dead-letter",
+    ]
+
+
+def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
+    children: list[str] = []
+
+    def declare() -> None:
+        pulumi.runtime.register_stack_transformation(lambda each: children.append(each.name) if each.opts.parent else None)
+        PubsubWorkQueue("images", args())
+
+    registered = register(declare)
+
+    assert len(children) == len(registered.resources) - 1
+    assert {child.partition("-")[0] for child in children} == {"images"}
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"queue": "9lives"}, "queue is '9lives' (6 characters); a name has 3 to 243 of letters"),
+        ({"queue": "google-tasks"}, "begins with a letter and not with goog: shorten or respell it"),
+        ({"queue": "q" * 244}, "(244 characters)"),
+        ({"grace_seconds": 571}, "grace_seconds is 571; a deadline can outlast 0 to 570: give the pool's grace period"),
+        ({"grace_seconds": -1}, "grace_seconds is -1"),
+        ({"ack_deadline_seconds": 601}, "ack_deadline_seconds is 601; Pub/Sub takes 10 to 600: choose a value in between"),
+        ({"ack_deadline_seconds": 9}, "ack_deadline_seconds is 9; Pub/Sub takes 10 to 600"),
+        ({"ack_deadline_seconds": 44}, "ack_deadline_seconds is 44 with grace_seconds 15; a task would be delivered again"),
+        ({"ack_deadline_seconds": 149, "grace_seconds": 120}, "give at least 150"),
+        ({"retention_days": 32}, "retention_days is 32; Pub/Sub takes 1 to 31"),
+        ({"max_delivery_attempts": 4}, "max_delivery_attempts is 4; Pub/Sub takes 5 to 100"),
+        (
+            {"labels": {"Team": "red"}},
+            "labels has the key 'Team'; a key is a lower-case letter and up to 62 of a-z, 0-9, - and _: write 'team'",
+        ),
+    ],
+)
+def test_what_would_lose_or_repeat_tasks_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="PubsubWorkQueue images: ") as error:
+            PubsubWorkQueue("images", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

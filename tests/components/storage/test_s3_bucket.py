@@ -1,0 +1,216 @@
+"""S3Bucket: what it registers and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from aws_policy_decisions import verdict
+from hypothesis import given
+from hypothesis import strategies as st
+from storage_parentage import parentage
+
+from components.storage.s3_bucket import S3Bucket, S3BucketArgs
+from components.storage.s3_bucket_name import bucket_name, check_bucket_name
+
+BUCKET = "aws:s3/bucket:Bucket"
+PUBLIC_ACCESS = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
+OWNERSHIP = "aws:s3/bucketOwnershipControls:BucketOwnershipControls"
+POLICY = "aws:s3/bucketPolicy:BucketPolicy"
+ENCRYPTION = "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
+VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
+LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+
+NAME = "111122223333-dev-checkpoints-us-east-1"
+ARN = f"arn:aws:s3:::{NAME}"
+KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+
+Register = Callable[[Callable[[], object]], Any]
+
+# The SDK warns of classes of its own that are not used here, when its s3 module is loaded.
+pytestmark = pytest.mark.filterwarnings("ignore:(aws.)?s3[./][A-Za-z0-9.]+ has been deprecated in favor of:DeprecationWarning")
+
+
+def args(**changes: Any) -> S3BucketArgs:
+    arguments: S3BucketArgs = {
+        "bucket": NAME,
+        "region": "us-east-1",
+        "cluster_region": "us-east-1",
+        "purpose": "checkpoints",
+        "tags": {"environment": "dev", "owner": "ann"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_a_checkpoint_bucket_is_private_encrypted_and_keeps_no_versions(register: Register) -> None:
+    registered = register(lambda: S3Bucket("checkpoints", args()))
+
+    where = {"bucket": NAME, "region": "us-east-1"}
+    assert registered.of(BUCKET) == [{**where, "forceDestroy": False, "tags": {"environment": "dev", "owner": "ann"}}]
+    assert registered.of(PUBLIC_ACCESS) == [
+        {**where, "blockPublicAcls": True, "blockPublicPolicy": True, "ignorePublicAcls": True, "restrictPublicBuckets": True}
+    ]
+    assert registered.of(OWNERSHIP) == [{**where, "rule": {"objectOwnership": "BucketOwnerEnforced"}}]
+    [encryption] = registered.of(ENCRYPTION)
+    assert encryption["rules"] == [
+        {
+            "applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"},
+            "bucketKeyEnabled": False,
+            "blockedEncryptionTypes": ["SSE-C"],
+        }
+    ]
+    assert registered.of(VERSIONING) == []
+
+
+def test_parts_of_unfinished_uploads_go_after_a_week_and_checkpoints_after_their_retention(register: Register) -> None:
+    [kept] = register(lambda: S3Bucket("checkpoints", args())).of(LIFECYCLE)
+    [expiring] = register(lambda: S3Bucket("checkpoints", args(retention_days=30))).of(LIFECYCLE)
+
+    abort = {
+        "id": "abort-unfinished-uploads",
+        "status": "Enabled",
+        "filter": {},
+        "abortIncompleteMultipartUpload": {"daysAfterInitiation": 7},
+    }
+    assert kept["rules"] == [abort]
+    assert expiring["rules"] == [abort, {"id": "delete-after-retention", "status": "Enabled", "filter": {}, "expiration": {"days": 30}}]
+
+
+def test_a_dataset_that_was_deleted_or_overwritten_can_be_restored_for_a_week(register: Register) -> None:
+    registered = register(lambda: S3Bucket("datasets", args(purpose="datasets")))
+
+    [versioning], [lifecycle] = registered.of(VERSIONING), registered.of(LIFECYCLE)
+    assert versioning["versioningConfiguration"] == {"status": "Enabled"}
+    assert lifecycle["rules"][1:] == [
+        {
+            "id": "delete-old-versions",
+            "status": "Enabled",
+            "filter": {},
+            "expiration": {"expiredObjectDeleteMarker": True},
+            "noncurrentVersionExpiration": {"noncurrentDays": 7},
+        }
+    ]
+
+
+def test_key_and_destruction_are_the_callers_where_given(register: Register) -> None:
+    registered = register(lambda: S3Bucket("checkpoints", args(kms_key=pulumi.Output.from_input(KEY), force_destroy=True)))
+
+    [encryption], [bucket] = registered.of(ENCRYPTION), registered.of(BUCKET)
+    assert encryption["rules"][0]["applyServerSideEncryptionByDefault"] == {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": KEY}
+    assert encryption["rules"][0]["bucketKeyEnabled"] is True
+    assert bucket["forceDestroy"] is True
+
+
+@pytest.mark.parametrize(
+    "context,wanted",
+    [
+        ({"aws:SecureTransport": "false"}, "denied"),
+        ({"aws:SecureTransport": "true", "s3:TlsVersion": "1.1"}, "denied"),
+        # The policy of a bucket permits nothing: who may, may by the policies of a role.
+        ({"aws:SecureTransport": "true", "s3:TlsVersion": "1.2"}, "none"),
+        ({"aws:SecureTransport": "true", "s3:TlsVersion": "1.3"}, "none"),
+    ],
+)
+@pytest.mark.parametrize("action,resource", [("s3:GetObject", f"{ARN}/red/a"), ("s3:ListBucket", ARN), ("s3:DeleteBucket", ARN)])
+def test_the_bucket_answers_over_tls_12_or_later_alone(
+    action: str, resource: str, context: dict[str, str], wanted: str, register: Register
+) -> None:
+    [policy] = register(lambda: S3Bucket("checkpoints", args())).of(POLICY)
+
+    assert verdict([policy["policy"]], action, resource, context) == wanted
+
+
+@pytest.mark.parametrize("region,partition", [("us-gov-west-1", "aws-us-gov"), ("cn-north-1", "aws-cn"), ("eu-west-1", "aws")])
+def test_its_arn_is_of_the_partition_of_its_region(region: str, partition: str, register: Register) -> None:
+    found: list[str] = []
+
+    registered = register(lambda: S3Bucket("checkpoints", args(region=region, cluster_region=region)).arn.apply(found.append))
+
+    assert found == [f"arn:{partition}:s3:::{NAME}"]
+    assert f'"{found[0]}/*"' in registered.of(POLICY)[0]["policy"]
+
+
+def test_its_outputs_are_name_and_url(register: Register) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        bucket = S3Bucket("checkpoints", args())
+        pulumi.Output.all(bucket.name, bucket.url).apply(found.extend)
+
+    register(declare)
+
+    assert found == [NAME, f"s3://{NAME}"]
+
+
+def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
+    others, own = parentage(register, lambda: S3Bucket("datasets", args(purpose="datasets")))
+
+    parts = ("bucket", "public-access-block", "ownership", "policy", "encryption", "versioning", "lifecycle")
+    assert sorted(others) == sorted(own) == sorted(f"datasets-{part}" for part in parts)
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"bucket": "Acme"}, "bucket is 'Acme' (4 characters); a name has 3 to 63 of a-z, 0-9 and -"),
+        ({"bucket": "a" * 64}, "(64 characters); a name has 3 to 63"),
+        ({"bucket": "acme.ai"}, "bucket is 'acme.ai'"),
+        ({"bucket": "acme_ai"}, "use bucket_name(account, region, environment, purpose)"),
+        ({"bucket": "xn--acme"}, "for itself: rename it without xn--"),
+        ({"bucket": "sthree-acme"}, "rename it without sthree-"),
+        ({"bucket": "acme-s3alias"}, "S3 keeps names that begin with xn--, sthree-, amzn-s3-demo- or end with -s3alias, --ol-s3"),
+        ({"bucket": "acme--x-s3"}, "rename it without --x-s3"),
+        ({"bucket": "acme-123456789012-us-east-1-an"}, "rename it without -an"),
+        ({"purpose": "logs"}, "purpose is 'logs'; purposes are checkpoints and datasets: choose one"),
+        ({"region": "us-central1"}, "region is 'us-central1'; allowed is a region such as us-east-1"),
+        ({"retention_days": 0}, "retention_days is 0; give at least 1, or leave it out"),
+        ({"kms_key": "alias/checkpoints"}, "kms_key is 'alias/checkpoints'; allowed is a key's ARN such as arn:aws:kms:"),
+        ({"tags": {"aws:owner": "ann"}}, "tags has the key 'aws:owner'; a key has 1 to 128 letters"),
+        ({"tags": {"owner": "a" * 257}}, "a value has at most 256 letters, digits, spaces and _.:/=+-@: shorten or respell it"),
+        ({"tags": {"owner": "ann;bob"}}, "tags has owner='ann;bob'"),
+        ({"tags": {f"key-{number}": "" for number in range(51)}}, "tags has 51 keys; a resource has at most 50: leave some out"),
+    ],
+)
+def test_what_s3_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="S3Bucket checkpoints: ") as error:
+            S3Bucket("checkpoints", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []
+
+
+def test_a_bucket_in_another_region_is_refused_under_the_name_of_the_rule(register: Register) -> None:
+    def declare() -> None:
+        problem = (
+            r"^checkpoint-bucket-in-other-region: S3Bucket checkpoints: region is us-west-2 and cluster_region us-east-1; .* to us-east-1$"
+        )
+        with pytest.raises(ValueError, match=problem):
+            S3Bucket("checkpoints", args(region="us-west-2"))
+
+    assert register(declare).resources == []
+
+
+def test_a_derived_name_is_the_accounts_and_readable() -> None:
+    assert bucket_name("111122223333", "us-east-1", "dev", "checkpoints") == NAME
+
+
+def test_two_long_names_are_cut_and_stay_their_own() -> None:
+    names = {bucket_name("111122223333", region, "e" * 40, "checkpoints") for region in ("ap-southeast-1", "ap-southeast-2")}
+
+    assert max(len(name) for name in names) <= 63
+    assert len(names) == 2
+
+
+@given(st.from_regex(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", fullmatch=True), st.sampled_from(["us-east-1", "ap-southeast-3", "us-gov-west-1"]))
+def test_a_derived_name_is_one_that_s3_accepts(environment: str, region: str) -> None:
+    for purpose in ("checkpoints", "datasets"):
+        check_bucket_name("S3Bucket", "bucket", bucket_name("111122223333", region, environment, purpose))

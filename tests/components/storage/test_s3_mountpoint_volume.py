@@ -1,0 +1,160 @@
+"""S3MountpointVolume: a volume and the claim that is bound to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from storage_parentage import parentage
+
+from components.storage.s3_mountpoint_volume import S3MountpointVolume, S3MountpointVolumeArgs
+
+VOLUME = "kubernetes:core/v1:PersistentVolume"
+CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
+
+BUCKET = "111122223333-dev-checkpoints-us-east-1"
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(**changes: Any) -> S3MountpointVolumeArgs:
+    arguments: S3MountpointVolumeArgs = {
+        "team": "red",
+        "namespace": "team-red",
+        "bucket": BUCKET,
+        "region": "us-east-1",
+        "purpose": "checkpoints",
+        "labels": {"flexspot.dev/owner": "ann"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_checkpoints_are_a_volume_that_many_nodes_write_bound_to_one_claim(register: Register) -> None:
+    registered = register(lambda: S3MountpointVolume("red", args(bucket=pulumi.Output.from_input(BUCKET))))
+
+    [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
+    assert volume["metadata"] == {"name": "team-red.checkpoints", "labels": {"flexspot.dev/owner": "ann"}}
+    assert volume["spec"] | {"mountOptions": None} == {
+        "accessModes": ["ReadWriteMany"],
+        "capacity": {"storage": "1Gi"},
+        "claimRef": {"namespace": "team-red", "name": "checkpoints"},
+        "storageClassName": "",
+        "persistentVolumeReclaimPolicy": "Retain",
+        "mountOptions": None,
+        "csi": {
+            "driver": "s3.csi.aws.com",
+            "volumeHandle": "team-red.checkpoints",
+            "volumeAttributes": {"bucketName": BUCKET, "authenticationSource": "pod"},
+        },
+    }
+    assert claim["metadata"] == {"name": "checkpoints", "namespace": "team-red", "labels": {"flexspot.dev/owner": "ann"}}
+    assert claim["spec"] == {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "",
+        "volumeName": "team-red.checkpoints",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+
+
+def test_checkpoints_show_the_teams_folder_owned_by_the_pods_user_to_write_and_delete(register: Register) -> None:
+    [volume] = register(lambda: S3MountpointVolume("red", args(run_as_user=1234, run_as_group=5678))).of(VOLUME)
+
+    assert volume["spec"]["mountOptions"] == [
+        "region=us-east-1",
+        "prefix=red/",
+        "uid=1234",
+        "gid=5678",
+        "file-mode=664",
+        "dir-mode=775",
+        "allow-other",
+        "allow-delete",
+        "allow-overwrite",
+    ]
+
+
+def test_datasets_are_read_only_shared_and_looked_up_once(register: Register) -> None:
+    registered = register(lambda: S3MountpointVolume("red", args(purpose="datasets")))
+
+    [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
+    options = set(volume["spec"]["mountOptions"])
+    assert volume["spec"]["accessModes"] == claim["spec"]["accessModes"] == ["ReadOnlyMany"]
+    assert volume["spec"]["csi"]["readOnly"] is True
+    assert {"prefix=shared/", "read-only", "metadata-ttl=indefinite", "negative-metadata-ttl=minimal"} < options
+    assert not options & {"allow-delete", "allow-overwrite"}
+    assert claim["metadata"]["name"] == "datasets"
+
+
+def test_a_folder_a_claim_and_a_bounded_cache_are_the_callers_where_given(register: Register) -> None:
+    changes = {"purpose": "datasets", "folder": "vision/imagenet", "claim": "imagenet", "file_cache_gib": 2}
+
+    registered = register(lambda: S3MountpointVolume("red", args(**changes)))
+
+    [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
+    attributes = volume["spec"]["csi"]["volumeAttributes"]
+    assert "prefix=vision/imagenet/" in volume["spec"]["mountOptions"]
+    assert (attributes["cache"], attributes["cacheEmptyDirSizeLimit"]) == ("emptyDir", "2Gi")
+    assert volume["metadata"]["name"] == claim["spec"]["volumeName"] == "team-red.imagenet"
+
+
+def test_two_volumes_of_one_bucket_have_two_handles_so_that_a_pod_gets_both(register: Register) -> None:
+    def declare() -> None:
+        S3MountpointVolume("own", args())
+        S3MountpointVolume("old", args(claim="old", folder="red/2024"))
+        S3MountpointVolume("other", args(namespace="team-blue", team="blue"))
+
+    handles = [volume["spec"]["csi"]["volumeHandle"] for volume in register(declare).of(VOLUME)]
+
+    assert sorted(handles) == ["team-blue.checkpoints", "team-red.checkpoints", "team-red.old"]
+
+
+def test_its_outputs_are_the_names_of_claim_and_volume(register: Register) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        volume = S3MountpointVolume("red", args())
+        pulumi.Output.all(volume.claim, volume.volume).apply(found.extend)
+
+    register(declare)
+
+    assert found == ["checkpoints", "team-red.checkpoints"]
+
+
+def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
+    others, own = parentage(register, lambda: S3MountpointVolume("red", args()))
+
+    assert sorted(others) == sorted(own) == ["red-claim", "red-volume"]
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"purpose": "scratch"}, "purpose is 'scratch'; purposes are checkpoints and datasets: choose one"),
+        ({"team": "Red"}, "team is 'Red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
+        ({"namespace": "n" * 64}, "namespace is 'nnn"),
+        ({"claim": "check.points"}, "claim is 'check.points'"),
+        ({"region": "us-east-1a"}, "region is 'us-east-1a'; allowed is a region such as us-east-1"),
+        ({"folder": "/red"}, "folder has '/red'; a folder is a path"),
+        ({"folder": "red --prefix blue"}, "folder has 'red --prefix blue'"),
+        ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),
+        ({"run_as_group": -1}, "run_as_group is -1"),
+        ({"file_cache_gib": -1, "purpose": "datasets"}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
+        ({"file_cache_gib": 2}, "file_cache_gib is 2 with purpose checkpoints; a cache is for datasets alone"),
+    ],
+)
+def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="S3MountpointVolume red: ") as error:
+            S3MountpointVolume("red", args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

@@ -1,0 +1,157 @@
+"""S3TeamAccess: a team's role, who may take it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from s3_team_access_args import CHECKPOINTS, DATASETS, KEY, team_access_args
+from storage_parentage import parentage
+
+from components.storage.s3_team_access import S3TeamAccess, team_role_name
+
+ROLE = "aws:iam/role:Role"
+ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
+ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def test_a_team_has_a_role_that_only_its_own_pods_in_its_own_cluster_act_as(register: Register) -> None:
+    registered = register(lambda: S3TeamAccess("red", team_access_args()))
+
+    [role] = registered.of(ROLE)
+    assert (role["name"], role["tags"]) == ("acme-dev-team-red", {"environment": "dev", "team": "red"})
+    assert role["description"] == "Pods of team red in namespace team-red of dev; made by Flexspot."
+    [statement] = json.loads(role["assumeRolePolicy"])["Statement"]
+    assert (statement["Principal"], statement["Action"]) == (
+        {"Service": "pods.eks.amazonaws.com"},
+        ["sts:AssumeRole", "sts:TagSession"],
+    )
+    assert statement["Condition"] == {
+        "StringEquals": {
+            "aws:RequestTag/eks-cluster-arn": "arn:aws:eks:us-east-1:111122223333:cluster/acme-dev",
+            "aws:RequestTag/kubernetes-namespace": "team-red",
+            "aws:RequestTag/kubernetes-service-account": "trainer",
+        }
+    }
+
+
+def test_the_teams_service_account_gets_the_role_once_the_cluster_is_there(register: Register) -> None:
+    registered = register(lambda: S3TeamAccess("red", team_access_args(cluster_name=pulumi.Output.from_input("acme-dev"))))
+
+    assert registered.of(ASSOCIATION) == [
+        {
+            "clusterName": "acme-dev",
+            "namespace": "team-red",
+            "serviceAccount": "trainer",
+            "roleArn": "arn:aws:iam::111122223333:role/acme-dev-team-red",
+            "region": "us-east-1",
+            "tags": {"environment": "dev", "team": "red"},
+        }
+    ]
+    kinds = [kind for kind, _, _ in registered.resources]
+    assert kinds.index(ROLE_POLICY) < kinds.index(ASSOCIATION), "pods that start at once may use the buckets at once"
+
+
+def test_a_key_that_is_not_known_yet_is_named_when_it_is(register: Register) -> None:
+    registered = register(lambda: S3TeamAccess("red", team_access_args(kms_key=pulumi.Output.from_input(KEY))))
+
+    [policy] = registered.of(ROLE_POLICY)
+    assert (policy["role"], policy["name"]) == ("acme-dev-team-red", "buckets")
+    assert [each["Sid"] for each in json.loads(policy["policy"])["Statement"] if each["Resource"] == KEY] == ["UseKeyForCheckpoints"]
+
+
+def test_the_policy_does_not_depend_on_the_order_of_the_folders(register: Register) -> None:
+    def policy(folders: list[str]) -> str:
+        changes = {"dataset_bucket": DATASETS, "dataset_folders": folders}
+        return register(lambda: S3TeamAccess("red", team_access_args(**changes))).of(ROLE_POLICY)[0]["policy"]
+
+    assert policy(["vision", "audio", "shared"]) == policy(["audio", "vision", "audio"])
+
+
+def test_every_arn_is_of_the_partition(register: Register) -> None:
+    place = {"partition": "aws-us-gov", "region": "us-gov-west-1", "dataset_bucket": DATASETS}
+
+    registered = register(lambda: S3TeamAccess("red", team_access_args(**place)))
+
+    written = json.dumps([registered.of(ROLE), registered.of(ROLE_POLICY), registered.of(ASSOCIATION)])
+    assert "arn:aws-us-gov:iam::" in written
+    assert "arn:aws-us-gov:s3:::" in written
+    assert "arn:aws-us-gov:eks:us-gov-west-1:" in written
+    assert "arn:aws:" not in written
+
+
+def test_a_role_of_a_cluster_with_the_longest_name_fits_and_stays_the_teams_own(register: Register) -> None:
+    names = [
+        register(lambda team=team: S3TeamAccess("long", team_access_args(cluster="c" * 100, team=team))).of(ROLE)[0]["name"]
+        for team in ("red", "blue")
+    ]
+
+    assert [len(name) for name in names] == [64, 64]
+    assert names == [team_role_name("c" * 100, "red"), team_role_name("c" * 100, "blue")]
+    assert names[0] != names[1]
+
+
+def test_its_outputs_are_the_role_and_the_folder(register: Register) -> None:
+    found: list[str] = []
+
+    def declare() -> None:
+        access = S3TeamAccess("red", team_access_args())
+        pulumi.Output.all(access.role_name, access.role_arn, access.checkpoint_url).apply(found.extend)
+
+    register(declare)
+
+    assert found == ["acme-dev-team-red", "arn:aws:iam::111122223333:role/acme-dev-team-red", f"s3://{CHECKPOINTS}/red/"]
+
+
+def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
+    others, own = parentage(register, lambda: S3TeamAccess("red", team_access_args()))
+
+    assert sorted(others) == sorted(own) == ["red-pod-identity", "red-policy", "red-role"]
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
+        ({"team": "*"}, "team is '*'"),
+        ({"team": "red/../blue"}, "team is 'red/../blue'"),
+        ({"environment": "e" * 41}, "a name has 1 to 40"),
+        ({"account": "12345"}, "account is '12345'; allowed is an account's id, 12 digits"),
+        ({"partition": "azure"}, "partition is 'azure'; allowed: aws, aws-cn, aws-us-gov"),
+        ({"region": "us-gov-west-1"}, "partition is 'aws' with region us-gov-west-1; allowed is the region's own, aws-us-gov"),
+        ({"cluster": "c" * 101}, "letters, digits, hyphens and underscores, 100 at most"),
+        ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
+        ({"service_account": ""}, "service_account is ''"),
+        ({"checkpoint_bucket": "acme.ai"}, "checkpoint_bucket is 'acme.ai' (7 characters); a name has 3 to 63"),
+        ({"dataset_bucket": "Acme"}, "dataset_bucket is 'Acme' (4 characters)"),
+        ({"dataset_bucket": CHECKPOINTS}, "the checkpoint bucket, where folders are teams': name another"),
+        ({"dataset_folders": ["imagenet"]}, "dataset_folders is imagenet without a dataset_bucket; name the bucket that they are in"),
+        ({"dataset_bucket": DATASETS, "dataset_folders": ["imagenet/"]}, "dataset_folders has 'imagenet/'; a folder is a path"),
+        ({"dataset_bucket": DATASETS, "dataset_folders": ["*"]}, "dataset_folders has '*'"),
+        (
+            {"dataset_bucket": DATASETS, "dataset_folders": [f"vision/imagenet-{number}" for number in range(200)]},
+            "dataset_folders has 200 folders, with which the role's policy has",
+        ),
+        ({"kms_key": "alias/ai"}, "kms_key is 'alias/ai'; allowed is a key's ARN such as arn:aws:kms:"),
+        ({"tags": {"aws:team": "red"}}, "tags has the key 'aws:team'"),
+    ],
+)
+def test_what_could_not_be_granted_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, register: Register
+) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match="S3TeamAccess red: ") as error:
+            S3TeamAccess("red", team_access_args(**change))
+        refused.append(str(error.value))
+
+    registered = register(declare)
+
+    assert problem in refused[0]
+    assert registered.resources == []

@@ -1,0 +1,22 @@
+"""Arguments of Team and of the priorities as most tests want them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from components.tenancy.priority_args import PriorityArgs
+    from components.tenancy.team_args import TeamArgs
+
+LABELS = {"flexspot.dev/environment": "test", "flexspot.dev/owner": "ann", "flexspot.dev/team": "red"}
+
+CLASSES: list[PriorityArgs] = [
+    {"name": "gpu-best-effort", "value": 1000, "preempts": False, "description": "Waits for free room."},
+    {"name": "gpu-training", "value": 100_000, "preempts": True, "description": "Trains."},
+]
+
+
+def team_args(**changes: Any) -> TeamArgs:
+    """What a team must have, with `changes`, which may be wrong on purpose."""
+    arguments: dict[str, Any] = {"namespace": "red", "labels": LABELS, "hard": {"requests.nvidia.com/gpu": "6", "pods": "200"}, **changes}
+    return arguments  # pyright: ignore[reportReturnType]

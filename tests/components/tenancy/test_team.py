@@ -1,0 +1,156 @@
+"""Team: what a namespace holds, and which arguments are refused before anything is registered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tenancy_args import LABELS, team_args
+
+from components.tenancy.team import POD_SECURITY_VERSION, WORKLOAD_SERVICE_ACCOUNT, Team
+
+Register = Callable[[Callable[[], object]], Any]
+
+QUOTA = "kubernetes:core/v1:ResourceQuota"
+LIMITS = "kubernetes:core/v1:LimitRange"
+ACCOUNT = "kubernetes:core/v1:ServiceAccount"
+ROLE = "kubernetes:rbac.authorization.k8s.io/v1:Role"
+BINDING = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+
+
+def test_a_namespace_says_whose_it_is_and_takes_no_pod_with_privileges(register: Register) -> None:
+    [namespace] = register(lambda: Team("red", team_args())).of("kubernetes:core/v1:Namespace")
+
+    labels = namespace["metadata"]["labels"]
+    assert labels.items() >= LABELS.items()
+    for mode in ("enforce", "audit", "warn"):
+        assert labels[f"pod-security.kubernetes.io/{mode}"] == "restricted"
+        assert labels[f"pod-security.kubernetes.io/{mode}-version"] == POD_SECURITY_VERSION
+
+
+def test_the_quota_is_what_was_asked_for_on_requests_which_kubernetes_counts(register: Register) -> None:
+    [quota] = register(lambda: Team("red", team_args())).of(QUOTA)
+
+    assert quota["spec"] == {"hard": {"requests.nvidia.com/gpu": "6", "pods": "200"}}
+    assert quota["metadata"] == {"name": "team", "namespace": "red", "labels": LABELS}
+
+
+def test_work_without_queue_has_a_quota_of_its_own_that_counts_its_priority_classes_alone(register: Register) -> None:
+    unqueued = {"gpus": 2, "priority_classes": ["gpu-production", "gpu-batch"]}
+
+    quotas = register(lambda: Team("red", team_args(unqueued=unqueued))).of(QUOTA)
+
+    [scoped] = [each for each in quotas if each["metadata"]["name"] == "unqueued"]
+    selector = {"scopeName": "PriorityClass", "operator": "In", "values": ["gpu-batch", "gpu-production"]}
+    assert scoped["spec"] == {"hard": {"requests.nvidia.com/gpu": "2"}, "scopeSelector": {"matchExpressions": [selector]}}
+
+
+def test_a_team_without_gpus_for_services_has_a_quota_of_none(register: Register) -> None:
+    quotas = register(lambda: Team("red", team_args(unqueued={"gpus": 0, "priority_classes": ["gpu-production"]}))).of(QUOTA)
+
+    assert [each["spec"]["hard"]["requests.nvidia.com/gpu"] for each in quotas] == ["6", "0"]
+
+
+@pytest.mark.parametrize("limits", [None, {"cpu": "48", "memory": "192Gi"}])
+def test_no_limit_range_names_a_gpu(limits: dict[str, str] | None, register: Register) -> None:
+    [made] = register(lambda: Team("red", team_args(container_limits=limits))).of(LIMITS)
+
+    [item] = made["spec"]["limits"]
+    assert item["type"] == "Container"
+    for field in {"default", "defaultRequest", "max"} & item.keys():
+        assert item[field].keys() == {"cpu", "memory"}
+
+
+def test_the_largest_container_is_also_the_default_so_that_a_large_request_without_limit_is_none_too_many(register: Register) -> None:
+    [made] = register(lambda: Team("red", team_args(container_limits={"cpu": "48", "memory": "192Gi"}))).of(LIMITS)
+
+    [item] = made["spec"]["limits"]
+    assert item["max"] == item["default"] == {"cpu": "48", "memory": "192Gi"}
+    assert item["defaultRequest"] == {"cpu": "250m", "memory": "512Mi"}
+
+
+def test_without_a_largest_container_there_is_no_maximum_and_a_small_default(register: Register) -> None:
+    [made] = register(lambda: Team("red", team_args())).of(LIMITS)
+
+    [item] = made["spec"]["limits"]
+    assert "max" not in item
+    assert item["default"] == {"cpu": "1", "memory": "2Gi"}
+
+
+def test_pods_get_no_kubernetes_token_and_workloads_act_as_the_team_in_the_cloud(register: Register) -> None:
+    annotations = {"iam.gke.io/gcp-service-account": "team-red-test@acme-ai.iam.gserviceaccount.com"}
+
+    accounts = register(lambda: Team("red", team_args(service_account_annotations=annotations))).of(ACCOUNT)
+
+    by_name = {each["metadata"]["name"]: each for each in accounts}
+    assert by_name.keys() == {WORKLOAD_SERVICE_ACCOUNT, "default"}
+    assert [each["automountServiceAccountToken"] for each in accounts] == [False, False]
+    assert by_name[WORKLOAD_SERVICE_ACCOUNT]["metadata"]["annotations"] == annotations
+    assert "annotations" not in by_name["default"]["metadata"]
+
+
+def test_without_annotations_the_service_account_has_none(register: Register) -> None:
+    accounts = register(lambda: Team("red", team_args())).of(ACCOUNT)
+
+    assert all("annotations" not in each["metadata"] for each in accounts)
+
+
+def test_the_roles_are_bound_to_the_groups_given_and_to_nobody_by_default(register: Register) -> None:
+    registered = register(lambda: Team("red", team_args(submitters=["ml-red@acme.com", "ci", "ci"])))
+
+    assert {each["metadata"]["name"] for each in registered.of(ROLE)} == {"submit", "view"}
+    [binding] = registered.of(BINDING)
+    assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "submit"}
+    assert [(each["kind"], each["name"]) for each in binding["subjects"]] == [("Group", "ci"), ("Group", "ml-red@acme.com")]
+
+
+def test_no_role_reads_secrets_changes_roles_makes_pods_or_names_everything(register: Register) -> None:
+    roles = register(lambda: Team("red", team_args())).of(ROLE)
+
+    rules = {each["metadata"]["name"]: each["rules"] for each in roles}
+    resources = {name: {resource for rule in of for resource in rule["resources"]} for name, of in rules.items()}
+    assert not (resources["submit"] | resources["view"]) & {"secrets", "roles", "rolebindings", "pods/exec", "*"}
+    assert {verb for rule in rules["view"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+    writes = {resource: sorted(set(rule["verbs"]) - {"get", "list", "watch"}) for rule in rules["submit"] for resource in rule["resources"]}
+    assert {resource: verbs for resource, verbs in writes.items() if verbs} == {
+        "jobs": ["create", "delete"],
+        "jobsets": ["create", "delete"],
+        "pods/portforward": ["create"],
+    }
+
+
+def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Register) -> None:
+    registered = register(lambda: Team("red", team_args(submitters=["a"], viewers=["b"], unqueued={"gpus": 1, "priority_classes": ["c"]})))
+
+    made = [(name, inputs) for token, name, inputs in registered.resources if token.startswith("kubernetes:")]
+    assert len(made) == 11
+    assert all(name.startswith("red-") for name, _ in made)
+    assert all(inputs["metadata"]["labels"].items() >= LABELS.items() for _, inputs in made)
+    namespaces = {inputs["metadata"].get("namespace") for _, inputs in made if inputs["kind"] != "Namespace"}
+    assert namespaces == {"red"}
+
+
+@pytest.mark.parametrize(
+    "changes,told",
+    [
+        ({"hard": {"pods": "10"}}, "Team red: hard names pods and no ceiling in GPUs; give requests.nvidia.com/gpu, 0 for"),
+        ({"hard": {}}, "Team red: hard names nothing and no ceiling in GPUs"),
+        (
+            {"hard": {"requests.nvidia.com/gpu": "1", "limits.nvidia.com/gpu": "1"}},
+            "Team red: hard names limits.nvidia.com/gpu, which Kubernetes takes and never counts; write requests.nvidia.com/gpu",
+        ),
+        ({"hard": {"requests.nvidia.com/gpu": "-1"}}, "Team red: hard[requests.nvidia.com/gpu] is '-1'; use a quantity of at least 0"),
+        ({"unqueued": {"gpus": -1, "priority_classes": ["a"]}}, "Team red: unqueued.gpus is -1; use 0"),
+        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs are of nobody"),
+        ({"submitters": ["system:authenticated"]}, "Team red: submitters names 'system:authenticated'; name a group of people"),
+        ({"viewers": [""]}, "Team red: viewers names ''; name a group of people"),
+    ],
+)
+def test_a_mistake_is_refused_before_anything_is_registered(changes: dict[str, Any], told: str, register: Register) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match=re.escape(told)):
+            Team("red", team_args(**changes))
+
+    assert register(declare).resources == []

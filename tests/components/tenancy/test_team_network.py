@@ -1,0 +1,83 @@
+"""What a team's pods may connect to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tenancy_args import team_args
+
+from capacity.cluster_endpoints import endpoints_of
+from capacity.platform import Platform
+from components.tenancy.team import Team
+
+Register = Callable[[Callable[[], object]], Any]
+
+OWN_PODS: list[dict[str, Any]] = [{"podSelector": {}}]
+
+
+def policy(register: Register, platform: Platform = Platform.LOCAL) -> dict[str, Any]:
+    endpoints = [{"cidr": each.cidr, "protocols": list(each.protocols), "ports": list(each.ports)} for each in endpoints_of(platform)]
+    [made] = register(lambda: Team("red", team_args(endpoints=endpoints))).of("kubernetes:networking.k8s.io/v1:NetworkPolicy")
+    return made["spec"]
+
+
+def addresses(spec: dict[str, Any]) -> set[tuple[str, str, int]]:
+    """The addresses that pods may reach: (range, protocol, port)."""
+    return {
+        (peer["ipBlock"]["cidr"], port["protocol"], port["port"])
+        for rule in spec["egress"]
+        for peer in rule["to"]
+        if "ipBlock" in peer
+        for port in rule["ports"]
+    }
+
+
+def test_every_pod_is_closed_both_ways_but_to_its_own_namespace(register: Register) -> None:
+    spec = policy(register)
+
+    assert spec["podSelector"] == {}
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert spec["ingress"] == [{"from": OWN_PODS}]
+    assert spec["egress"][0] == {"to": OWN_PODS}, "nodes of a training run use any port"
+
+
+def test_every_rule_but_that_for_ones_own_pods_names_peers_and_ports(register: Register) -> None:
+    # A rule without peers, or without ports, is open to all of them.
+    assert all(rule["to"] and rule["ports"] for rule in policy(register, Platform.GKE)["egress"][1:])
+
+
+def test_names_are_asked_of_the_name_servers_of_the_cluster(register: Register) -> None:
+    [to_name_servers] = [rule for rule in policy(register)["egress"] if "namespaceSelector" in rule["to"][0]]
+
+    [peer] = to_name_servers["to"]
+    assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}
+    [expression] = peer["podSelector"]["matchExpressions"]
+    assert expression == {"key": "k8s-app", "operator": "In", "values": ["kube-dns", "node-local-dns"]}
+    assert to_name_servers["ports"] == [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
+
+
+def test_outside_of_the_cluster_and_of_the_node_there_is_https_alone(register: Register) -> None:
+    assert addresses(policy(register)) == {("0.0.0.0/0", "TCP", 443)}
+
+
+def test_on_gke_pods_reach_the_metadata_server_by_every_data_plane_and_the_name_servers_of_the_node(register: Register) -> None:
+    assert addresses(policy(register, Platform.GKE)) >= {
+        ("169.254.169.254/32", "TCP", 80),
+        ("169.254.169.252/32", "TCP", 988),
+        ("169.254.169.254/32", "UDP", 53),
+        ("169.254.20.10/32", "UDP", 53),
+    }
+
+
+def test_on_eks_pods_reach_the_pod_identity_agent_and_not_the_machines_own_metadata(register: Register) -> None:
+    found = addresses(policy(register, Platform.EKS))
+
+    assert ("169.254.170.23/32", "TCP", 80) in found
+    assert not [each for each in found if each[0].startswith("169.254.169.")]
+
+
+@pytest.mark.parametrize("platform", [Platform.GKE, Platform.EKS])
+def test_every_hole_in_the_node_is_one_address(platform: Platform) -> None:
+    assert all(each.cidr.endswith("/32") for each in endpoints_of(platform))

@@ -1,0 +1,178 @@
+"""What the program declares for a stack, as the first preview of it would show: with mocks, without an engine."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+import yaml
+from google.protobuf.json_format import MessageToDict
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.proto import resource_pb2
+
+from capacity.planning.build import build_plan
+from capacity.stack_file import parse_settings
+from capacity.stack_plan import price_book_of
+from infra.program import main
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan
+
+STACKS = Path(__file__).resolve().parents[2] / "stacks"
+
+KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
+
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- a mark
+"""How the engine's protocol marks a value that is not known yet, and one that is a secret."""
+
+
+@dataclass
+class Declared:
+    """A resource as the program declares it; other resources are named by `TYPE NAME`."""
+
+    type: str
+    name: str
+    parent: str
+    inputs: dict[str, Any]
+    provider: str
+    after: set[str]
+
+
+@dataclass
+class Declarations:
+    """Everything that a program declares, by `TYPE NAME`, and the ids of what it reads."""
+
+    made: dict[str, Declared] = field(default_factory=dict[str, Declared])
+    read: list[str] = field(default_factory=list[str])
+
+    def of(self, kind: str) -> list[Declared]:
+        return [each for each in self.made.values() if each.type == kind]
+
+    def inputs_of(self, kind: str) -> list[dict[str, Any]]:
+        return [each.inputs for each in self.of(kind)]
+
+    def waits_for(self, name: str) -> set[str]:
+        """All that must be there before `name` is: what it and its parents depend on, and so on."""
+        found: set[str] = set()
+        todo = [name]
+        while todo:
+            each = self.made.get(todo.pop())
+            reached = (each.after | {each.parent}) - found if each else set[str]()
+            found |= reached
+            todo += reached
+        return found
+
+
+class _Preview(MockMonitor):
+    """Answers as the first preview of a stack is answered: with the inputs, and nothing that only the cloud knows."""
+
+    def __init__(self) -> None:
+        self.declarations = Declarations()
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if request.type != "pulumi:pulumi:Stack":
+            inputs, after = _plain(MessageToDict(request.object)), {_named(each) for each in request.dependencies}
+            made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after)
+            self.declarations.made[_named(urn)] = made
+        return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
+        self.declarations.read.append(f"{request.type} {request.id}")
+        request.properties.update({"name": request.id.rpartition("/")[2]})
+        return resource_pb2.ReadResourceResponse(
+            urn=self.make_urn(request.parent, request.type, request.name), properties=request.properties
+        )
+
+    def Invoke(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
+        raise AssertionError(f"the program invokes nothing; {request.tok} was called")
+
+
+class _NoMocks(pulumi.runtime.Mocks):
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> Any:
+        raise AssertionError(args.name)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> Any:
+        raise AssertionError(args.token)
+
+
+def _named(urn: str) -> str:
+    _, _, kinds, name = urn.split("::", 3)
+    kind = kinds.rpartition("$")[2]
+    return "the stack" if kind == "pulumi:pulumi:Stack" else f"{kind} {name}"
+
+
+def _plain(value: Any) -> Any:
+    """JSON as the protocol has it, with whole numbers as such and with marks instead of what is unknown or secret."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        # The order of a map of the protocol is no order.
+        return {"$secret": True} if SECRET in fields.values() else {key: _plain(fields[key]) for key in sorted(fields)}
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Any]", value)]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return {"$unknown": True} if value == UNKNOWN else value
+
+
+def shipped(stack: str, **changes: Any) -> dict[str, Any]:
+    return yaml.safe_load((STACKS / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"] | changes
+
+
+def declared(stack: str, settings: dict[str, Any]) -> Declarations:
+    monitor = _Preview()
+    pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=True, monitor=monitor)
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> None:
+        pulumi.runtime.set_all_config({"flexspot:platform": json.dumps(settings)})
+        main()
+
+    program()
+    return monitor.declarations
+
+
+@functools.cache
+def as_shipped(stack: str) -> Declarations:
+    return declared(stack, shipped(stack))
+
+
+@functools.cache
+def plan_of(stack: str) -> Plan:
+    settings = parse_settings(shipped(stack), stack)
+    return build_plan(settings, stack, price_book_of(settings, STACKS, stack))
+
+
+def taints_of(written: list[dict[str, str]]) -> set[tuple[str, str, str]]:
+    """Taints or tolerations, whichever way the cloud spells their effect."""
+    return {(each["key"], each["value"], {"NO_SCHEDULE": "NoSchedule"}.get(each["effect"], each["effect"])) for each in written}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a text of several lines as it is."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style="|") if "\n" in text else dumper.represent_str(text)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def _without_cel(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key: "(CEL)" if "xpression" in key and isinstance(each, str) else _without_cel(each) for key, each in fields.items()}
+    return [_without_cel(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def listed(stack: str) -> str:
+    """All that a shipped stack declares, for a person to review; CEL has tests of its own and is left out."""
+    made = sorted(as_shipped(stack).made.values(), key=lambda each: (each.type, each.name))
+    resources = [{"type": each.type, "name": each.name, "parent": each.parent, "inputs": _without_cel(each.inputs)} for each in made]
+    return yaml.dump({"resources": resources}, Dumper=_Dumper, sort_keys=False, width=140)

@@ -1,0 +1,217 @@
+"""`flexspot advise` as a person and a program meet it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spot_traces import made_trace, write_trace
+from typer.testing import CliRunner
+
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.cli.app import app
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "costs.md"
+
+P4D = ("-m", "p4d.24xlarge", "-r", "us-east-1")
+COURSE = ("--on-demand-usd", "32.77", "--spot-usd", "12.50")
+COMMANDS = ("job", "mix", "reserve", "spot", "units", "idle", "simulate")
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """What it prints, on either stream; an ExplainedError is shown as `main` would."""
+    result = CliRunner().invoke(app, ["advise", *arguments])
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return re.sub(r"[\s│]+", " ", result.output) if code else result.output
+
+
+def data(*arguments: str) -> dict[str, Any]:
+    return json.loads(run(*arguments, "--format", "json"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    assert "Usage: " in run(command, "--help")
+
+
+def test_a_job_gets_a_method_with_reasons_costs_and_arithmetic() -> None:
+    shown = run("job", *P4D, *COURSE, "--hours", "72", "--checkpoint-minutes", "2")
+
+    assert shown.startswith("spot\n")
+    assert "costs least of what is left: 55 % less than on-demand" in shown
+    assert "checkpoint every 30 minutes of work" in shown
+    assert "nothing-is-reserved-for-once" in shown
+
+
+def test_programs_get_money_as_text_and_never_what_json_has_no_word_for() -> None:
+    found = data("job", *P4D, *COURSE, "--hours", "720")
+
+    assert found["method"] == "on-demand"
+    by_method = {each["method"]: each for each in found["options"]}
+    assert by_method["on-demand"]["usd_most"] == "23594.40"
+    assert by_method["spot"]["finish_hours"] is None, "it never ends"
+    assert by_method["spot"]["excluded_by"] == ["nothing-to-resume-from"]
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (("-m", "p4d.24xlargex", "-r", "us-east-1", "--hours", "1"), "did you mean p4d.24xlarge?"),
+        (("-m", "p4d.24xlarge", "-r", "mars", "--hours", "1"), "no on-demand price of p4d.24xlarge in mars"),
+        ((*P4D, "--hours", "72", "--deadline-hours", "10"), "deadline_hours 10.0 is before the 72.0 hours"),
+        ((*P4D, "--hours", "nan"), "work_hours: Input should be a finite number"),
+        ((*P4D, "--hours", "1", "--spot-usd", "cheap"), "--spot-usd is 'cheap'; write a number such as 32.77."),
+        ((*P4D, "--hours", "1", "--spot-usd", "-3"), "--spot-usd is -3; a price is above 0."),
+    ],
+)
+def test_a_job_that_cannot_be_advised_on_is_bad_usage(arguments: tuple[str, ...], told: str) -> None:
+    assert told in run("job", *arguments, code=ExitCode.BAD_USAGE)
+
+
+def test_a_price_file_of_ones_own_goes_first(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "cloud: aws\nsources: {ours: {citation: the contract of May, as_of: 2026-11-21, verified: true}}\nprices:\n"
+        '  - {machine: p4d.24xlarge, region: us-east-1, capacity_type: on-demand, usd_per_hour: "10", source: ours}\n'
+    )
+
+    found = data("units", *P4D, "--prices", str(tmp_path / "own.yaml"))
+
+    assert found["on-demand"]["usd_per_gpu_hour"] == "1.2500"
+    assert "cannot be used" in run("units", *P4D, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+
+
+def test_a_mixture_is_read_from_a_file(tmp_path: Path) -> None:
+    place = "cloud: gcp, region: us-central1, machine: a2-highgpu-8g"
+    (tmp_path / "mix.yaml").write_text(
+        f"jobs:\n  - {{name: sweep, {place}, work_hours: 24, piece_hours: 1, runs: 10}}\n"
+        f"  - {{name: serving, {place}, work_hours: 730, user_facing: true}}\n"
+    )
+
+    assert data("mix", str(tmp_path / "mix.yaml"))["method"] == "hybrid"
+    assert "USD at most for all runs" in run("mix", str(tmp_path / "mix.yaml"))
+
+
+@pytest.mark.parametrize(
+    "text,told", [("jobs: []", "at least 1 item"), ("jobs: [{name: x}]", "jobs.0.cloud: Field required"), ("{", "is not YAML")]
+)
+def test_a_mixture_that_cannot_be_used_is_bad_usage(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "mix.yaml").write_text(text)
+
+    assert told in run("mix", str(tmp_path / "mix.yaml"), code=ExitCode.BAD_USAGE)
+    assert "cannot be read" in run("mix", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+
+
+def test_a_reservation_is_advised_from_use_or_a_baseline(tmp_path: Path) -> None:
+    (tmp_path / "use.txt").write_text("4\n" * 75 + "10\n" * 25)
+
+    measured = data("reserve", *P4D, *COURSE[:2], "--use", str(tmp_path / "use.txt"), "--discount-percent", "40")
+    given = run("reserve", *P4D, *COURSE[:2], "--baseline-nodes", "2", "--hours-per-month", "400", "--reserved-usd", "20")
+
+    assert (measured["best"]["nodes"], measured["break_even_share"]) == (4, "0.6000")
+    assert "reserve 0 node(s): a node pays for itself when it is used 61.0 % of the time." in given
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (("--discount-percent", "40"), "give either --use FILE or --baseline-nodes N"),
+        (("--baseline-nodes", "1"), "the price book has no prices of commitments"),
+        (("--baseline-nodes", "1", "--discount-percent", "100"), "from 0 to below 100 is allowed"),
+    ],
+)
+def test_a_reservation_needs_a_use_and_a_price(arguments: tuple[str, ...], told: str) -> None:
+    assert told in run("reserve", *P4D, *arguments, code=ExitCode.BAD_USAGE)
+
+
+def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
+    found = data("spot", *P4D, *COURSE, "--hours", "72", "--interruptions-per-hour", "0.25", "--deadline-hours", "110")
+
+    assert found["best_interval_minutes"] == pytest.approx(29.665, abs=1e-3)
+    assert found["usd_per_useful_hour"] == "14.86"
+    assert 0 <= found["late_share"] <= found["late_share_at_most"] <= 1
+    assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
+
+
+def test_spot_without_a_spot_price_says_so() -> None:
+    told = run("spot", "-m", "p4d.24xlarge", "-r", "eu-north-1", "--hours", "1", "--interruptions-per-hour", "1", code=ExitCode.BAD_USAGE)
+
+    assert "no Spot price of p4d.24xlarge in eu-north-1 is known" in told
+
+
+def test_units_are_those_that_were_asked_for() -> None:
+    shown = run("units", *P4D, *COURSE, "--gpus", "8", "--epoch-hours", "4", "--requests-per-gpu-second", "40")
+
+    assert "USD per epoch" in shown
+    assert "131.08" in shown
+    assert "experiment" not in shown
+    assert "has no GPUs" in run("units", "-m", "c7i.xlarge", "-r", "us-east-1", code=ExitCode.BAD_USAGE)
+
+
+def test_an_idle_pool_is_told_for_on_demand_and_spot() -> None:
+    found = data("idle", *P4D, *COURSE, "--nodes", "8", "--active-hours-per-day", "10", "--start-minutes", "0", "--idle-minutes", "0")
+
+    assert found["always_on_usd"] == "191376.80"
+    assert (found["on-demand"]["saved_percent"], found["spot"]["saved_percent"]) == ("58.3", "84.1")
+    assert "always on, on demand" in run("idle", *P4D, "--active-hours-per-day", "10")
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (("--active-hours-per-day", "1", "--start-minutes", "inf"), "write finite numbers"),
+        (("--active-hours-per-day", "nan"), "Invalid value for '--active-hours-per-day'"),
+    ],
+)
+def test_what_is_not_finite_is_bad_usage(arguments: tuple[str, ...], told: str) -> None:
+    assert told in run("idle", *P4D, *arguments, code=ExitCode.BAD_USAGE)
+
+
+def test_strategies_are_played_and_drawn(tmp_path: Path) -> None:
+    (tmp_path / "zones").mkdir()
+    for seed in (1, 2):
+        write_trace(made_trace(seed, ticks=300), tmp_path / "zones" / f"{seed}.json")
+    played = ("simulate", str(tmp_path), *P4D, "--hours", "6", "--deadline-hours", "9", "--starts", "2")
+
+    found = data(*played, "--flex-start-usd", "10", "--html", str(tmp_path / "page.html"))
+
+    (comparison,) = found["comparisons"]
+    assert comparison["zones"] == 2
+    assert {each["missed"] for each in comparison["strategies"] if "on-demand" in each["strategy"]} == {0}
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert "paced" in run(*played)
+
+
+def test_a_deadline_that_on_demand_cannot_meet_is_unmet(tmp_path: Path) -> None:
+    write_trace(made_trace(1, ticks=300), tmp_path / "one.json")
+
+    told = run("simulate", str(tmp_path), *P4D, "--hours", "6", "--deadline-hours", "6", "--starts", "1", code=ExitCode.UNMET)
+
+    assert "the deadline cannot be met even on demand" in told
+
+
+def test_a_page_that_cannot_be_written_and_a_folder_without_traces_are_bad_usage(tmp_path: Path) -> None:
+    short = (*P4D, "--hours", "1", "--deadline-hours", "2", "--starts", "1")
+    assert "there are no traces under" in run("simulate", str(tmp_path), *short, code=ExitCode.BAD_USAGE)
+
+    write_trace(made_trace(1, ticks=30), tmp_path / "one.json")
+    assert "cannot be written" in run("simulate", str(tmp_path), *short, "--html", str(tmp_path / "no" / "page"), code=ExitCode.BAD_USAGE)
+
+
+def test_every_command_of_the_guide_works(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    write_trace(made_trace(1, ticks=300), tmp_path / "traces" / "one.json")
+    (tmp_path / "use.txt").write_text("4\n3\n")
+    (tmp_path / "jobs.yaml").write_text("jobs: [{name: a, cloud: aws, region: us-east-1, machine: p4d.24xlarge, work_hours: 2}]")
+    stand_ins = {"TRACES": "traces", "USE": "use.txt", "JOBS": "jobs.yaml", "PAGE": "page.html"}
+
+    commands = re.findall(r"^    flexspot advise (.+)$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert {command.split()[0] for command in commands} == set(COMMANDS)
+    for command in commands:
+        assert run(*(str(tmp_path / stand_ins[word]) if word in stand_ins else word for word in command.split()))

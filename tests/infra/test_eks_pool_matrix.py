@@ -1,0 +1,117 @@
+"""Every GPU machine of the catalog at every capacity type of EKS: what the plan becomes as a NodePool and a node class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from settings_documents import changed
+
+from capacity.machines import Cloud, machines_of
+from capacity.planning.build import build_plan
+from capacity.settings.eks_pools import EksPool
+from capacity.stack_file import parse_settings
+from components.karpenter.ec2_node_class import Ec2NodeClass
+from components.karpenter.gpu_node_pool import GpuNodePool
+from infra.eks_pools import DRIVER_TAINTS, gpu_node_pool_args, node_class_args
+
+if TYPE_CHECKING:
+    from capacity.machines import Gpu, Machine
+    from components.karpenter.ec2_node_class import Ec2NodeClassArgs
+
+Register = Callable[[Callable[[], object]], Any]
+
+NODES = 3
+MACHINES = sorted(name for name, machine in machines_of(Cloud.AWS).items() if machine.gpu and machine.zones)
+COMMON: Ec2NodeClassArgs = {"node_class": "", "ami": "al2023@v20250807", "cluster": "test", "node_role": "nodes", "tags": {"owner": "ann"}}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What one pool becomes: the specs of its NodePool and of its node class."""
+
+    machine: Machine
+    gpu: Gpu
+    node_pool: dict[str, Any]
+    node_class: dict[str, Any]
+
+    @property
+    def requirements(self) -> dict[str, list[str]]:
+        return {each["key"]: each["values"] for each in self.node_pool["template"]["spec"]["requirements"]}
+
+
+def made(register: Register, name: str, capacity_type: str, **options: Any) -> Made:
+    machine = machines_of(Cloud.AWS)[name]
+    assert machine.gpu is not None
+    region = "us-east-1" if "us-east-1" in machine.zones else min(machine.zones)
+    zone = machine.zones[region][0]
+    reservation = {"pools.0.reservation": {"ids": ["cr-0a1b2c3d4e5f60718"]}} if capacity_type == "reserved" else {}
+    changes: dict[str, Any] = {
+        "region": region,
+        # EKS has two zones at least; the machine need not be in both.
+        "zones": [zone, next(f"{region}{letter}" for letter in "ab" if f"{region}{letter}" != zone)],
+        "pools.0.zones": [zone],
+        "pools.0.machine": name,
+        "pools.0.capacity_type": capacity_type,
+        "pools.0.max_nodes": NODES,
+        "classes.training.capacity": ["reserved", "spot", "on-demand"],
+        "teams.0.shares": {"l4-spot": 1},
+        **{f"pools.0.{key}": value for key, value in options.items()},
+        **reservation,
+    }
+    settings = parse_settings(changed("eks", changes), "test")
+    plan = build_plan(settings, "test")
+    [pool], [wanted] = plan.pools, settings.pools
+    assert isinstance(wanted, EksPool)
+
+    def declare() -> None:
+        GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, DRIVER_TAINTS))
+        Ec2NodeClass("class", node_class_args(pool, wanted, COMMON))
+
+    registered = register(declare)
+    [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
+    [node_class] = registered.of("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
+    return Made(machine, machine.gpu, node_pool["spec"], node_class["spec"])
+
+
+@pytest.mark.parametrize("capacity_type", ["spot", "on-demand", "reserved"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_pool_of_any_machine_at_any_capacity_type(name: str, capacity_type: str, register: Register) -> None:
+    pool = made(register, name, capacity_type)
+
+    assert pool.requirements["karpenter.sh/capacity-type"] == [capacity_type]
+    assert pool.requirements["node.kubernetes.io/instance-type"] == [name]
+    assert pool.requirements["karpenter.k8s.aws/instance-family"] == [name.partition(".")[0]]
+    assert pool.requirements["karpenter.k8s.aws/instance-gpu-name"] == [pool.gpu.name]
+    assert pool.requirements["karpenter.k8s.aws/instance-gpu-count"] == [str(pool.gpu.count)]
+    assert pool.requirements["karpenter.k8s.aws/instance-gpu-memory"] == [str(pool.gpu.memory_mib)]
+    assert pool.node_pool["limits"] == {
+        "nvidia.com/gpu": str(NODES * pool.gpu.count),
+        "nodes": str(NODES),
+        "cpu": str(NODES * pool.machine.vcpu),
+        "memory": f"{NODES * pool.machine.memory_mib}Mi",
+    }
+    node = pool.node_pool["template"]["spec"]
+    taints = {taint["key"]: taint["effect"] for taint in node["taints"]}
+    assert taints["nvidia.com/gpu"] == "NoSchedule"
+    assert ("flexspot.dev/capacity-type" in taints) == (capacity_type == "spot"), "only Spot is taken back"
+    assert node["expireAfter"] == "Never"
+    assert {"nodes": "0", "reasons": ["Drifted"]} in pool.node_pool["disruption"]["budgets"]
+    assert ("capacityReservationSelectorTerms" in pool.node_class) == (capacity_type == "reserved")
+    assert (pool.node_class.get("instanceStorePolicy") == "RAID0") == (pool.machine.local_ssd_gb > 0)
+    assert "networkInterfaces" not in pool.node_class
+    assert pool.node_class["metadataOptions"]["httpTokens"] == "required"
+    assert [disk["ebs"]["encrypted"] for disk in pool.node_class["blockDeviceMappings"]] == [True]
+
+
+@pytest.mark.parametrize("name", [name for name in MACHINES if machines_of(Cloud.AWS)[name].efa_interfaces])
+def test_efa_is_on_every_network_card_of_any_machine_that_has_it(name: str, register: Register) -> None:
+    pool = made(register, name, "spot", efa=True, compact_placement=True)
+
+    interfaces = pool.node_class["networkInterfaces"]
+    assert interfaces[0] == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+    cards = [each["networkCardIndex"] for each in interfaces if each["interfaceType"] == "efa-only"]
+    assert cards == list(range(pool.machine.efa_interfaces))
+    assert pool.requirements["vpc.amazonaws.com/efa.present"] == ["true"]

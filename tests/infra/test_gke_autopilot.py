@@ -1,0 +1,209 @@
+"""The program on GKE Autopilot: what it declares without node pools, what agrees, and how the rules judge it; without an engine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from autopilot_settings import autopilot_settings
+from gke_declarations import CLUSTER, NODE_POOL
+from program_declarations import KUEUE, UNKNOWN, Declarations, as_shipped, declared, taints_of
+
+from capacity.capacity_type import CapacityType
+from capacity.planning.build import build_plan
+from capacity.provisioning import facts_of
+from capacity.stack_file import parse_settings
+from capacity.verdict import Verdict
+from policies.core import judge_all
+from policies.reading.source import from_pulumi
+from policies.rules import all_rules
+from policies.settings import DEFAULTS
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan
+
+COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
+
+Resources = dict[str, tuple[str, dict[str, Any]]]
+
+
+@cache
+def on_autopilot() -> Declarations:
+    return declared("dev-gke", autopilot_settings())
+
+
+@cache
+def plan() -> Plan:
+    return build_plan(parse_settings(autopilot_settings(), "autopilot"))
+
+
+def flavors() -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each["spec"] for each in on_autopilot().inputs_of(f"{KUEUE}:ResourceFlavor")}
+
+
+def test_an_autopilot_cluster_has_no_node_pool_no_ceilings_and_no_system_pool() -> None:
+    [cluster] = on_autopilot().inputs_of(CLUSTER)
+
+    assert cluster["enableAutopilot"] is True
+    assert on_autopilot().of(NODE_POOL) == []
+    # Limits of node auto-provisioning are refused there; only the service account of the nodes may be said.
+    assert cluster["clusterAutoscaling"].keys() == {"autoProvisioningDefaults"}
+    assert not {"nodePools", "nodeConfig", "removeDefaultNodePool", "initialNodeCount"} & cluster.keys()
+
+
+def test_everything_else_is_as_on_standard() -> None:
+    of_nodes = {CLUSTER, NODE_POOL, COMPUTE_CLASS, f"{KUEUE}:ResourceFlavor"}
+
+    def others(declarations: Declarations) -> set[str]:
+        return {each.type for each in declarations.made.values() if each.type not in of_nodes and ":index:" not in each.type}
+
+    assert others(on_autopilot()) == others(as_shipped("dev-gke"))
+    names = {name for name in as_shipped("dev-gke").made if name.startswith(("gcp:storage", "gcp:serviceaccount", "gcp:compute"))}
+    assert names <= on_autopilot().made.keys()
+
+
+def test_what_is_inside_waits_for_the_cluster() -> None:
+    release = "kubernetes:helm.sh/v3:Release kueue-release"
+
+    assert f"{CLUSTER} cluster-cluster" in on_autopilot().waits_for(release)
+    assert {each for each in on_autopilot().made if each.startswith(KUEUE) and release not in on_autopilot().waits_for(each)} == set()
+
+
+def test_flavors_select_system_labels_alone_and_tolerate_what_gke_sets() -> None:
+    for flavor in plan().flavors:
+        spec = flavors()[flavor.name]
+        [pool] = [each for each in plan().pools if each.name == flavor.name]
+        assert spec["nodeLabels"] == pool.labels
+        assert all(key.startswith(("cloud.google.com/", "topology.kubernetes.io/")) for key in spec["nodeLabels"])
+        assert "cloud.google.com/gke-nodepool" not in spec["nodeLabels"]
+        assert "nodeTaints" not in spec
+        assert taints_of(spec["tolerations"]) == {(taint.key, taint.value, taint.effect.value) for taint in pool.taints}
+
+
+def test_routes_and_flavors_agree_so_that_kueue_contradicts_no_selector() -> None:
+    for route in plan().routes:
+        assert route.node_affinity is None, "the autoscaler would take it for the selector that Kueue adds"
+        for rung in route.rungs:
+            if rung.flavor is not None:
+                assert route.node_selector.items() <= flavors()[rung.flavor]["nodeLabels"].items()
+    assert not any(taint.key.startswith("flexspot.dev/") for route in plan().routes for taint in route.tolerations)
+
+
+def test_rungs_of_a_compute_class_say_what_their_pools_are() -> None:
+    [made], [ladder] = on_autopilot().inputs_of(COMPUTE_CLASS), plan().ladders
+    pools = {pool.name: pool for pool in plan().pools}
+
+    assert made["metadata"]["name"] == ladder.name
+    assert [(rung["machineType"], rung["gpu"]["type"], rung["gpu"]["count"]) for rung in made["spec"]["priorities"]] == [
+        (pools[name].machines[0], pools[name].accelerator, pools[name].gpus_per_node) for name in ladder.pools
+    ]
+    reserved, paid = made["spec"]["priorities"]
+    assert reserved["reservations"] == {"affinity": "Specific", "specific": [{"name": "acme-l4", "project": "acme-shared"}]}
+    assert paid.keys() == {"machineType", "gpu", "spot", "storage", "location"}
+    assert (paid["spot"], paid["location"]["zones"], paid["storage"]) == (
+        False,
+        ["us-central1-a", "us-central1-c"],
+        {"bootDiskSize": 100},
+    )
+    assert not any("nodepools" in rung for rung in made["spec"]["priorities"])
+    assert made["spec"]["nodePoolAutoCreation"] == {"enabled": True}
+    assert made["spec"]["nodePoolConfig"].keys() == {"serviceAccount"}
+
+
+@pytest.mark.parametrize("capacity_type", [each for each in CapacityType if each is not CapacityType.QUEUED])
+def test_a_stack_of_each_capacity_type_asks_for_it_by_labels_and_as_a_rung(capacity_type: CapacityType) -> None:
+    asked: dict[str, Any] = {
+        "name": "own",
+        "machine": "a2-highgpu-1g",
+        "capacity_type": capacity_type.value,
+        "max_nodes": 1,
+        "serves": ["training"],
+    }
+    if capacity_type is CapacityType.RESERVED:
+        asked["reservation"] = {"name": "bought"}
+    settings = autopilot_settings() | {
+        "pools": [asked, asked | {"name": "rung", "serves": ["inference"]}],
+        "classes": {
+            "training": {"capacity": [capacity_type.value]},
+            "inference": {"capacity": [capacity_type.value], "run_limit_hours": 24},
+        },
+        "teams": [{"name": "research", "shares": {"own": 1}, "unqueued": {"rung": 1}}],
+    }
+
+    declarations = declared("dev-gke", settings)
+
+    facts = facts_of("gke")[capacity_type].autopilot
+    assert facts is not None
+    [flavor], [compute_class] = declarations.inputs_of(f"{KUEUE}:ResourceFlavor"), declarations.inputs_of(COMPUTE_CLASS)
+    assert facts.selector.items() <= flavor["spec"]["nodeLabels"].items()
+    assert {(each.key, each.value, each.effect) for each in facts.taints} <= taints_of(flavor["spec"]["tolerations"])
+    [rung] = compute_class["spec"]["priorities"]
+    assert {key for key in ("flexStart", "reservations") if key in rung} | ({"spot"} if rung.get("spot") else set()) == {
+        CapacityType.SPOT: {"spot"},
+        CapacityType.FLEX_START: {"flexStart"},
+        CapacityType.RESERVED: {"reservations"},
+        CapacityType.ON_DEMAND: set(),
+    }[capacity_type]
+    assert declarations.of(NODE_POOL) == []
+
+
+def test_an_autopilot_cluster_of_somebody_elses_gets_no_node_pools_either() -> None:
+    declarations = declared("dev-gke", autopilot_settings() | {"cluster": {"existing": "shared", "mode": "autopilot"}})
+
+    assert declarations.of(NODE_POOL) == []
+    assert declarations.inputs_of(COMPUTE_CLASS)[0]["spec"]["nodePoolAutoCreation"] == {"enabled": True}
+
+
+def resources() -> Resources:
+    """What the engine would send to the policies."""
+
+    def sent(inputs: dict[str, Any]) -> dict[str, Any]:
+        return json.loads(json.dumps(inputs).replace(json.dumps({"$unknown": True}), json.dumps(UNKNOWN)))
+
+    return {each.name: (each.type, sent(each.inputs)) for each in on_autopilot().made.values() if ":index:" not in each.type}
+
+
+def verdicts(found: Resources, *wanted: Verdict) -> list[tuple[str, str, str]]:
+    sources = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in found.items()]
+    judged = [finding for findings in judge_all(sources, all_rules(), DEFAULTS) for finding in findings]
+    return [(each.rule, str(each.object), each.message) for each in judged if each.verdict in wanted]
+
+
+def test_the_rules_find_nothing_in_it_and_nothing_hangs_on_what_is_not_known_yet() -> None:
+    assert verdicts(resources(), Verdict.FAIL, Verdict.UNKNOWN) == []
+
+
+@pytest.mark.parametrize("workload_class", ["training", "tuning"])
+def test_a_job_that_follows_its_route_breaks_no_rule(workload_class: str) -> None:
+    [route] = [each for each in plan().routes if each.workload_class == workload_class]
+    pods = {
+        "nodeSelector": route.node_selector,
+        "tolerations": [{"key": each.key, "value": each.value, "effect": each.effect.value} for each in route.tolerations],
+        "priorityClassName": route.priority_class,
+        "terminationGracePeriodSeconds": route.grace_seconds,
+        "restartPolicy": "Never",
+        "containers": [{"name": "train", "image": "trainer:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    }
+    ignored = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+    found = resources()
+    found["finetune"] = (
+        "kubernetes:batch/v1:Job",
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "finetune", "namespace": "research", "labels": {"team": "research"}},
+            "spec": {"backoffLimit": 0, "podFailurePolicy": ignored, "template": {"spec": pods}},
+        },
+    )
+
+    assert verdicts(found, Verdict.FAIL) == []
+
+
+def test_the_rules_still_find_a_defect_of_what_autopilot_has_too() -> None:
+    found = resources()
+    found["queues-research"][1]["spec"].pop("namespaceSelector")
+
+    assert Counter(rule for rule, _, _ in verdicts(found, Verdict.FAIL)) == {"queue-admits-no-namespace": 1}

@@ -1,0 +1,201 @@
+"""The program over the shipped GKE stacks: what it declares, in which order, and what agrees with what; without an engine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools, node_labels, node_taints
+from program_declarations import KUEUE, as_shipped, declared, listed, plan_of, shipped, taints_of
+from snapshot_fixtures import assert_snapshot
+
+from capacity.provisioning import Origin, facts_of, gpu_marks_of
+from components.gcp_labels import check_gcp_labels
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+WITHOUT_LABELS = re.compile(
+    r"gcp:(compute/(network:Network|subnetwork:Subnetwork|router:Router|routerNat:RouterNat)|serviceaccount/account:Account"
+    r"|storage/managedFolder:ManagedFolder|projects/serviceIdentity:ServiceIdentity|.*I[Aa][Mm]Member)"
+)
+"""The resources of Google Cloud among ours that have no labels."""
+
+both_stacks = pytest.mark.parametrize("stack", ["dev-gke", "prod-gke"])
+
+
+@both_stacks
+def test_what_is_declared_is_what_was_reviewed(stack: str) -> None:
+    assert_snapshot(listed(stack), SNAPSHOTS / f"{stack}.resources.yaml")
+
+
+@both_stacks
+def test_every_gpu_pool_waits_for_the_system_pool(stack: str) -> None:
+    declarations = as_shipped(stack)
+
+    assert set(gpu_pools(declarations)) == {pool.name for pool in plan_of(stack).pools}
+    assert {
+        name for name, pool in gpu_pools(declarations).items() if SYSTEM_POOL not in declarations.waits_for(f"{NODE_POOL} {pool.name}")
+    } == set()
+
+
+@both_stacks
+def test_queues_wait_for_kueue_and_everything_inside_goes_to_the_clusters_own_api_server(stack: str) -> None:
+    declarations = as_shipped(stack)
+    inside = {name: each for name, each in declarations.made.items() if name.startswith("kubernetes:")}
+
+    assert {name for name, each in inside.items() if "$pulumi:providers:kubernetes::cluster::" not in each.provider} == set()
+    release = "kubernetes:helm.sh/v3:Release kueue-release"
+    assert {name for name in inside if name.startswith(KUEUE) and release not in declarations.waits_for(name)} == set()
+    assert SYSTEM_POOL in declarations.waits_for(release)
+
+
+def test_production_is_reached_from_inside_alone_and_is_protected() -> None:
+    [cluster] = as_shipped("prod-gke").inputs_of(CLUSTER)
+
+    assert cluster["privateClusterConfig"] == {
+        "enablePrivateEndpoint": True,
+        "enablePrivateNodes": True,
+        "masterIpv4CidrBlock": "172.16.0.0/28",
+    }
+    assert cluster["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] == {"allowExternalTraffic": False}
+    assert cluster["deletionProtection"] is True
+    assert [each["forceDestroy"] for each in as_shipped("prod-gke").inputs_of("gcp:storage/bucket:Bucket")] == [False, False]
+
+
+def test_development_is_reached_by_its_dns_name_has_private_nodes_and_can_be_destroyed() -> None:
+    [cluster] = as_shipped("dev-gke").inputs_of(CLUSTER)
+
+    assert cluster["controlPlaneEndpointsConfig"] == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": False},
+    }
+    assert cluster["privateClusterConfig"]["enablePrivateNodes"] is True
+    assert cluster["deletionProtection"] is False
+
+
+@both_stacks
+def test_limits_of_auto_provisioning_are_the_plans_and_hold_every_gpu_that_the_pools_may_have(stack: str) -> None:
+    [cluster] = as_shipped(stack).inputs_of(CLUSTER)
+    plan = plan_of(stack)
+    assert plan.limits is not None
+
+    limits = {each["resourceType"]: each["maximum"] for each in cluster["clusterAutoscaling"]["resourceLimits"]}
+
+    assert limits == {"cpu": plan.limits.vcpu, "memory": plan.limits.memory_gib, **plan.accelerators}
+    gpus: Counter[str] = Counter()
+    for pool in gpu_pools(as_shipped(stack)).values():
+        [accelerator] = pool.inputs["nodeConfig"]["guestAccelerators"]
+        gpus[accelerator["type"]] += accelerator["count"] * pool.inputs["autoscaling"]["totalMaxNodeCount"]
+    assert gpus == plan.accelerators
+
+
+@both_stacks
+def test_a_flavor_selects_only_labels_that_its_pool_has_and_that_gke_knows_before_a_node_boots(stack: str) -> None:
+    pools = gpu_pools(as_shipped(stack))
+    flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
+
+    for flavor in plan_of(stack).flavors:
+        for pool in flavor.pools:
+            selected = flavors[flavor.name]["nodeLabels"]
+            assert {key: has.get(key) for key in selected for has in [node_labels(plan_of(stack), pools[pool])]} == selected
+            assert all(key.partition("/")[0].endswith(("cloud.google.com", "gke.io")) for key in selected)
+
+
+@both_stacks
+def test_flavors_and_routes_tolerate_every_taint_of_the_pools_that_they_lead_to(stack: str) -> None:
+    plan, pools = plan_of(stack), gpu_pools(as_shipped(stack))
+    flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
+
+    for flavor in plan.flavors:
+        spec = flavors[flavor.name]
+        # What the flavor does not tolerate by itself it demands of the pods, so that no others are admitted to it.
+        known = taints_of(spec["tolerations"]) | taints_of(spec.get("nodeTaints", []))
+        assert {pool for pool in flavor.pools if not node_taints(plan, pools[pool]) <= known} == set()
+    for route in plan.routes:
+        tolerated = {(taint.key, taint.value, taint.effect.value) for taint in route.tolerations}
+        assert {rung.pool for rung in route.rungs if not node_taints(plan, pools[rung.pool]) <= tolerated} == set()
+
+
+def test_nothing_that_gke_sets_by_itself_is_declared_except_the_gpu_taint() -> None:
+    for stack in ("dev-gke", "prod-gke"):
+        for pool in plan_of(stack).pools:
+            node, marks = (
+                gpu_pools(as_shipped(stack))[pool.name].inputs["nodeConfig"],
+                facts_of("gke")[pool.capacity_type].marks[Origin.NODE_POOL],
+            )
+            assert not node.get("labels", {}).keys() & {*marks.labels, *gpu_marks_of("gke")[Origin.NODE_POOL].labels}
+            assert not {key for key, _, _ in taints_of(node["taints"])} & {taint.key for taint in marks.taints}
+
+
+def test_roles_are_given_to_members_one_by_one_and_are_the_least() -> None:
+    made = as_shipped("prod-gke").made.values()
+
+    assert Counter(each.inputs["role"] for each in made if "role" in each.inputs and "iam" in each.type.lower()) == {
+        "roles/container.defaultNodeServiceAccount": 1,
+        "roles/artifactregistry.reader": 1,
+        "roles/iam.workloadIdentityUser": 4,
+        "roles/storage.objectUser": 4,
+        "roles/storage.objectViewer": 4,
+    }
+    assert [each.type for each in made if re.search("iam(binding|policy)", each.type, re.IGNORECASE)] == []
+
+
+@both_stacks
+def test_everything_that_takes_labels_says_whose_it_is_in_a_form_that_google_takes(stack: str) -> None:
+    settings = shipped(stack)
+    wanted = {"environment": settings["environment"], "owner": settings["owner"]}
+
+    for name, each in as_shipped(stack).made.items():
+        if name.startswith("gcp:") and not WITHOUT_LABELS.match(name):
+            holder = each.inputs["nodeConfig"] if each.type == NODE_POOL else each.inputs
+            labels = holder.get("resourceLabels") or holder.get("labels", {})
+            check_gcp_labels(name, labels)
+            assert wanted.items() <= labels.items(), name
+        elif name.startswith("kubernetes:") and "metadata" in each.inputs:
+            assert {f"flexspot.dev/{key}": value for key, value in wanted.items()}.items() <= each.inputs["metadata"]["labels"].items(), (
+                name
+            )
+
+
+def test_a_work_queue_of_a_team_is_a_topic_a_subscription_and_a_place_for_what_fails_again_and_again() -> None:
+    settings = shipped("dev-gke")
+    settings["teams"][0]["work_queue"] = {"name": "sweeps"}
+
+    declarations = declared("dev-gke", settings)
+
+    names = {"dev.research.sweeps", "dev.research.sweeps-dead-letter"}
+    subscriptions = {each["name"]: each for each in declarations.inputs_of("gcp:pubsub/subscription:Subscription")}
+    assert {each["name"] for each in declarations.inputs_of("gcp:pubsub/topic:Topic")} == set(subscriptions) == names
+    assert {json.dumps(each["labels"]) for each in subscriptions.values()} == {
+        '{"environment": "dev", "owner": "ml-platform", "team": "research"}'
+    }
+    work = subscriptions["dev.research.sweeps"]
+    assert (work["ackDeadlineSeconds"], work["deadLetterPolicy"]["maxDeliveryAttempts"]) == (300, 20)
+
+
+def test_an_existing_network_is_used_and_none_is_made() -> None:
+    network = {"existing_network": "shared", "existing_subnetwork": "shared-nodes", "pods_range": "p", "services_range": "s"}
+
+    declarations = declared("dev-gke", shipped("dev-gke", network=network))
+
+    [cluster] = declarations.inputs_of(CLUSTER)
+    assert (cluster["network"], cluster["subnetwork"]) == ("shared", "shared-nodes")
+    assert cluster["ipAllocationPolicy"] == {"clusterSecondaryRangeName": "p", "servicesSecondaryRangeName": "s"}
+    assert [name for name in declarations.made if name.startswith("gcp:compute")] == []
+
+
+def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
+    declarations = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
+
+    assert declarations.read == [f"{CLUSTER} projects/acme-ai-dev/locations/us-central1/clusters/lab"]
+    assert [name for name in declarations.made if name.startswith((CLUSTER, "gcp:compute"))] == []
+    assert {name: pool.inputs["cluster"] for name, pool in gpu_pools(declarations).items()} == {"l4-spot": "lab", "t4-spot": "lab"}
+    assert SYSTEM_POOL not in declarations.made
+    assert {
+        name
+        for name in gpu_pools(declarations)
+        if f"{CLUSTER} cluster-cluster" not in declarations.waits_for(f"{NODE_POOL} {name}-node-pool")
+    } == set()

@@ -1,0 +1,247 @@
+"""What a change of the shipped production stack on GKE does to what is deployed, by the real engine with state."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from gke_deployment_fixtures import ignore, named, shipped
+from recording_provider import CA_CERTIFICATE, CLIENT_KEY, CLUSTER, ENDPOINT, NODE_POOL
+
+from lab.providers.values import is_list, is_object
+
+if TYPE_CHECKING:
+    from gke_deployment_fixtures import Changes, Deployment, First
+
+    Settings = dict[str, Any]
+
+pytestmark = pytest.mark.engine
+
+IN_PLACE = {
+    CLUSTER: {"clusterAutoscaling"},
+    NODE_POOL: {"autoscaling"},
+    "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue": {"spec"},
+    "kubernetes:kueue.x-k8s.io/v1beta2:Cohort": {"spec"},
+    "kubernetes:core/v1:ResourceQuota": {"spec"},
+    # The chart rolls its pods when its configuration changes.
+    "kubernetes:helm.sh/v3:Release": {"values"},
+    "kubernetes:cloud.google.com/v1:ComputeClass": {"spec"},
+    # It knows which nodes are taken away, and after which notice.
+    "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": {"spec"},
+}
+"""The inputs that a change of a pool's size, or of which pools there are, may touch in what stays."""
+
+LIMITS = {"GkeCluster/cluster", "Cluster/cluster-cluster"}
+"""What holds the ceilings of the whole cluster."""
+
+ADMISSION = "ValidatingAdmissionPolicy/admission-flexspot"
+"""What the API server is told of the pools."""
+
+
+def without_pool(name: str) -> Settings:
+    """The settings without a pool, without what teams had of it and without quota that nothing else needs."""
+    settings = shipped()
+    settings["pools"] = [each for each in settings["pools"] if each["name"] != name]
+    for owner in (*settings["teams"], *settings["cohorts"]):
+        for of_pools in ("shares", "unqueued", "borrowing_limits", "lending_limits"):
+            owner.get(of_pools, {}).pop(name, None)
+    if name == "a100-flex":
+        settings["gpu_quotas"].pop("nvidia-tesla-a100")
+    return settings
+
+
+def with_max_nodes(name: str, max_nodes: int) -> Settings:
+    """The settings with another ceiling of one pool, and quota for it."""
+    settings = shipped()
+    [pool] = [each for each in settings["pools"] if each["name"] == name]
+    pool["max_nodes"] = max_nodes
+    settings["gpu_quotas"]["nvidia-tesla-a100"]["preemptible"] = 40
+    settings["gpu_quotas"]["nvidia-l4"]["on_demand"] = 40
+    return settings
+
+
+def reordered(value: Any) -> Any:
+    """The same settings with every list and every mapping the other way round."""
+    if is_object(value):
+        return {key: reordered(value[key]) for key in reversed(list(value))}
+    return [reordered(each) for each in reversed(value)] if is_list(value) else value
+
+
+def assert_in_place(changes: Changes) -> None:
+    """Nothing was made anew, and in what stays only ceilings and quotas changed."""
+    assert changes.replaced == set()
+    assert set(changes.counts) <= {"same", "update", "delete"}
+    updates = [call for call in changes.calls if call.operation == "update"]
+    assert [(named(call.urn), call.changed) for call in updates if not call.keys <= IN_PLACE.get(call.kind, set())] == []
+    of_cluster = [path for call in updates if call.kind == CLUSTER for path in call.changed]
+    assert [path for path in of_cluster if not path.startswith("clusterAutoscaling.resourceLimits[")] == []
+
+
+def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before_them(first: First) -> None:
+    changes = first.changes
+
+    assert set(changes.counts) == {"create"}
+    assert {call.operation for call in changes.calls} == {"create"}
+    assert len({call.urn for call in changes.calls}) == len(changes.calls)
+    kinds = [name.partition("/")[0] for name in changes.created]
+    counted = {kind: kinds.count(kind) for kind in ("NodePool", "Release", "ResourceFlavor", "ClusterQueue", "Bucket")}
+    assert counted == {"NodePool": 7, "Release": 1, "ResourceFlavor": 4, "ClusterQueue": 4, "Bucket": 2}
+    system = changes.order("create", "NodePool/cluster-system-pool")
+    pools = [each for each in changes.created if each.startswith("NodePool/") and "system" not in each]
+    assert all(system < changes.order("create", pool) for pool in pools)
+    kueue = changes.order("create", "Release/kueue-release")
+    assert system < kueue
+    assert all(kueue < changes.order("create", each) for each in changes.created if each.startswith("ResourceFlavor/"))
+
+
+def test_a_second_up_changes_nothing(first: First, deployed: Deployment) -> None:
+    changes = deployed.up(shipped())
+
+    assert changes.calls == ()
+    assert dict(changes.counts) == {"same": first.changes.counts["create"]}
+
+
+def test_the_order_of_pools_teams_cohorts_classes_zones_and_shares_changes_nothing(first: First, deployed: Deployment) -> None:
+    settings = shipped()
+    # Two, so that there is an order; the second changes nothing by itself.
+    settings["classes"]["interactive"] = {}
+    settings = reordered(settings)
+    assert [pool["name"] for pool in settings["pools"]] != [pool["name"] for pool in shipped()["pools"]]
+
+    changes = deployed.up(settings)
+
+    assert changes.calls == ()
+    assert dict(changes.counts) == {"same": first.changes.counts["create"]}
+
+
+# What a pool's removal deletes, and what derives from it. The flavor and the shares of a queued pool are Kueue's. A pool for services
+# alone has no flavor; it stands on the ladder of its class instead.
+@pytest.mark.parametrize(
+    "pool,deleted,updated",
+    [
+        (
+            "a100-flex",
+            {"ResourceFlavor/queues-a100-flex"},
+            {
+                "Queues/queues",
+                "Cohort/queues-acme-cohort",
+                *(f"ClusterQueue/queues-{team}" for team in ("nlp", "vision")),
+                *(f"Team/{team}" for team in ("nlp", "vision")),
+                *(f"ResourceQuota/{team}-quota" for team in ("nlp", "vision")),
+                # No queue waits for flex-start any more, so Kueue need not wait for hours.
+                "KueueController/kueue",
+                "Release/kueue-release",
+                ADMISSION,
+            },
+        ),
+        (
+            "l4-on-demand",
+            set[str](),
+            {
+                "ComputeClass/class-inference",
+                "ComputeClass/class-inference-compute-class",
+                ADMISSION,
+                *(f"Team/{team}" for team in ("ads", "search")),
+                *(f"ResourceQuota/{team}-{quota}" for team in ("ads", "search") for quota in ("quota", "unqueued")),
+            },
+        ),
+    ],
+)
+def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives_from_it(
+    pool: str, deleted: set[str], updated: set[str], deployed: Deployment
+) -> None:
+    settings = without_pool(pool)
+    previewed = deployed.run(settings).preview(ignore)
+
+    changes = deployed.up(settings)
+
+    assert changes.deleted == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *deleted}
+    assert changes.updated == LIMITS | updated
+    assert changes.created == set()
+    assert_in_place(changes)
+    assert previewed == changes.counts
+    assert deployed.up(settings).calls == ()
+
+
+def test_a_flavor_goes_only_after_the_last_queue_has_let_go_of_it(deployed: Deployment) -> None:
+    changes = deployed.up(without_pool("a100-flex"))
+
+    # Kueue keeps a flavor that a queue names, and the engine would wait for it.
+    gone = changes.order("delete", "ResourceFlavor/queues-a100-flex")
+    users = [each for each in changes.updated if each.startswith(("ClusterQueue/", "Cohort/"))]
+    assert all(changes.order("update", each) < gone for each in users)
+
+
+@pytest.mark.parametrize(
+    "pool,max_nodes,updated",
+    [
+        # What belongs to nobody is the cohort's, and a team's quota holds what it can borrow.
+        (
+            "a100-flex",
+            7,
+            {
+                "Queues/queues",
+                "Cohort/queues-acme-cohort",
+                *(f"Team/{team}" for team in ("nlp", "vision")),
+                *(f"ResourceQuota/{team}-quota" for team in ("nlp", "vision")),
+            },
+        ),
+        # nlp borrows no more of it than its limit, so its quota stays.
+        (
+            "h100-reserved",
+            5,
+            {
+                "Queues/queues",
+                "Cohort/queues-acme-cohort",
+                *(f"Team/{team}" for team in ("search", "vision")),
+                *(f"ResourceQuota/{team}-quota" for team in ("search", "vision")),
+            },
+        ),
+        # Services have what is written for them, and no queue.
+        ("l4-on-demand", 7, set[str]()),
+    ],
+)
+def test_another_ceiling_of_a_pool_updates_that_pool_and_the_limits_and_quotas_derived_from_it(
+    pool: str, max_nodes: int, updated: set[str], deployed: Deployment
+) -> None:
+    changes = deployed.up(with_max_nodes(pool, max_nodes))
+
+    assert changes.updated == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *LIMITS, *updated}
+    assert (changes.created, changes.deleted) == (set(), set())
+    assert_in_place(changes)
+    [resized] = [call.changed for call in changes.calls if call.kind == NODE_POOL]
+    assert resized == ("autoscaling.totalMaxNodeCount",)
+    # Otherwise the pool could not grow into its new ceiling yet.
+    assert changes.order("update", "Cluster/cluster-cluster") < changes.order("update", f"NodePool/{pool}-node-pool")
+
+
+def test_a_property_that_is_replaced_on_change_is_seen_to_replace_its_pool_and_no_other(deployed: Deployment) -> None:
+    settings = shipped()
+    [pool] = [each for each in settings["pools"] if each["name"] == "a100-flex"]
+    pool["max_run_hours"] = 164
+
+    changes = deployed.up(settings)
+
+    assert changes.replaced == {"NodePool/a100-flex-node-pool"}
+    assert [(call.operation, named(call.urn)) for call in changes.calls] == [
+        ("delete", "NodePool/a100-flex-node-pool"),
+        ("create", "NodePool/a100-flex-node-pool"),
+    ]
+
+
+def test_what_a_person_gets_of_the_deployed_stack_is_known_and_holds_no_secret(deployed: Deployment) -> None:
+    outputs = deployed.run(shipped()).outputs()
+
+    assert outputs["credentials_command"] == (
+        "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod --internal-ip"
+    )
+    assert outputs["checkpoints"]["nlp"] == "gs://acme-ai-prod-prod-checkpoints/nlp/"
+    assert outputs["queues"] == dict.fromkeys(("ads", "nlp", "search", "vision"), "default")
+    resources = {named(urn): each for urn, each in deployed.resources().items()}
+    kubeconfig = resources["GkeCluster/cluster"]["outputs"]["kubeconfig"]
+    assert resources["kubernetes/cluster"]["inputs"]["kubeconfig"] == kubeconfig
+    written = json.loads(kubeconfig)
+    assert written["clusters"][0]["cluster"] == {"server": f"https://{ENDPOINT}", "certificate-authority-data": CA_CERTIFICATE}
+    assert set(written["users"][0]["user"]) == {"exec"}
+    assert CLIENT_KEY not in deployed.state.read_text()

@@ -1,0 +1,96 @@
+"""The tenancy and queues of many teams, deployed by the real engine through the policy pack to a real control plane."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from infra import program
+from infra.checkout import CHECKOUT
+from infra.engine import StackRun
+from infra.program import KUBECONFIG_VARIABLE
+from lab.cluster import Cluster, condition
+from lab.engine import engine_for, state_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.settings.platform import PlatformSettings
+    from lab.cluster import KubeObject
+    from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
+
+pytestmark = [pytest.mark.lab, pytest.mark.engine]
+
+LOG = logging.getLogger(__name__)
+
+TEAMS = int(os.environ.get("FLEXSPOT_TEAMS", "40"))
+"""200 is what the platform is made for; so many take minutes. `--log-cli-level=INFO` shows how long they took."""
+
+DEPARTMENTS = 10
+CLUSTER_QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
+
+
+def ignore(_line: str) -> None:
+    """Output that no test looks at."""
+
+
+def many_teams() -> dict[str, Any]:
+    """The local stack's settings with many teams: two GPUs each in departments that lend to each other, one for inference."""
+    settings = yaml.safe_load((CHECKOUT / "stacks" / "Pulumi.local.yaml").read_text())["config"]["flexspot:platform"]
+    spot, on_demand = settings["pools"]
+    return settings | {
+        "pools": [spot | {"max_nodes": 2 * TEAMS + DEPARTMENTS}, on_demand | {"max_nodes": TEAMS}],
+        "cohorts": [
+            {"name": f"department-{number}", "weight": 1 + number % 3, "shares": {"l4-spot": 1}, "borrowing_limits": {"l4-spot": 20}}
+            for number in range(DEPARTMENTS)
+        ],
+        "teams": [
+            {
+                "name": f"team-{number:03}",
+                "cohort": f"department-{number % DEPARTMENTS}",
+                "weight": 1 + number % 4,
+                "shares": {"l4-spot": 2},
+                "unqueued": {"l4-on-demand": 1},
+            }
+            for number in range(TEAMS)
+        ],
+    }
+
+
+@pytest.fixture
+def run(stack_lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
+    """The engine over the local stack with many teams; it is not destroyed afterwards, its lab is."""
+    home = stack_lab.home
+    monkeypatch.setenv(KUBECONFIG_VARIABLE, str(home.kubeconfig))
+    parse = program.parse_settings
+
+    def with_many_teams(_value: object, source: str) -> PlatformSettings:
+        return parse(many_teams(), source)
+
+    monkeypatch.setattr(program, "parse_settings", with_many_teams)
+    with engine_for(home.kubeconfig, tools) as engine:
+        yield StackRun("local", home.folder / "project", state_url(home), engine.root, engine.environment)
+
+
+def test_many_teams_are_deployed_their_queues_become_active_and_a_second_up_changes_nothing(run: StackRun, stack_lab: ControlPlane) -> None:
+    begun = time.monotonic()
+    created = run.up(ignore)["create"]
+    seconds = time.monotonic() - begun
+    assert created > 10 * TEAMS, "namespace, quotas, defaults, access, network and queues of every team"
+    LOG.info("%d teams: %d objects made in %.0f s, %.0f ms each", TEAMS, created, seconds, 1000 * seconds / created)
+
+    def all_active(queues: list[KubeObject]) -> bool:
+        return len(queues) == TEAMS and all(condition(each, "Active") for each in queues)
+
+    Cluster(stack_lab.home.kubeconfig).wait_for(CLUSTER_QUEUE, all_active, "every ClusterQueue to be active")
+
+    begun = time.monotonic()
+    again = run.up(ignore)
+    LOG.info("a second up: %.0f s", time.monotonic() - begun)
+    assert set(again) == {"same"}, again

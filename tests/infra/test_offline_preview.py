@@ -1,0 +1,127 @@
+"""`flexspot preview --offline` of the shipped cloud stacks: the real engine and policies, without any cloud account."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from checkout_fixtures import OwnCheckout
+
+pytestmark = pytest.mark.engine
+
+SECRETS = re.compile(
+    r"-----BEGIN|client-key-data|client-certificate-data|\"?private_?key\"?\s*:|password|access_token|ya29\.", re.IGNORECASE
+)
+
+POOLS = "capacity/planning/pools.py"
+EMPTIED = """
+
+def without_taints(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+    if args.type_ == "gcp:container/nodePool:NodePool" and args.name == "l4-spot-node-pool":
+        args.props["node_config"].taints = []
+    return pulumi.ResourceTransformationResult(args.props, args.opts)
+
+
+_main = main
+
+
+def main() -> None:
+    pulumi.runtime.register_stack_transformation(without_taints)
+    _main()
+"""
+"""Added to the program: it takes the taints away behind the components' backs, as somebody's own transformation may."""
+
+
+def files_of(folder: Path) -> set[str]:
+    """What is in a checkout, except what Python writes beside its modules."""
+    found = {path.relative_to(folder) for part in folder.iterdir() if not part.is_symlink() for path in [part, *part.rglob("*")]}
+    return {str(path) for path in found if "__pycache__" not in path.parts and path.parts[0] != ".tools"}
+
+
+@pytest.mark.parametrize(
+    "stack,resources,pools",
+    [
+        pytest.param("dev-gke", 114, ("gcp:container:NodePool", 2 + 1), id="dev-gke, and the system pool"),
+        pytest.param("prod-gke", 160, ("gcp:container:NodePool", 6 + 1), id="prod-gke, and the system pool"),
+        pytest.param("dev-eks", 213, ("kubernetes:karpenter.sh/v1:NodePool", 2 + 1), id="dev-eks, and the pool of other work"),
+        pytest.param("prod-eks", 266, ("kubernetes:karpenter.sh/v1:NodePool", 5 + 1), id="prod-eks, and the pool of other work"),
+    ],
+)
+def test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_no_state(
+    stack: str, resources: int, pools: tuple[str, int], checkout: OwnCheckout, tmp_path: Path
+) -> None:
+    before = files_of(checkout.folder)
+
+    # Neither credentials nor plugins nor a state of the user's own are where the tools would look for them.
+    nowhere = str(tmp_path / "nowhere")
+    shown = checkout.flexspot(
+        *("preview", "-s", stack, "--offline"),
+        CLOUDSDK_CONFIG=nowhere,
+        GOOGLE_APPLICATION_CREDENTIALS=nowhere,
+        AWS_CONFIG_FILE=nowhere,
+        AWS_SHARED_CREDENTIALS_FILE=nowhere,
+        PULUMI_HOME=nowhere,
+    )
+
+    printed = shown.stdout + shown.stderr
+    assert shown.returncode == 0, printed
+    assert "offline: providers echo their inputs" in shown.stdout
+    assert shown.stdout.endswith(f"{resources} would be created\n")
+    kind, count = pools
+    assert len(re.findall(f"{re.escape(kind)} ", shown.stdout)) == count
+    assert "✅ flexspot@" in shown.stdout
+    assert "[mandatory]" not in printed
+    assert "[advisory]" not in printed
+    assert SECRETS.search(printed) is None
+    assert files_of(checkout.folder) == before
+
+
+def test_a_pool_whose_taints_the_plan_lost_is_refused_by_the_component_in_the_rules_name(checkout: OwnCheckout) -> None:
+    pools = checkout.folder / POOLS
+    written = pools.read_text()
+    emptied = written.replace('taints = [Taint(GPU_RESOURCE, "present")]', "return ()")
+    assert emptied != written
+    pools.write_text(emptied)
+
+    refused = checkout.flexspot("preview", "-s", "dev-gke", "--offline")
+
+    assert refused.returncode == 1
+    assert "gpu-pool-without-taint: GkeGpuNodePool l4-spot has taints none" in refused.stderr, refused.stdout + refused.stderr
+    assert "would be created" not in refused.stdout
+
+
+def test_a_pool_whose_taints_are_taken_away_behind_the_component_is_stopped_by_the_policy(checkout: OwnCheckout) -> None:
+    program = checkout.folder / "infra" / "program.py"
+    program.write_text(program.read_text() + EMPTIED)
+
+    stopped = checkout.flexspot("preview", "-s", "dev-gke", "--offline")
+
+    assert stopped.returncode == 1
+    assert "gpu-pool-without-taint" in stopped.stderr, stopped.stdout + stopped.stderr
+    assert "l4-spot-node-pool" in stopped.stderr
+    assert "t4-spot-node-pool" not in stopped.stderr, "the other pool keeps the rules"
+    assert "would be created" not in stopped.stdout
+
+
+@pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
+def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, checkout: OwnCheckout) -> None:
+    file = checkout.folder / "stacks" / f"Pulumi.{stack}.yaml"
+    written: dict[str, Any] = yaml.safe_load(file.read_text())
+    platform = written["config"]["flexspot:platform"]
+    platform["cluster"] = {
+        "existing": "theirs",
+        **{key: platform["cluster"][key] for key in ("version", "ami") if key in platform["cluster"]},
+    }
+    file.write_text(yaml.safe_dump(written))
+
+    shown = checkout.flexspot("preview", "-s", stack, "--offline")
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert re.search(r"read (gcp:container|aws:eks):Cluster cluster-cluster", shown.stdout)
+    assert "kubernetes:helm.sh/v3:Release kueue-release create" in shown.stdout

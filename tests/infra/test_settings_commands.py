@@ -1,0 +1,151 @@
+"""`flexspot settings` and `flexspot prices` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from capacity.explained_error import ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from checkout_fixtures import OwnCheckout
+
+STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
+
+PRICES = """
+cloud: aws
+sources:
+  contract: {citation: our own contract of 2026, as_of: 2026-10-01, verified: true}
+prices:
+  - {machine: g6.xlarge, region: us-east-1, capacity_type: spot, usd_per_hour: "0.1", source: contract}
+"""
+
+
+def flexspot(*arguments: str) -> tuple[int, str]:
+    answer = CliRunner().invoke(app, arguments)
+    if isinstance(answer.exception, ExplainedError):
+        raise answer.exception
+    return answer.exit_code, answer.stdout
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_shipped_stack_can_work_without_a_warning(stack: str) -> None:
+    code, shown = flexspot("settings", "check", "-s", stack)
+
+    assert code == 0
+    assert f"stack {stack} can work: at most " in shown
+    assert shown.endswith("; 0 warning(s).\n")
+
+
+def test_a_stack_that_cannot_work_is_told_line_by_line_with_exit_code_2(checkout: OwnCheckout) -> None:
+    checkout.change("broken", pools=[{"name": "a", "machine": "g6.xlrge", "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}])
+
+    refused = checkout.flexspot("settings", "check", "-s", "broken")
+
+    assert refused.returncode == 2
+    assert "stacks/Pulumi.broken.yaml cannot be used." in refused.stderr
+    assert "pools.0.machine (is 'g6.xlrge'): is not a machine of the catalog; did you mean g6.xlarge?" in refused.stderr
+    line = refused.stderr.partition(": pools.0.machine")[0].rpartition("line ")[2]
+    written = (checkout.folder / "stacks" / "Pulumi.broken.yaml").read_text().splitlines()
+    assert "g6.xlrge" in written[int(line) - 1]
+
+
+def test_programs_get_problems_and_plan_as_json(checkout: OwnCheckout) -> None:
+    checkout.change("broken", surprise=1)
+
+    fine = json.loads(checkout.flexspot("settings", "check", "-s", "local", "--format", "json").stdout)
+    refused = checkout.flexspot("settings", "check", "-s", "broken", "--format", "json")
+
+    assert fine["problems"] == []
+    assert [pool["name"] for pool in fine["plan"]["pools"]] == ["l4-on-demand", "l4-spot"]
+    assert refused.returncode == 2
+    [problem] = json.loads(refused.stdout)["problems"]
+    assert (problem["path"], problem["problem"], problem["rule"]) == ("surprise", "is not a setting", "invalid-setting")
+
+
+def test_a_warning_is_shown_and_stops_nothing(checkout: OwnCheckout) -> None:
+    checkout.change("alone", teams=[{"name": "red", "weight": 3, "shares": {"l4-spot": 4}, "unqueued": {"l4-on-demand": 1}}])
+
+    shown = checkout.flexspot("settings", "check", "-s", "alone")
+
+    assert shown.returncode == 0
+    assert "warning alone-in-cohort: teams.0.weight: has no effect: team red is alone in cohort ai-platform" in shown.stdout
+
+
+def test_the_schema_beside_the_stack_files_is_the_one_that_is_printed() -> None:
+    code, printed = flexspot("settings", "schema")
+
+    committed = Path(__file__).resolve().parents[2] / "stacks" / "platform.schema.json"
+    assert code == 0
+    assert printed == committed.read_text(), "write it anew: flexspot settings schema > stacks/platform.schema.json"
+
+
+def test_what_is_not_known_is_said_and_never_zero() -> None:
+    code, shown = flexspot("prices", "check", "-s", "prod-gke", "--format", "json")
+
+    prices: list[dict[str, Any]] = json.loads(shown)["prices"]
+    assert code == 1
+    assert {row["pool"] for row in prices if row["usd_per_hour"] is None} == {"a100-flex", "h100-queued"}
+    assert not [row for row in prices if row["usd_per_hour"] in (0, "0")]
+
+
+def test_a_stack_whose_prices_are_all_known_is_fine() -> None:
+    code, shown = flexspot("prices", "check", "-s", "dev-eks", "--max-age-days", "100000")
+
+    assert code == 0
+    assert "5 prices" in shown or "4 prices" in shown
+    assert "0 not known, 0 too old" in shown
+
+
+def test_old_prices_are_findings() -> None:
+    code, shown = flexspot("prices", "check", "-s", "local", "--max-age-days", "1", "--format", "json")
+
+    assert code == 1
+    assert json.loads(shown)["too_old"] >= 1
+
+
+def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> None:
+    checkout.change("own", prices_file="mine.yaml")
+    (checkout.folder / "stacks" / "mine.yaml").write_text(PRICES)
+
+    shown = checkout.flexspot("prices", "check", "-s", "own", "--format", "json")
+
+    rows = {row["pool"]: row for row in json.loads(shown.stdout)["prices"]}
+    assert rows["l4-spot"]["usd_per_hour"] == "0.1"
+    assert rows["l4-spot"]["source"] == "mine.yaml: contract"
+    assert rows["l4-on-demand"]["source"] == "karpenter-1.14.1"
+
+
+@pytest.mark.parametrize(
+    "content,told",
+    [
+        (None, "prices_file (is 'mine.yaml'): is not there; a path from the stack file's own folder"),
+        ("cloud: gcp\nsources: {}\nprices: []\n", "mine.yaml has prices of gcp, but those of aws are needed"),
+        ("prices: [", "mine.yaml is not YAML"),
+        (PRICES.replace("spot", "spott"), "prices.0.capacity_type"),
+    ],
+    ids=["missing", "another cloud", "not YAML", "a wrong row"],
+)
+def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
+    checkout.change("own", prices_file="mine.yaml")
+    if content is not None:
+        (checkout.folder / "stacks" / "mine.yaml").write_text(content)
+
+    refused = checkout.flexspot("settings", "check", "-s", "own")
+
+    assert refused.returncode == 2
+    assert told in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_the_shipped_stacks_use_the_schema_and_nothing_undocumented() -> None:
+    for stack in STACKS:
+        text = (Path(__file__).resolve().parents[2] / "stacks" / f"Pulumi.{stack}.yaml").read_text()
+        assert text.startswith("# yaml-language-server: $schema=platform.schema.json\n")
+        assert "flexspot:platform" in yaml.safe_load(text)["config"]

@@ -1,0 +1,68 @@
+"""A state file that was cut off is replaced by the copy before it, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.state_file import mend_state_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHOLE = json.dumps({"version": 3, "checkpoint": {"latest": {"resources": []}}})
+OLDER = json.dumps({"version": 3, "checkpoint": {"latest": {"resources": [1]}}})
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / ".pulumi" / "stacks" / "flexspot"
+    folder.mkdir(parents=True)
+    return folder / "local.json"
+
+
+def mended(state: Path) -> str | None:
+    return mend_state_file(f"file://{state.parents[3]}", "flexspot", "local")
+
+
+@pytest.mark.parametrize("left", ["", WHOLE[:20], "null"], ids=["nothing", "a part", "no state"])
+def test_the_copy_takes_the_place_of_a_state_that_was_cut_off_and_nothing_is_thrown_away(left: str, state: Path) -> None:
+    state.write_text(left)
+    state.with_name("local.json.bak").write_text(OLDER)
+
+    told = mended(state)
+
+    assert told is not None
+    assert "local.json.cut-off" in told
+    assert state.read_text() == OLDER
+    assert state.with_name("local.json.cut-off").read_text() == left
+    assert mended(state) is None
+
+
+def test_a_whole_state_stays_whatever_its_copy_is(state: Path) -> None:
+    state.write_text(WHOLE)
+    state.with_name("local.json.bak").write_text(OLDER)
+
+    assert mended(state) is None
+    assert state.read_text() == WHOLE
+
+
+@pytest.mark.parametrize("copy", [None, "", "[1]"])
+def test_without_a_whole_copy_nothing_is_touched(copy: str | None, state: Path) -> None:
+    state.write_text(WHOLE[:20])
+    if copy is not None:
+        state.with_name("local.json.bak").write_text(copy)
+
+    assert mended(state) is None
+    assert state.read_text() == WHOLE[:20]
+
+
+@pytest.mark.parametrize("backend", [None, "s3://bucket", "https://api.pulumi.com"])
+def test_state_that_is_not_in_files_is_its_backends_own(backend: str | None) -> None:
+    assert mend_state_file(backend, "flexspot", "local") is None
+
+
+def test_a_stack_that_was_never_deployed_has_no_state_to_mend(state: Path) -> None:
+    assert mended(state) is None

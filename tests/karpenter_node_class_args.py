@@ -1,0 +1,44 @@
+"""Arguments of an Ec2NodeClass that is in order, for tests to change, and one of each kind that the platform makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from components.karpenter.node_class_args import Ec2NodeClassArgs
+
+COMPONENT = "flexspot:index:Ec2NodeClass"
+NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
+
+KEY = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+
+KINDS: dict[str, dict[str, Any]] = {
+    "al2023": {},
+    "bottlerocket": {"ami": "bottlerocket@1.40.0", "kms_key": KEY, "local_nvme": True},
+    "latest": {"ami": "al2023@latest", "allow_latest_ami": True},
+    "p5-efa": {"efa_interfaces": 32, "placement_group": "platform-h100-reserved", "local_nvme": True, "detailed_monitoring": True},
+    "g6-efa": {"efa_interfaces": 1},
+    "reserved-by-id": {"reservation_ids": ["cr-0b1b2c3d4e5f60718", "cr-0a1b2c3d4e5f60718"]},
+    "reserved-by-tags": {"reservation_tags": {"purpose": "training"}},
+    "capacity-block": {
+        "reservation_kind": "capacity-block",
+        "reservation_ids": ["cr-0a1b2c3d4e5f60718"],
+        "zones": ["us-east-1a"],
+        "efa_interfaces": 32,
+    },
+    "existing-network": {"subnet_ids": ["subnet-0b1c2d3e", "subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]},
+}
+"""What each kind changes of `node_class_args()`."""
+
+
+def node_class_args(**changes: Any) -> Ec2NodeClassArgs:
+    arguments: Ec2NodeClassArgs = {
+        "node_class": "l4-spot",
+        "ami": "al2023@v20250807",
+        "cluster": "platform",
+        "node_role": "platform-nodes",
+        "tags": {"environment": "dev", "owner": "ml-platform"},
+        "labels": {"flexspot.dev/owner": "ml-platform"},
+    }
+    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    return arguments

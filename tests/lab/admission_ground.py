@@ -1,0 +1,135 @@
+"""The platform's admission policies on the lab, and questions to an API server that holds them. Nothing that is asked is kept."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kubernetes.client.exceptions import ApiException
+
+from lab.cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from lab.cluster import KubeObject
+
+_SAID = re.compile(
+    r"ValidatingAdmissionPolicy '[\w-]+' with binding '[\w-]+'(?: denied request)?: (?P<rule>[a-z-]+) \(FLX\d+\): (?P<said>.*)"
+)
+_WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
+
+_PATIENCE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server says to an object that it is to create: the object as it would be, or why not.
+
+    `denied` and `warned` are what policies say, by rule: of an object that is refused for it, and of one that is not.
+    """
+
+    taken: KubeObject | None
+    refusal: str
+    denied: dict[str, str]
+    warned: dict[str, str]
+
+
+class Asked(Cluster):
+    """An API server that is only asked: dry runs, with the same answers as in earnest."""
+
+    def ask(self, each: KubeObject) -> Answer:
+        """What would come of creating `each`."""
+        resource = self._resource(f"{each['apiVersion']}/{each['kind']}")
+        try:
+            response = resource.create(body=each, namespace=each["metadata"].get("namespace"), dry_run="All", serialize=False)
+        except ApiException as error:
+            body = str(error.body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+            message = str(json.loads(body)["message"])
+            return Answer(None, message, _said([message]), {})
+        header = ", ".join(text for name, text in response.getheaders().items() if name.lower() == "warning")
+        return Answer(json.loads(response.data), "", {}, _said(text.replace('\\"', '"') for text in _WARNING.findall(header)))
+
+
+def _said(texts: Iterable[str]) -> dict[str, str]:
+    return {match["rule"]: match["said"] for match in map(_SAID.search, texts) if match}
+
+
+@contextmanager
+def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Generator[Asked]:
+    """The API server with policies; returns once they are held in `namespace`, a team's, and leaves when they are no more."""
+    asked = Asked(cluster.kubeconfig)
+    try:
+        cluster.apply(*objects)
+        _wait(asked, namespace, held=True)
+        yield asked
+    finally:
+        for each in reversed(objects):
+            cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace"))
+        _wait(asked, namespace, held=False)
+
+
+def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
+    """The API server learns of policies and of each binding by watches of its own, and nothing of it says when."""
+
+    def everywhere() -> set[bool]:
+        refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
+        return {bool(refused.denied), bool(warned.warned)}
+
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while everywhere() != {held}:
+        assert time.monotonic() < deadline, f"the policies are {'not held' if held else 'held'} after {_PATIENCE_SECONDS} seconds"
+
+
+def _wrong(namespace: str) -> KubeObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "wrong", "namespace": namespace},
+        "spec": {"hard": {"limits.nvidia.com/gpu": "1"}},
+    }
+
+
+_TEMPLATE = ("spec", "template", "spec")
+_PODS = {
+    "v1/Pod": ("spec",),
+    "batch/v1/Job": _TEMPLATE,
+    "batch/v1/CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    **{f"apps/v1/{kind}": _TEMPLATE for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")},
+}
+"""Where kinds that every server has keep their pods' specs."""
+
+
+def served(manifest: KubeObject) -> bool:
+    """Whether `completed` makes what any API server takes of an object."""
+    return f"{manifest['apiVersion']}/{manifest['kind']}" in {*_PODS, "v1/LimitRange", "v1/ResourceQuota"}
+
+
+def completed(manifest: KubeObject, namespace: str) -> KubeObject:
+    """An object of a rule's fixture in a namespace, with the fields that the API server asks for and no rule is about."""
+    each = copy.deepcopy(manifest)
+    each["metadata"] |= {"namespace": namespace}
+    path = _PODS.get(f"{each['apiVersion']}/{each['kind']}")
+    if path is None:
+        return each
+    pod: Any = each
+    for step in path:
+        pod = pod.setdefault(step, {})
+    for container in [*pod.get("containers", []), *pod.get("initContainers", [])]:
+        container.setdefault("image", "busybox:1.37")
+    match each["kind"]:
+        case "Job" | "CronJob":
+            pod.setdefault("restartPolicy", "Never")
+            if each["kind"] == "CronJob":
+                each["spec"].setdefault("schedule", "0 4 * * *")
+        case "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet":
+            each["spec"].setdefault("selector", {"matchLabels": {"app": "own"}})
+            each["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {}).update({"app": "own"})
+        case _:
+            pass
+    return each

@@ -1,0 +1,148 @@
+"""The objects that a test's platform of queues is made of: what the program declares, fake nodes, and Jobs as users would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from pulumi_kubernetes import Provider
+
+from capacity.node_labels import GPU_RESOURCE
+from capacity.plan import AdmissionPlan
+from capacity.settings.admission import AdmissionMode
+from infra.admission import declare_admission
+from infra.platform_objects import declare_platform_objects
+from lab.exercise.jobs import UNTIL_RELEASED
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan, PoolPlan
+    from lab.cluster import KubeObject
+
+Register = Callable[[Callable[[], object]], Any]
+
+_RUN_TIME = "pod-complete.stage.kwok.x-k8s.io/"
+
+# What others name comes before them.
+_ORDER = (
+    "Namespace",
+    "PriorityClass",
+    "Topology",
+    "ResourceFlavor",
+    "ProvisioningRequestConfig",
+    "AdmissionCheck",
+    "Cohort",
+    "ClusterQueue",
+)
+
+
+def program_objects(plan: Plan, register: Register) -> list[KubeObject]:
+    """The Kubernetes objects that the program declares for a plan on any cloud, in the order in which they can be applied.
+
+    Without the admission policies, of which a cluster has one set: see `admission_objects`.
+    """
+
+    def declare() -> None:
+        declare_platform_objects(replace(plan, admission=AdmissionPlan(AdmissionMode.NONE, owner_labels=False)), Provider("lab"))
+
+    return _declared(declare, register)
+
+
+def admission_objects(plan: Plan, register: Register) -> list[KubeObject]:
+    """The admission policies that the program declares for a plan, and what belongs to them."""
+    return _declared(lambda: declare_admission(plan, Provider("lab")), register)
+
+
+def _declared(declare: Callable[[], object], register: Register) -> list[KubeObject]:
+    found = [inputs for token, _, inputs in register(declare).resources if token.startswith("kubernetes:") and "kind" in inputs]
+    return sorted(found, key=lambda each: _ORDER.index(each["kind"]) if each["kind"] in _ORDER else len(_ORDER))
+
+
+def pool_node(pool: PoolPlan, name: str) -> KubeObject:
+    """A fake node of a pool, named `name` and something unique."""
+    name = f"{name}-{uuid4().hex[:6]}"
+    amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", GPU_RESOURCE: str(pool.gpus_per_node)}
+    fake = {"kwok.x-k8s.io/node": "fake"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**fake, "kubernetes.io/hostname": name, **pool.selector}, "annotations": fake},
+        "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect.value} for each in pool.taints]},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def class_job(  # noqa: PLR0913 -- a Job is described by exactly these
+    plan: Plan,
+    workload_class: str,
+    name: str,
+    namespace: str,
+    *,
+    gpus: int = 1,
+    pods: int = 1,
+    run_time: str = UNTIL_RELEASED,
+    annotations: dict[str, str] | None = None,
+) -> KubeObject:
+    """A Job of `pods` pods with `gpus` GPUs each, as a class's Jobs are: its route's priority, affinity and tolerations.
+
+    Each pod runs for `run_time`, a Go duration, by default until it is let go.
+    """
+    amounts = {"cpu": "1", "memory": "1Gi", GPU_RESOURCE: str(gpus)}
+    container = {
+        "name": "trainer",
+        "image": "trainer:1",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    # Without the jitter set to the same, KWOK draws a time between the delay and its default jitter.
+    run_times = {f"{_RUN_TIME}delay": run_time, f"{_RUN_TIME}jitter-delay": run_time}
+    labels = {"kueue.x-k8s.io/queue-name": "default"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations or {}},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "backoffLimit": 2,
+            "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
+            "template": {
+                "metadata": {"annotations": run_times},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
+                    "containers": [container],
+                    **_placement(plan, workload_class),
+                },
+            },
+        },
+    }
+
+
+def renamed(settings: dict[str, Any], suffix: str) -> Any:
+    """The settings with the suffix at the name of every pool, team and cohort, wherever it stands."""
+    named = [*settings["pools"], *settings["teams"], *settings.get("cohorts", [])]
+    names = {each["name"] for each in named} | {settings["cohort"]}
+
+    def rename(value: Any) -> Any:
+        if isinstance(value, str):
+            return f"{value}-{suffix}" if value in names else value
+        if isinstance(value, list):
+            return [rename(each) for each in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            return {rename(key): rename(each) for key, each in cast("dict[str, Any]", value).items()}
+        return value
+
+    return rename(settings)
+
+
+def _placement(plan: Plan, workload_class: str) -> KubeObject:
+    route = next(each for each in plan.routes if each.workload_class == workload_class)
+    tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations]
+    pod: KubeObject = {"priorityClassName": route.priority_class, "nodeSelector": route.node_selector, "tolerations": tolerations}
+    if route.node_affinity is not None:
+        key, values = route.node_affinity
+        terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+        pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return pod

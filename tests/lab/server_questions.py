@@ -1,0 +1,63 @@
+"""Questions to an API server about kinds that a definition brings: whether it takes what a component renders, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from lab.cluster import status_of, wait_until_established
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from lab.cluster import Cluster, KubeObject
+
+DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
+
+
+@contextmanager
+def serving(cluster: Cluster, definition: KubeObject) -> Generator[Cluster]:
+    """The API server with a definition, which is gone afterwards, its objects with it."""
+    name: str = definition["metadata"]["name"]
+    cluster.apply(definition)
+    wait_until_established(cluster, [name])
+    yield cluster
+    cluster.delete(DEFINITION, name)
+
+    def gone(definitions: list[KubeObject]) -> bool:
+        return all(each["metadata"]["name"] != name for each in definitions)
+
+    cluster.wait_for(DEFINITION, gone, f"the deletion of {name}")
+
+
+def integers(value: Any) -> Any:
+    """The mocks hand over every number as a float."""
+    if isinstance(value, dict):
+        return {key: integers(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType] -- JSON
+    if isinstance(value, list):
+        return [integers(each) for each in value]  # pyright: ignore[reportUnknownVariableType] -- JSON
+    return int(value) if isinstance(value, float) else value
+
+
+def changed(each: KubeObject, where: str, **changes: Any) -> KubeObject:
+    """A copy with changes at a path such as `blockDeviceMappings.0.ebs` of its spec; None takes a field away."""
+    copied = copy.deepcopy(each)
+    found: Any = copied["spec"]
+    for part in filter(None, where.split(".")):
+        found = found[int(part)] if part.isdigit() else found[part]
+    found.update(changes)
+    for key in [key for key, value in changes.items() if value is None]:
+        del found[key]
+    return copied
+
+
+def refusal(cluster: Cluster, each: KubeObject) -> str:
+    """What the server says to an object that it does not take."""
+    with pytest.raises(ApiException) as error:
+        cluster.apply(each)
+    assert status_of(error.value) in {422, 500}, "an unknown field is a failed apply (500), a broken rule an invalid object (422)"
+    return str(error.value.body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped

@@ -1,0 +1,135 @@
+"""A team's namespace on the lab as the component Team makes it, pods to try it with, and people who are no administrators."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from kubernetes.client.exceptions import ApiException
+
+from components.tenancy.priorities import Priorities
+from components.tenancy.team import Team
+from lab.cluster import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from components.tenancy.priority_args import PriorityArgs
+    from components.tenancy.team_args import TeamArgs
+    from lab.cluster import KubeObject
+
+Register = Callable[[Callable[[], object]], Any]
+
+QUOTA = "v1/ResourceQuota"
+
+SAFE_POD: dict[str, Any] = {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
+SAFE_CONTAINER: dict[str, Any] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+# No node has it: what is tried here is what the API server takes, and nothing should be launched for it.
+_NOWHERE = {"flexspot.dev/no-such-node": "true"}
+
+
+class Member(Cluster):
+    """The API server as a person in `groups` sees it."""
+
+    def __init__(self, kubeconfig: Path, *groups: str) -> None:
+        super().__init__(kubeconfig)
+        self._client.client.set_default_header("Impersonate-User", "somebody@acme.com")
+        # The client sends one header of a name: a person of these tests is in one group, and everybody is in system:authenticated.
+        [group] = groups
+        self._client.client.set_default_header("Impersonate-Group", group)
+
+
+def pod(namespace: str, *, gpus: int = 0, priority: str = "", **spec: Any) -> KubeObject:
+    """A pod that `restricted` lets through, with GPUs where it asks for any; `spec` changes its spec."""
+    container: dict[str, Any] = {"name": "main", "image": "busybox:1.37", "securityContext": SAFE_CONTAINER}
+    if gpus:
+        container["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"pod-{uuid.uuid4().hex[:8]}", "namespace": namespace},
+        "spec": {
+            "securityContext": SAFE_POD,
+            "nodeSelector": _NOWHERE,
+            "containers": [container],
+            **({"priorityClassName": priority} if priority else {}),
+            **spec,
+        },
+    }
+
+
+def with_container(each: KubeObject, **fields: Any) -> KubeObject:
+    """The pod with fields of its container changed."""
+    each["spec"]["containers"][0] |= fields
+    return each
+
+
+def job(namespace: str) -> KubeObject:
+    """A Job that `restricted` lets through and that makes no pods yet."""
+    template = pod(namespace)["spec"] | {"restartPolicy": "Never"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"job-{uuid.uuid4().hex[:8]}", "namespace": namespace},
+        "spec": {"suspend": True, "template": {"spec": template}},
+    }
+
+
+def refusal(cluster: Cluster, each: KubeObject) -> str:
+    """What the API server says when it refuses to create `each`; "" when it takes it."""
+    try:
+        cluster.create(each)
+    except ApiException as error:
+        return str(error.body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+    return ""
+
+
+@contextmanager
+def team_on(cluster: Cluster, register: Register, classes: list[PriorityArgs], **changes: Any) -> Generator[str]:
+    """The namespace of a team that may hold two GPUs, made of what Team registers; gone afterwards."""
+    namespace = f"team-{uuid.uuid4().hex[:8]}"
+    labels = {"flexspot.dev/team": namespace, "flexspot.dev/owner": "ann"}
+    arguments: dict[str, Any] = {
+        "namespace": namespace,
+        "labels": labels,
+        "hard": {
+            "requests.nvidia.com/gpu": "2",
+            "pods": "5",
+            "count/jobs.batch": "1",
+            "persistentvolumeclaims": "2",
+            "requests.storage": "1Ti",
+        },
+        "container_limits": {"cpu": "4", "memory": "16Gi"},
+        **changes,
+    }
+    objects = objects_of(register, arguments, classes, labels)
+    try:
+        cluster.apply(*objects)
+        quotas = {each["metadata"]["name"] for each in objects if each["kind"] == "ResourceQuota"}
+
+        def counted(found: list[KubeObject]) -> bool:
+            return quotas == {each["metadata"]["name"] for each in found if each["status"].get("used")}
+
+        # Until it was counted once, everything is refused because nobody knows how much is left.
+        cluster.wait_for(QUOTA, counted, f"counting of the quotas of {namespace}", namespace=namespace)
+        yield namespace
+    finally:
+        for each in objects:
+            if "namespace" not in each["metadata"]:
+                cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
+
+
+def objects_of(register: Register, arguments: Mapping[str, Any], classes: list[PriorityArgs], labels: dict[str, str]) -> list[KubeObject]:
+    """What the components register, the namespace and the priorities before what needs them."""
+    team: TeamArgs = {**arguments}  # pyright: ignore[reportAssignmentType] -- of the form that the component checks
+
+    def declare() -> None:
+        Priorities("priorities", {"classes": classes, "labels": labels})
+        Team("team", team)
+
+    found = [inputs for token, _, inputs in register(declare).resources if token.startswith("kubernetes:")]
+    return sorted(found, key=lambda each: each["kind"] not in {"Namespace", "PriorityClass"})

@@ -1,0 +1,207 @@
+"""Queued capacity (DWS) on GKE, end to end: the product's queues and Kueue's provisioning controller, the lab's stand-in for GKE."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from queue_fixtures import QueueGround, queues_of
+
+from lab.cluster import POD, condition
+from lab.dws.nodes import REQUEST_LABEL
+from lab.dws.outcomes import JOB_ANNOTATION, OUTCOME_ANNOTATION, Outcome, outcome_of
+from lab.dws.provisioner import PROVISIONING_CLASS, PROVISIONING_REQUEST, provisioner
+from lab.exercise.jobs import JOB, NODE, running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+RETRIES = 1
+
+
+def in_a_hurry(each: KubeObject) -> None:
+    """One retry after a second: the shipped three begin after a minute."""
+    if each["kind"] == "ProvisioningRequestConfig":
+        each["spec"]["retryStrategy"] = {"backoffLimitCount": RETRIES, "backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
+
+
+@contextmanager
+def queued_platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
+    """Four nodes of eight H100 that DWS gives to training, and a node of L4 on Spot for training and notebooks."""
+    pools = [
+        {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 4, "serves": ["training"]},
+        {"name": "l4-spot", "machine": "g2-standard-48", "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]},
+    ]
+    place: dict[str, Any] = {"cloud": "gke", "project": "acme-ai", "region": "us-central1", "zones": ["us-central1-a"]}
+    place["control_plane"] = {"access": "dns_iam"}
+    teams = [{"name": "alpha", "shares": {"h100-queued": 32, "l4-spot": 4}}]
+    with (
+        provisioner(cluster),
+        queues_of(cluster, register, {"l4-spot": 1}, in_a_hurry, pools=pools, teams=teams, **place) as ground,
+    ):
+        yield ground
+
+
+def submit(ground: QueueGround, outcomes: str, pods: int = 2) -> None:
+    """A training Job of whole H100 nodes, with what is to become of its requests."""
+    annotations = {JOB_ANNOTATION: outcomes, "provreq.kueue.x-k8s.io/maxRunDurationSeconds": "86400"}
+    ground.submit("alpha", "gang", gpus=8, pods=pods, annotations=annotations)
+
+
+def wait_for_request(ground: QueueGround, attempt: int, outcome: str) -> KubeObject:
+    """The request of an attempt once it has a condition."""
+
+    def look(requests: list[KubeObject]) -> KubeObject | None:
+        named = [each for each in requests if each["metadata"]["name"].endswith(f"-{attempt}")]
+        return next((each for each in named if condition(each, outcome)), None)
+
+    what = f"request of attempt {attempt} {outcome}"
+    return ground.cluster.wait_for(PROVISIONING_REQUEST, look, what, namespace=ground.own("alpha"))
+
+
+def tell(ground: QueueGround, request: KubeObject, outcome: Outcome) -> None:
+    """Changes what becomes of a request."""
+    change = {"metadata": {"annotations": {OUTCOME_ANNOTATION: outcome.value}}}
+    ground.cluster.patch(PROVISIONING_REQUEST, request["metadata"]["name"], change, request["metadata"]["namespace"])
+
+
+def wait_for_gang(ground: QueueGround, pods: int) -> list[KubeObject]:
+    """The pods of the gang once all of them run."""
+
+    def look(found: list[KubeObject]) -> list[KubeObject] | None:
+        running = running_pods(found)
+        return running if len(running) == pods else None
+
+    return ground.cluster.wait_for(POD, look, f"{pods} running pods of the gang", namespace=ground.own("alpha"))
+
+
+def the_check(workload: KubeObject) -> KubeObject:
+    """The state of a Workload's only admission check."""
+    [check] = workload["status"]["admissionChecks"]
+    return check
+
+
+def wait_for_no_request(ground: QueueGround) -> None:
+    def none(found: list[KubeObject]) -> bool:
+        return not found
+
+    ground.cluster.wait_for(PROVISIONING_REQUEST, none, "the request to be deleted", namespace=ground.own("alpha"))
+    ground.cluster.wait_for(NODE, none, "the request's nodes to be deleted", labels=REQUEST_LABEL)
+
+
+def wait_until_given_up(ground: QueueGround, why: str) -> KubeObject:
+    """The gang's Workload once Kueue has deactivated it and said why; its Job is suspended then, and nothing of it is left."""
+
+    def given_up(workload: KubeObject) -> bool:
+        evicted = condition(workload, "Evicted")
+        return evicted is not None and evicted["reason"] == "DeactivatedDueToAdmissionCheck" and why in evicted["message"]
+
+    workload = ground.wait_for_workload("alpha", "gang", given_up, f"given up because {why!r}")
+    assert workload["spec"]["active"] is False
+    ground.wait_for_event("alpha", workload["metadata"]["name"], why)
+
+    def suspended(jobs: list[KubeObject]) -> bool:
+        return [job["spec"]["suspend"] for job in jobs] == [True] and not jobs[0]["status"].get("active")
+
+    ground.cluster.wait_for(JOB, suspended, "the Job to be suspended", namespace=ground.own("alpha"))
+    assert running_pods(ground.cluster.list(POD, ground.own("alpha"))) == []
+    return workload
+
+
+def test_a_queued_job_waits_for_its_request_and_starts_all_pods_together(cluster: Cluster, register: Register) -> None:
+    with queued_platform(cluster, register) as ground:
+        submit(ground, "accepted", pods=3)
+        request = wait_for_request(ground, 1, "Accepted")
+        assert request["spec"]["provisioningClassName"] == PROVISIONING_CLASS
+        assert request["spec"]["parameters"]["maxRunDurationSeconds"] == "86400"
+        assert [each["count"] for each in request["spec"]["podSets"]] == [3]
+
+        waiting = ground.wait_for_workload(
+            "alpha", "gang", lambda each: "not enough resources" in the_check(each)["message"], "told to wait"
+        )
+        assert the_check(waiting)["state"] == "Pending"
+        assert condition(waiting, "QuotaReserved")
+        assert condition(waiting, "Admitted") is None
+        assert cluster.list(POD, ground.own("alpha")) == []
+
+        tell(ground, request, Outcome.PROVISIONED)
+        pods = wait_for_gang(ground, 3)
+
+        provisioned = wait_for_request(ground, 1, "Provisioned")
+        resize_request = provisioned["status"]["provisioningClassDetails"]["ResizeRequestName"]
+        nodes = {each["metadata"]["name"] for each in cluster.list(NODE, labels=f"{REQUEST_LABEL}={resize_request}")}
+        assert {pod["spec"]["nodeName"] for pod in pods} == nodes, "a node of the request for each pod"
+        assert len(nodes) == 3
+        for pod in pods:
+            assert pod["spec"]["nodeSelector"][REQUEST_LABEL] == resize_request
+            annotations = pod["metadata"]["annotations"]
+            assert annotations["autoscaling.x-k8s.io/consume-provisioning-request"] == request["metadata"]["name"]
+            assert pod["metadata"]["creationTimestamp"] >= condition(provisioned, "Provisioned")["lastTransitionTime"]  # pyright: ignore[reportOptionalSubscript]
+        assert condition(ground.workloads("alpha")["gang"], "Admitted")
+
+        ground.finish("alpha", "gang")
+        wait_for_no_request(ground)
+
+
+@pytest.mark.parametrize("outcome,said", [("refused", "does not have enough resources"), ("booking-expired", "no pod used it")])
+def test_a_request_that_comes_to_nothing_is_made_anew_and_the_job_runs_then(
+    outcome: str, said: str, cluster: Cluster, register: Register
+) -> None:
+    with queued_platform(cluster, register) as ground:
+        submit(ground, f"{outcome},provisioned")
+        pods = wait_for_gang(ground, 2)
+
+        workload = ground.workloads("alpha")["gang"]
+        assert the_check(workload)["retryCount"] == 1
+        ground.wait_for_event("alpha", workload["metadata"]["name"], said)
+        second = wait_for_request(ground, 2, "Provisioned")
+        assert {pod["spec"]["nodeSelector"][REQUEST_LABEL] for pod in pods} == {
+            second["status"]["provisioningClassDetails"]["ResizeRequestName"]
+        }
+        ground.finish("alpha", "gang")
+        wait_for_no_request(ground)
+
+
+def test_after_the_retries_the_workload_is_deactivated_and_the_job_stays_suspended_with_the_reason(
+    cluster: Cluster, register: Register
+) -> None:
+    with queued_platform(cluster, register) as ground:
+        submit(ground, "refused")
+        workload = wait_until_given_up(ground, "does not have enough resources")
+
+        assert the_check(workload)["retryCount"] == RETRIES
+        assert cluster.list(NODE, labels=REQUEST_LABEL) == []
+
+
+def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reason(cluster: Cluster, register: Register) -> None:
+    with queued_platform(cluster, register) as ground:
+        submit(ground, "provisioned")
+        wait_for_gang(ground, 2)
+
+        tell(ground, wait_for_request(ground, 1, "Provisioned"), Outcome.CAPACITY_REVOKED)
+        wait_until_given_up(ground, "The run duration of the request has passed")
+        # Of a Job that ran, its own events say the same; one that never ran has nothing but its Workload to say it.
+        ground.wait_for_event("alpha", "gang", "The run duration of the request has passed")
+
+
+def test_other_flavors_of_the_same_queue_ask_for_nothing(cluster: Cluster, register: Register) -> None:
+    with queued_platform(cluster, register) as ground:
+        ground.submit("alpha", "notebook", "interactive")
+        assert ground.wait_for_flavors("alpha", "notebook") == {ground.own("l4-spot")}
+        ground.wait_for_running("alpha", "notebook")
+
+        assert cluster.list(PROVISIONING_REQUEST, ground.own("alpha")) == []
+        assert ground.workloads("alpha")["notebook"]["status"].get("admissionChecks") is None
+
+
+def test_a_word_that_is_no_outcome_is_told_with_those_there_are() -> None:
+    request = {"metadata": {"name": "job-gang-dws-1"}, "spec": {"parameters": {"lab-outcomes": "refused,perhaps"}}}
+    with pytest.raises(ValueError, match="'perhaps' is not a valid Outcome"):
+        outcome_of(request)

@@ -1,0 +1,104 @@
+"""Idle GPUs are shared out by the teams' weights."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from queue_fixtures import FOUR_L4, QueueGround, by_job, condition_of, queues_of
+
+from lab.cluster import condition
+from lab.exercise.jobs import WORKLOAD
+
+if TYPE_CHECKING:
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+WEIGHTS = {"one": 1, "two": 2, "three": 3}
+GPUS = 12
+ROUNDS = 8
+RUN_TIME = "4s"
+
+
+def moment(timestamp: str) -> float:
+    return datetime.strptime(timestamp, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+
+
+class Ledger:
+    """When each Workload got a GPU and when it gave it back, by the times that Kueue writes into its conditions.
+
+    A Workload that is preempted gets one more than once, and its conditions say the last alone: so every state of every Workload that a
+    watch shows is looked at.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[tuple[str, float], float | None] = {}
+
+    def look(self, workloads: list[KubeObject]) -> bool:
+        """Notes what is new; whether all of the Workloads are done."""
+        for job, each in by_job(workloads).items():
+            reserved, finished = condition_of(each, "QuotaReserved"), condition(each, "Finished")
+            if reserved is None:
+                continue
+            changed = moment(reserved["lastTransitionTime"])
+            if reserved["status"] == "True":
+                self._turns[job, changed] = moment(finished["lastTransitionTime"]) if finished else None
+            else:
+                for (of_job, begun), ended in self._turns.items():
+                    if of_job == job and ended is None:
+                        self._turns[job, begun] = changed
+        return bool(workloads) and all(condition(each, "Finished") for each in workloads)
+
+    def begun_last(self, team: str) -> float:
+        """When the last of a team's Jobs got its GPU: until then the team had one that waited."""
+        return max(begun for (job, begun) in self._turns if job.startswith(f"{team}-"))
+
+    def gpus(self, team: str, begin: float, end: float) -> float:
+        """How many GPUs a team had on average between two moments."""
+        turns = [(begun, ended) for (job, begun), ended in self._turns.items() if job.startswith(f"{team}-")]
+        held = sum(max(0.0, min(end, ended or end) - max(begin, begun)) for begun, ended in turns)
+        return held / (end - begin)
+
+
+def submit_all(ground: QueueGround, jobs: dict[str, int]) -> None:
+    """The teams' Jobs in turn, so that none has a lead."""
+    for number in range(max(jobs.values())):
+        for team, count in jobs.items():
+            if number < count:
+                ground.submit(team, f"{team}-{number}", run_time=RUN_TIME)
+
+
+def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_weights(cluster: Cluster, register: Register) -> None:
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": GPUS // 4, "serves": ["training"]}
+    teams = [{"name": team, "weight": weight, "shares": {"l4-spot": 0}} for team, weight in WEIGHTS.items()]
+    # Each has so many Jobs that all run out of waiting ones at about the same time.
+    jobs = {team: weight * GPUS // sum(WEIGHTS.values()) * ROUNDS for team, weight in WEIGHTS.items()}
+    ledger = Ledger()
+
+    with queues_of(
+        cluster, register, {"l4-spot": GPUS // 4}, pools=[pool], classes={"training": {"capacity": ["spot"]}}, teams=teams
+    ) as ground:
+        [root] = ground.plan.cohorts
+        assert [quota.nominal.gpus for quota in root.quotas] == [GPUS], "what is nobody's own is the cohort's"
+        submit_all(ground, jobs)
+        submitted = datetime.now(UTC).timestamp()
+        names = {ground.own(team) for team in WEIGHTS}
+
+        def all_done(workloads: list[KubeObject]) -> bool:
+            own = [each for each in workloads if each["metadata"]["namespace"] in names]
+            return ledger.look(own) and len(own) == sum(jobs.values())
+
+        cluster.wait_for(WORKLOAD, all_done, "all Jobs to finish", timeout_seconds=180)
+
+    # While all three have Jobs that wait.
+    begin, end = submitted, min(ledger.begun_last(team) for team in WEIGHTS)
+    assert end - begin > 20, f"{end - begin:.0f} s are too short to say anything"
+    gpus = {team: ledger.gpus(team, begin, end) for team in WEIGHTS}
+    total = sum(gpus.values())
+    assert total > 0.6 * GPUS, f"of {GPUS} GPUs {total:.1f} were given away on average: most stood idle"
+    shares = {team: held / total * sum(WEIGHTS.values()) for team, held in gpus.items()}
+    assert shares == pytest.approx(WEIGHTS, rel=0.1), gpus

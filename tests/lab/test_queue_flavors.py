@@ -1,0 +1,70 @@
+"""Who moves a Job on to its next capacity: the queue when quota is used up, or the autoscaler, and never both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from queue_fixtures import FOUR_L4, queues_of
+
+from capacity.node_labels import KARPENTER_POOL_LABEL
+from lab.exercise.jobs import NODE
+
+if TYPE_CHECKING:
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+SPOT = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
+ON_DEMAND = {"name": "l4-on-demand", "machine": FOUR_L4, "capacity_type": "on-demand", "max_nodes": 1, "serves": ["training"]}
+ALPHA = {"name": "alpha", "shares": {"l4-spot": 4, "l4-on-demand": 4}}
+
+
+def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str]:
+    """The pools on whose nodes the pods are."""
+    pools = {node["metadata"]["name"]: node["metadata"]["labels"].get(KARPENTER_POOL_LABEL) for node in cluster.list(NODE)}
+    return {pools[pod["spec"]["nodeName"]] for pod in pods}
+
+
+@pytest.mark.parametrize("order", [["spot", "on-demand"], ["on-demand", "spot"]], ids="-then-".join)
+def test_flavors_are_tried_in_the_classes_order_and_the_next_one_when_quota_is_used_up(
+    order: list[str], cluster: Cluster, register: Register
+) -> None:
+    classes = {"training": {"capacity": order}}
+    nodes = {"l4-spot": 1, "l4-on-demand": 1}
+    with queues_of(cluster, register, nodes, pools=[SPOT, ON_DEMAND], classes=classes, teams=[ALPHA]) as ground:
+        first, second = (ground.own(f"l4-{each}") for each in order)
+        ground.submit("alpha", "first", gpus=3)
+        assert ground.wait_for_flavors("alpha", "first") == {first}
+        # One GPU is left in the first flavor: two do not fit, one does.
+        ground.submit("alpha", "too-large-for-the-rest", gpus=2)
+        assert ground.wait_for_flavors("alpha", "too-large-for-the-rest") == {second}
+        ground.submit("alpha", "fits-the-rest", gpus=1)
+        assert ground.wait_for_flavors("alpha", "fits-the-rest") == {first}
+        pods = ground.wait_for_running("alpha", "first", "too-large-for-the-rest", "fits-the-rest")
+        assert pools_of(cluster, [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "first"]) == {first}
+
+        ground.submit("alpha", "over", gpus=3)
+        said = ground.wait_for_refusal("alpha", "over", "insufficient unused quota")
+        assert first in said
+        assert second in said, "both flavors were tried, and each is named with what it lacks"
+
+
+def test_a_job_that_moves_on_at_a_stock_out_has_one_flavor_whatever_capacity_it_gets(cluster: Cluster, register: Register) -> None:
+    classes = {"training": {"capacity": ["spot", "on-demand"], "fallback": "stock-out"}}
+    # No Spot node can be had: only the on-demand pool's stands.
+    nodes = {"l4-on-demand": 1}
+    with queues_of(cluster, register, nodes, pools=[SPOT, ON_DEMAND], classes=classes, teams=[ALPHA]) as ground:
+        [flavor] = [each.name for each in ground.plan.flavors]
+        ground.submit("alpha", "stocked-out", gpus=4)
+        assert ground.wait_for_flavors("alpha", "stocked-out") == {flavor}
+        pods = ground.wait_for_running("alpha", "stocked-out")
+        assert pools_of(cluster, pods) == {ground.own("l4-on-demand")}
+
+        ground.submit("alpha", "later", gpus=4)
+        assert ground.wait_for_flavors("alpha", "later") == {flavor}, "the queue has quota for both pools, in one flavor"
+        ground.add_nodes("l4-spot", 1)
+        pods = ground.wait_for_running("alpha", "stocked-out", "later")
+        assert pools_of(cluster, pods) == {ground.own("l4-on-demand"), ground.own("l4-spot")}

@@ -1,0 +1,110 @@
+"""Guaranteed shares, borrowing and reclaim, and who is preempted: the product's queues on real Kueue."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from queue_fixtures import FOUR_L4, QueueGround, queues_of
+
+from lab.cluster import condition
+from lab.exercise.jobs import JOB
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster
+
+pytestmark = pytest.mark.lab
+
+SHORTAGE = "insufficient unused quota"
+
+
+@contextmanager
+def two_teams(cluster: Cluster, register: Register) -> Generator[QueueGround]:
+    """A node of four GPUs, two of each team, for training and notebooks."""
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    teams = [{"name": "alpha", "shares": {"l4-spot": 2}}, {"name": "beta", "shares": {"l4-spot": 2}}]
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams) as ground:
+        yield ground
+
+
+def preempted(ground: QueueGround, team: str) -> dict[str, str]:
+    """Why each of a team's Jobs was preempted, for those that were."""
+    return {job: found["reason"] for job, each in ground.workloads(team).items() if (found := condition(each, "Preempted"))}
+
+
+def test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_takes_up_again(cluster: Cluster, register: Register) -> None:
+    with two_teams(cluster, register) as ground:
+        for number in range(4):
+            ground.submit("alpha", f"alpha-{number}")
+        ground.wait_for_running("alpha", "alpha-0", "alpha-1", "alpha-2", "alpha-3")
+
+        # Both of the owner's Jobs are of lower priority than the borrower's: a guaranteed share does not depend on priority.
+        ground.submit("beta", "beta-0", "interactive")
+        ground.submit("beta", "beta-1", "interactive")
+        ground.wait_for_running("beta", "beta-0", "beta-1")
+
+        reasons = preempted(ground, "alpha")
+        assert list(reasons.values()) == ["InCohortReclamation"] * 2, reasons
+        for job in reasons:
+            found = cluster.get(JOB, job, ground.own("alpha"))
+            assert found is not None
+            assert found["spec"]["suspend"] is True, "a preempted Job waits in its queue"
+        ground.wait_for_running("alpha", *({f"alpha-{number}" for number in range(4)} - set(reasons)))
+
+        ground.finish("beta", "beta-0", "beta-1")
+        ground.wait_for_running("alpha", "alpha-0", "alpha-1", "alpha-2", "alpha-3")
+        ground.finish("alpha", "alpha-0", "alpha-1", "alpha-2", "alpha-3")
+
+
+def test_a_share_in_use_is_taken_by_nobody_whatever_the_priority(cluster: Cluster, register: Register) -> None:
+    with two_teams(cluster, register) as ground:
+        ground.submit("beta", "notebook-0", "interactive")
+        ground.submit("beta", "notebook-1", "interactive")
+        ground.wait_for_running("beta", "notebook-0", "notebook-1")
+        ground.submit("alpha", "alpha-0")
+        ground.submit("alpha", "alpha-1")
+        ground.wait_for_running("alpha", "alpha-0", "alpha-1")
+
+        ground.submit("alpha", "alpha-2")
+        ground.wait_for_refusal("alpha", "alpha-2", SHORTAGE)
+        assert preempted(ground, "beta") == {}
+        ground.wait_for_running("beta", "notebook-0", "notebook-1")
+
+
+def test_within_a_queue_higher_priority_preempts_lower_and_equal_waits(cluster: Cluster, register: Register) -> None:
+    with two_teams(cluster, register) as ground:
+        ground.submit("beta", "beta-0", pods=2)
+        ground.wait_for_running("beta", "beta-0")
+        ground.submit("alpha", "notebook", "interactive")
+        ground.submit("alpha", "training-0")
+        ground.wait_for_running("alpha", "notebook", "training-0")
+
+        ground.submit("alpha", "training-1")
+        ground.wait_for_running("alpha", "training-0", "training-1")
+        assert preempted(ground, "alpha") == {"notebook": "InClusterQueue"}
+
+        ground.submit("alpha", "training-2")
+        ground.wait_for_refusal("alpha", "training-2", SHORTAGE)
+        assert preempted(ground, "alpha") == {"notebook": "InClusterQueue"}, "equals do not preempt each other"
+        assert preempted(ground, "beta") == {}, "the other team is left alone"
+
+
+def test_across_the_cohort_the_lowest_priority_of_the_borrower_goes_first(cluster: Cluster, register: Register) -> None:
+    with two_teams(cluster, register) as ground:
+        # The notebook is submitted first: what chooses it is its priority, not its age.
+        ground.submit("alpha", "notebook", "interactive")
+        ground.wait_for_running("alpha", "notebook")
+        for number in range(3):
+            ground.submit("alpha", f"training-{number}")
+        ground.wait_for_running("alpha", "notebook", "training-0", "training-1", "training-2")
+
+        ground.submit("beta", "beta-0")
+        ground.wait_for_running("beta", "beta-0")
+
+        assert preempted(ground, "alpha") == {"notebook": "InCohortReclamation"}
+        ground.wait_for_running("alpha", "training-0", "training-1", "training-2")

@@ -1,0 +1,116 @@
+"""Team, Priorities and WorkloadPriorities through the real engine: made once, kept as they are, gone with nothing left."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from provider_engine import stack_of
+
+from components.tenancy.priorities import Priorities
+from components.tenancy.team import Team
+from components.tenancy.workload_priorities import WorkloadPriorities
+from lab.providers.kubernetes import KubernetesStandIn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pulumi.automation import UpResult
+
+    from components.tenancy.priority_args import PriorityArgs
+    from components.tenancy.team_args import TeamArgs
+    from lab.cluster import Cluster
+    from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
+
+pytestmark = [pytest.mark.lab, pytest.mark.engine]
+
+PRIORITY = "scheduling.k8s.io/v1/PriorityClass"
+WORKLOAD_PRIORITY = "kueue.x-k8s.io/v1beta2/WorkloadPriorityClass"
+
+
+def team_args(namespace: str) -> TeamArgs:
+    return {
+        "namespace": namespace,
+        "labels": {"flexspot.dev/team": namespace},
+        "hard": {"requests.nvidia.com/gpu": "8", "pods": "200", "count/jobs.batch": "1k", "requests.storage": "2Ti"},
+        "unqueued": {"gpus": 0, "priority_classes": ["gpu-production"]},
+        "container_limits": {"cpu": "192", "memory": "2Ti"},
+        "submitters": ["ml-red@acme.com"],
+        "viewers": ["finance@acme.com"],
+        "endpoints": [{"cidr": "169.254.169.254/32", "protocols": ["TCP"], "ports": [80, 8080]}],
+        "service_account_annotations": {"iam.gke.io/gcp-service-account": "team-red@acme-ai.iam.gserviceaccount.com"},
+    }
+
+
+def changes(result: UpResult) -> dict[str, int]:
+    """How many resources were made, changed or kept."""
+    return {str(kind): count for kind, count in (result.summary.resource_changes or {}).items()}
+
+
+def test_a_team_and_its_priorities_are_made_kept_and_destroyed(lab: ControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path) -> None:
+    name = f"team-{uuid.uuid4().hex[:8]}"
+    order: list[str] = []
+
+    def program() -> None:
+        classes: list[PriorityArgs] = [{"name": f"{name}-training", "value": 100_000, "preempts": True, "description": "Trains."}]
+        Priorities("priorities", {"classes": classes, "labels": {"flexspot.dev/environment": "test"}})
+        # Stands in for Kueue's release, which brings the kind.
+        kueue = Team("red", team_args(name))
+        WorkloadPriorities(
+            "workload-priorities",
+            {"classes": classes, "labels": {"flexspot.dev/environment": "test"}},
+            pulumi.ResourceOptions(depends_on=[kueue]),
+        )
+
+    def note(event: Any) -> None:
+        if event.res_outputs_event is not None:
+            order.append(str(event.res_outputs_event.metadata.type).rpartition(":")[2])
+
+    with stack_of(program, tmp_path, tools.links, kubernetes=KubernetesStandIn(lab.home.kubeconfig)) as stack:
+        created = changes(stack.up(on_event=note))
+        assert created.keys() == {"create"}
+        assert order.index("WorkloadPriorityClass") > order.index("NetworkPolicy"), "it waits for what brings its kind"
+
+        queued, pods = cluster.get(WORKLOAD_PRIORITY, f"{name}-training"), cluster.get(PRIORITY, f"{name}-training")
+        assert queued is not None
+        assert pods is not None
+        assert queued["value"] == pods["value"] == 100_000
+        account = cluster.get("v1/ServiceAccount", "default", name)
+        assert account is not None
+        assert account["automountServiceAccountToken"] is False
+
+        assert changes(stack.up()) == {"same": created["create"]}
+        stack.refresh()
+        assert set(stack.preview().change_summary) == {"same"}
+        quota = cluster.get("v1/ResourceQuota", "team", name)
+        assert quota is not None
+        assert quota["spec"]["hard"] == team_args(name)["hard"], "quantities are written as the API server writes them"
+
+        stack.destroy()
+    assert cluster.get("v1/Namespace", name) is None
+    assert cluster.get(WORKLOAD_PRIORITY, f"{name}-training") is None
+
+
+def test_a_queued_classs_value_changes_in_place_and_drift_of_it_is_seen(
+    lab: ControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
+) -> None:
+    name = f"class-{uuid.uuid4().hex[:8]}"
+    value = [100]
+
+    def program() -> None:
+        classes: list[PriorityArgs] = [{"name": name, "value": value[0], "preempts": False, "description": "Waits."}]
+        WorkloadPriorities("work", {"classes": classes, "labels": {}})
+
+    with stack_of(program, tmp_path, tools.links, kubernetes=KubernetesStandIn(lab.home.kubeconfig)) as stack:
+        stack.up()
+        value[0] = 200
+        changed = changes(stack.up())
+        assert changed["update"] >= 1
+        assert "replace" not in changed
+        found = cluster.get(WORKLOAD_PRIORITY, name)
+        assert found is not None
+        assert found["value"] == 200
+        stack.destroy()

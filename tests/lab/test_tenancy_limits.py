@@ -1,0 +1,151 @@
+"""What a team's namespace refuses, in the words of a real API server: quotas, limits, Pod Security."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tenancy_ground import QUOTA, Register, job, pod, refusal, team_on, with_container
+
+from lab.cluster import POD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from components.tenancy.priority_args import PriorityArgs
+    from lab.cluster import Cluster
+
+pytestmark = pytest.mark.lab
+
+ROOT = f"gpu-{uuid.uuid4().hex[:6]}"
+SERVICES, TRAINING = f"{ROOT}-services", f"{ROOT}-training"
+CLASSES: list[PriorityArgs] = [
+    {"name": SERVICES, "value": 1000, "preempts": False, "description": "Waits in no queue."},
+    {"name": TRAINING, "value": 100, "preempts": False, "description": "Waits in a queue."},
+]
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
+    """A team of two GPUs, one of them for services, at most one Job, and containers of four CPUs."""
+    with team_on(cluster, register, CLASSES, unqueued={"gpus": 1, "priority_classes": [SERVICES]}) as name:
+        yield name
+
+
+def used(cluster: Cluster, namespace: str, quota: str) -> dict[str, str]:
+    found = cluster.get(QUOTA, quota, namespace)
+    assert found is not None
+    return found["status"]["used"]
+
+
+def test_gpus_beyond_the_quota_are_refused_with_what_is_used_and_what_is_allowed(cluster: Cluster, namespace: str) -> None:
+    assert refusal(cluster, pod(namespace, gpus=1)) == ""
+
+    told = refusal(cluster, pod(namespace, gpus=2))
+
+    assert (
+        "exceeded quota: team, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=2"
+        in told
+    )
+
+
+def test_a_job_too_many_is_refused_whether_it_runs_or_waits(cluster: Cluster, namespace: str) -> None:
+    assert refusal(cluster, job(namespace)) == ""
+
+    assert "exceeded quota: team, requested: count/jobs.batch=1, used: count/jobs.batch=1" in refusal(cluster, job(namespace))
+
+
+def test_storage_beyond_the_quota_is_refused(cluster: Cluster, namespace: str) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "scratch", "namespace": namespace},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Ti"}}},
+    }
+
+    assert "exceeded quota: team, requested: requests.storage=2Ti, used: requests.storage=0, limited: requests.storage=1Ti" in refusal(
+        cluster, claim
+    )
+
+
+def test_a_pod_too_many_is_refused(cluster: Cluster, namespace: str) -> None:
+    assert [refusal(cluster, pod(namespace)) for _ in range(5)] == [""] * 5
+
+    assert "exceeded quota: team, requested: pods=1, used: pods=5, limited: pods=5" in refusal(cluster, pod(namespace))
+
+
+def test_the_quota_of_services_counts_their_priority_classes_alone(cluster: Cluster, namespace: str) -> None:
+    assert refusal(cluster, pod(namespace, gpus=1, priority=TRAINING)) == ""
+    assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "0"}
+    assert refusal(cluster, pod(namespace, gpus=1, priority=SERVICES)) == ""
+    assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "1"}
+
+    # The next one is a service more than allowed, and a GPU more than the team has: the API server names one of the two quotas.
+    assert "exceeded quota: " in refusal(cluster, pod(namespace, gpus=1, priority=SERVICES))
+
+
+def test_services_do_not_take_the_gpus_that_are_the_queues(cluster: Cluster, namespace: str) -> None:
+    told = refusal(cluster, pod(namespace, gpus=2, priority=SERVICES))
+
+    assert "exceeded quota: unqueued, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=0" in told
+    assert refusal(cluster, pod(namespace, gpus=2, priority=TRAINING)) == ""
+
+
+def test_a_container_larger_than_any_node_is_refused(cluster: Cluster, namespace: str) -> None:
+    told = refusal(cluster, with_container(pod(namespace), resources={"limits": {"cpu": "8", "memory": "64Gi"}}))
+
+    assert "maximum cpu usage per Container is 4, but limit is 8" in told
+    assert "maximum memory usage per Container is 16Gi, but limit is 64Gi" in told
+
+
+def test_a_container_of_which_nothing_is_said_gets_a_small_share_and_no_gpu(cluster: Cluster, namespace: str) -> None:
+    # facts/apis.md G15: a LimitRange with a GPU in it gives one to every container.
+    each = pod(namespace)
+    each["spec"]["initContainers"] = [{**each["spec"]["containers"][0], "name": "prepare"}]
+
+    cluster.create(each)
+
+    made = cluster.get(POD, each["metadata"]["name"], namespace)
+    assert made is not None
+    for container in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
+        assert container["resources"] == {
+            "limits": {"cpu": "4", "memory": "16Gi"},
+            "requests": {"cpu": "250m", "memory": "512Mi"},
+        }
+    assert not [each for each in made["spec"]["tolerations"] if "gpu" in each["key"]]
+
+
+def test_a_container_that_requests_much_and_names_no_limit_is_taken(cluster: Cluster, namespace: str) -> None:
+    assert refusal(cluster, with_container(pod(namespace), resources={"requests": {"cpu": "3", "memory": "12Gi"}})) == ""
+
+
+@pytest.mark.parametrize(
+    "spec,container,told",
+    [
+        ({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}, {}, "restricted volume types"),
+        ({"hostNetwork": True}, {}, "host namespaces"),
+        ({"securityContext": {"runAsUser": 0}}, {}, "runAsNonRoot != true"),
+        (
+            {},
+            {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}},
+            "unrestricted capabilities",
+        ),
+        ({}, {"securityContext": {"capabilities": {"drop": ["ALL"]}}}, "allowPrivilegeEscalation != false"),
+    ],
+    ids=["host path", "host network", "root", "capability", "escalation"],
+)
+def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(
+    spec: dict[str, Any], container: dict[str, Any], told: str, cluster: Cluster, namespace: str
+) -> None:
+    refused = refusal(cluster, with_container(pod(namespace, **spec), **container))
+
+    assert 'violates PodSecurity \\"restricted:v1.35\\"' in refused
+    assert told in refused
+
+
+def test_a_pod_without_privileges_is_taken_and_gets_no_kubernetes_token(cluster: Cluster, namespace: str) -> None:
+    for account in ("default", "workloads"):
+        made = cluster.create(pod(namespace, serviceAccountName=account))
+
+        assert not made["spec"].get("volumes")

@@ -1,0 +1,110 @@
+"""Kueue places the pods of a job by where nodes are in the network, and admits only onto nodes that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from queue_fixtures import QueueGround, queues_of
+
+from capacity.node_labels import GKE_TOPOLOGY_LABELS, GPU_RESOURCE
+from lab.cluster import condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+Register = Callable[[Callable[[], object]], Any]
+
+GKE: dict[str, Any] = {
+    "cloud": "gke",
+    "project": "acme-ai-test",
+    "region": "us-central1",
+    "zones": ["us-central1-a"],
+    "pools": [
+        {
+            "name": "h100",
+            "machine": "a3-highgpu-8g",
+            "capacity_type": "reserved",
+            "reservation": {"name": "bought"},
+            "min_nodes": 4,
+            "max_nodes": 4,
+            "topology": True,
+            "serves": ["training"],
+        }
+    ],
+    "teams": [{"name": "red", "shares": {"h100": 32}}],
+}
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """Queues over a reserved pool with topology, as yet without a node."""
+    with queues_of(cluster, register, {}, **GKE) as made:
+        yield made
+
+
+def add_node(ground: QueueGround, name: str, block: str, subblock: str) -> str:
+    """A node of the pool at a place in the network. Returns its name."""
+    [pool] = ground.plan.pools
+    full = f"node-{ground.suffix}-{name}"
+    fake = {"kwok.x-k8s.io/node": "fake"}
+    place = dict(zip(GKE_TOPOLOGY_LABELS, (block, subblock, f"host-{name}", full), strict=True))
+    amounts = {"cpu": "208", "memory": "1872Gi", "pods": "110", GPU_RESOURCE: "8"}
+    ground.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": full, "labels": {**fake, **pool.selector, **place}, "annotations": fake},
+            "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect.value} for each in pool.taints]},
+            "status": {"capacity": amounts, "allocatable": amounts},
+        }
+    )
+    return full
+
+
+def is_own_and_ready(ground: QueueGround, node: KubeObject) -> bool:
+    return node["metadata"]["name"].startswith(f"node-{ground.suffix}-") and condition(node, "Ready") is not None
+
+
+def large_job(ground: QueueGround, name: str, pods: int) -> KubeObject:
+    """A Job of whole nodes, with what the plan's route says that its pods carry."""
+    job = ground.job("red", name, gpus=8, pods=pods)
+    [route] = ground.plan.routes
+    job["spec"]["template"]["metadata"]["annotations"] |= route.pod_annotations
+    return ground.cluster.create(job)
+
+
+def test_the_pods_of_a_job_run_on_the_nodes_that_are_closest_together(ground: QueueGround) -> None:
+    add_node(ground, "a1", "block-a", "subblock-a1")
+    add_node(ground, "b1", "block-b", "subblock-b1")
+    close = {add_node(ground, "c1", "block-c", "subblock-c1"), add_node(ground, "c2", "block-c", "subblock-c1")}
+
+    # Kueue counts the room of nodes that are ready.
+    ready = f"v1/Node of {ground.suffix} to be ready"
+    ground.cluster.wait_for("v1/Node", lambda nodes: sum(is_own_and_ready(ground, node) for node in nodes) == 4, ready)
+
+    large_job(ground, "close", pods=2)
+
+    running = ground.cluster.wait_for(
+        "v1/Pod",
+        lambda pods: [pod for pod in pods if condition(pod, "Ready")] if sum(bool(condition(pod, "Ready")) for pod in pods) == 2 else None,
+        "both pods to run",
+        namespace=ground.own("red"),
+    )
+    assert {pod["spec"]["nodeName"] for pod in running} == close
+
+
+def test_without_its_nodes_a_job_is_never_admitted_which_is_why_such_a_pool_is_refused(ground: QueueGround) -> None:
+    add_node(ground, "a1", "block-a", "subblock-a1")
+    large_job(ground, "apart", pods=2)
+
+    told = ground.wait_for_refusal("red", "apart", "doesn't allow to fit")
+
+    assert "gke-network" in told
+    add_node(ground, "b1", "block-b", "subblock-b1")
+    assert len(ground.wait_for_flavors("red", "apart")) == 1, "once they are there, it is, however far apart they are"

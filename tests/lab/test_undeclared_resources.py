@@ -1,0 +1,51 @@
+"""What a pod asks for besides GPUs, vCPU and memory, which no queue counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from queue_fixtures import queues_of
+
+from capacity.kueue_configuration import ONE_BOOT, kueue_configuration
+
+if TYPE_CHECKING:
+    from lab.cluster import Cluster
+    from lab.control_plane import ControlPlane
+
+pytestmark = pytest.mark.lab
+
+Register = Callable[[Callable[[], object]], Any]
+
+OF_THE_MACHINE = {"namespace", "health", "metrics", "webhook", "leaderElection", "internalCertManagement", "featureGates"}
+"""Where the lab's Kueue listens, with which certificates."""
+
+L4: dict[str, Any] = {
+    "pools": [{"name": "l4", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 2, "serves": ["training"]}],
+    "teams": [{"name": "red", "shares": {"l4": 2}}],
+}
+
+
+@pytest.mark.parametrize("resource,amount", [("ephemeral-storage", "10Gi"), ("vpc.amazonaws.com/efa", "4"), ("hugepages-2Mi", "128Mi")])
+def test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue(
+    resource: str, amount: str, cluster: Cluster, register: Register
+) -> None:
+    with queues_of(cluster, register, {}, **L4) as ground:
+        job = ground.job("red", "more")
+        [container] = job["spec"]["template"]["spec"]["containers"]
+        for amounts in container["resources"].values():
+            amounts[resource] = amount
+
+        cluster.create(job)
+
+        assert ground.wait_for_flavors("red", "more") == {ground.own("l4")}
+
+
+def test_the_labs_kueue_decides_by_the_configuration_that_a_clouds_has(lab: ControlPlane) -> None:
+    written = yaml.safe_load((lab.home.settings("kueue") / "configuration.yaml").read_text())
+    released = kueue_configuration(ONE_BOOT)
+
+    assert {field for field in {*written, *released} if written.get(field) != released.get(field)} <= OF_THE_MACHINE
+    assert written["metrics"]["enableClusterQueueResources"] == released["metrics"]["enableClusterQueueResources"]

@@ -1,0 +1,25 @@
+"""Jobs of the tests of advice, with the course's own prices."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from capacity.money.job_needs import JobNeeds
+from capacity.money.machine_prices import MachinePrices
+
+COURSE_P4D = MachinePrices(Decimal("32.77"), Decimal("12.50"))
+"""p4d.24xlarge as the course has it."""
+
+COURSE_A2 = MachinePrices(Decimal("29.39"), Decimal("8.82"))
+"""a2-highgpu-8g as the course has it: Spot 70 % off."""
+
+
+def on_aws(**fields: Any) -> JobNeeds:
+    """Three days on one p4d unless told otherwise."""
+    return JobNeeds.model_validate({"cloud": "aws", "region": "us-east-1", "machine": "p4d.24xlarge", "work_hours": 72} | fields)
+
+
+def on_gcp(**fields: Any) -> JobNeeds:
+    """Three days on one a2-highgpu-8g unless told otherwise."""
+    return JobNeeds.model_validate({"cloud": "gcp", "region": "us-central1", "machine": "a2-highgpu-8g", "work_hours": 72} | fields)

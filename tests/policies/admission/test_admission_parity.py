@@ -1,0 +1,129 @@
+"""The rules in Python and in CEL say the same of the same object, in the same words, whatever it lacks and whatever the platform is."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from admission_parity import Manifest, Written, agree, namespace_object, told_by_rules, without_one_field, written
+from cel_evaluator import judged
+from program_declarations import as_shipped, plan_of
+from stack_readings import readings_of
+
+from capacity.platform import Platform
+from policies.admission.facts import MOST_GPUS, facts_of
+from policies.admission.policy import admission_policies
+from policies.core import read_source
+from policies.pod_gpus import SYSTEM_NAMESPACE
+from policies.reading.source import from_manifest
+from policies.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from capacity.plan import Plan, RoutePlan
+    from policies.admission.policy import AdmissionPolicy
+
+STACKS = ("local", "prod-gke", "prod-eks")
+
+
+UNTOLD = admission_policies({})
+"""Policies that know of no pool and no queue."""
+
+
+def told_by_forms(manifest: Manifest, policies: Sequence[AdmissionPolicy] = UNTOLD, **known: Any) -> dict[str, list[str]]:
+    return {rule: found for policy in policies for rule, found in (judged(policy, manifest, **known) or {}).items()}
+
+
+def namespace_labels(stack: str, namespace: str) -> dict[str, str]:
+    made = [each["metadata"] for each in as_shipped(stack).inputs_of("kubernetes:core/v1:Namespace")]
+    return next(each["labels"] for each in made if each["name"] == namespace)
+
+
+@pytest.mark.parametrize("each", written(), ids=str)
+def test_one_object_alone_gets_the_same_answer_and_still_does_without_any_one_of_its_fields(each: Written) -> None:
+    asked = any(judged(policy, each.manifest) is not None for policy in UNTOLD)
+    for missing, manifest in [("", each.manifest), *(without_one_field(each.manifest) if asked else ())]:
+        among = [read_source(from_manifest(namespace_object(manifest, {})))]
+
+        by_rules, by_forms = told_by_rules(manifest, among), told_by_forms(manifest)
+
+        assert agree(by_rules, by_forms), (missing, by_rules, by_forms)
+
+
+def jobs_of(plan: Plan) -> Iterator[Manifest]:
+    """Jobs of every class of a plan and one that names Spot by itself, with numbers at both sides of each limit."""
+    spot = {"cloud.google.com/gke-spot": "true"} if plan.cloud is Platform.GKE else {"karpenter.sh/capacity-type": "spot"}
+    placed = [(route.priority_class, placement(route)) for route in plan.routes]
+    placed += [("", {"nodeSelector": spot}), ("", {"nodeSelector": {**spot, "example.com/unheard-of": "yes"}}), ("", {})]
+    numbers = itertools.product((15, 16, 105, 106, 120, 121, None), (2, 3))
+    for (priority, where), queue, (grace, limit) in itertools.product(placed, ("default", "none-such", None), numbers):
+        spec = {"backoffLimit": limit, "template": {"spec": {**where, "terminationGracePeriodSeconds": grace}}}
+        yield job(plan, spec, priority=priority, queue=queue, gpus=1)
+    for (priority, where), gpus in itertools.product(placed, (1, 2, 3, 8, 9, 16, 17)):
+        yield job(plan, {"template": {"spec": where}}, priority=priority, queue="default", gpus=gpus)
+
+
+def placement(route: RoutePlan) -> Manifest:
+    pod: Manifest = {
+        "nodeSelector": route.node_selector,
+        "tolerations": [{"key": each.key, "value": each.value, "effect": each.effect.value} for each in route.tolerations],
+    }
+    if route.node_affinity is not None:
+        key, values = route.node_affinity
+        terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+        pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return pod
+
+
+def job(plan: Plan, spec: Manifest, *, priority: str, queue: str | None, gpus: int) -> Manifest:
+    container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    pod = {**spec["template"]["spec"], "containers": [container], **({"priorityClassName": priority} if priority else {})}
+    labels = {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "job", "namespace": plan.teams[0].namespace, "labels": labels},
+        "spec": {
+            **{key: value for key, value in spec.items() if key != "template" and value is not None},
+            "template": {"spec": {key: value for key, value in pod.items() if value is not None}},
+        },
+    }
+
+
+def in_namespace(manifest: Manifest, namespace: str) -> Manifest:
+    moved = copy.deepcopy(manifest)
+    if moved["metadata"].get("namespace") != SYSTEM_NAMESPACE:
+        moved["metadata"]["namespace"] = namespace
+    return moved
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_work_of_a_team_gets_the_answer_that_lint_gives_it_among_all_that_the_stack_declares(stack: str) -> None:
+    plan, among = plan_of(stack), readings_of(stack)
+    facts, team = facts_of(plan), plan.teams[0].namespace
+    policies = admission_policies(facts)
+    broken: set[str] = set()
+    for manifest in [*jobs_of(plan), *(in_namespace(each.manifest, team) for each in written())]:
+        most = facts.get(f"{MOST_GPUS}.{pod_priority(manifest)}", facts[MOST_GPUS])
+        settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: int(most)}})
+
+        by_rules = told_by_rules(manifest, among, settings)
+        by_forms = told_by_forms(manifest, policies, namespace_labels=namespace_labels(stack, team))
+
+        assert agree(by_rules, by_forms), (manifest, by_rules, by_forms)
+        broken |= {name for name, said in by_rules.items() if said}
+    assert {"grace-exceeds-notice", "job-dies-on-interruption", "gpu-container-above-maximum"} <= broken
+
+
+def pod_priority(manifest: Manifest) -> str:
+    return str(manifest.get("spec", {}).get("template", {}).get("spec", {}).get("priorityClassName", ""))
+
+
+def test_there_is_an_object_for_each_rule_that_both_find_broken() -> None:
+    broken = {name for each in written() for name, said in told_by_forms(each.manifest).items() if said}
+
+    # Without the facts of a platform nobody knows of queues.
+    assert {validation.rule for policy in UNTOLD for validation in policy.validations} - broken == {"job-without-queue"}

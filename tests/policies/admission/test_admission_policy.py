@@ -1,0 +1,176 @@
+"""When the API server asks a policy at all, and what it says then."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from cel_evaluator import CelError, evaluate, judged
+
+from policies.admission.cel import text
+from policies.admission.owner_labels import KEYS, PATCHES, labelled
+from policies.admission.policy import AdmissionPolicy, admission_policies
+from policies.rule import Level
+from policies.rules import all_rules
+
+STOPS, TELLS = admission_policies({})
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    """A Job that waits on a GPU node and asks for no GPU."""
+    pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "idle", "image": "busybox"}]}
+    metadata = {"name": "job", "namespace": "team-a"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}, **changes}
+
+
+def owned_by(api_version: str, kind: str, *, controller: bool = True) -> dict[str, Any]:
+    owner = {"apiVersion": api_version, "kind": kind, "name": "its-owner", "uid": "1", "controller": controller}
+    return job(metadata={"name": "job", "namespace": "team-a", "ownerReferences": [owner]})
+
+
+def broken(policy: AdmissionPolicy, written: dict[str, Any], old: dict[str, Any] | None = None) -> set[str] | None:
+    found = judged(policy, written, old=old)
+    return None if found is None else {rule for rule, said in found.items() if said}
+
+
+def test_rules_that_stop_and_rules_that_tell_are_two_policies() -> None:
+    levels = {rule.name: rule.level for rule in all_rules()}
+
+    assert (STOPS.name, STOPS.stops, TELLS.name, TELLS.stops) == ("flexspot", True, "flexspot-advice", False)
+    assert {levels[each.rule] for each in STOPS.validations} == {Level.MANDATORY}
+    assert {levels[each.rule] for each in TELLS.validations} == {Level.ADVISORY}
+
+
+def test_a_message_is_of_one_line_and_names_rule_code_and_remedy() -> None:
+    [validation] = [each for each in STOPS.validations if each.rule == "gpu-container-without-limit"]
+    problem = "spec.template.spec: container a requests nvidia.com/gpu. To fix it: do not"
+
+    said = evaluate(validation.message_expression, variables={validation.problems: [problem]})
+
+    assert said == f"gpu-container-without-limit (FLX003): {problem}"
+    assert all("\n" not in each.message for policy in (STOPS, TELLS) for each in policy.validations)
+
+
+@pytest.mark.parametrize("owner", [("batch/v1", "CronJob"), ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("v1", "Node")])
+def test_what_a_judged_object_makes_is_not_judged_again(owner: tuple[str, str]) -> None:
+    assert broken(STOPS, owned_by(*owner)) is None
+
+
+def test_what_an_unknown_kind_makes_and_what_only_refers_to_a_job_is_judged() -> None:
+    assert broken(STOPS, owned_by("acme.com/v1", "Pipeline")) == {"gpu-container-without-limit"}
+    assert broken(STOPS, owned_by("batch/v1", "Job", controller=False)) == {"gpu-container-without-limit"}
+
+
+def test_kueue_starts_stops_and_places_a_job_without_being_judged() -> None:
+    old = job()
+    new = copy.deepcopy(old)
+    new["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    new["spec"] |= {"suspend": False, "parallelism": 3}
+    new["spec"]["template"]["metadata"] = {"annotations": {"kueue.x-k8s.io/workload": "w"}}
+    new["spec"]["template"]["spec"] |= {
+        "nodeSelector": {"karpenter.sh/capacity-type": "spot"},
+        "tolerations": [{"operator": "Exists"}],
+        "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
+    }
+
+    assert broken(STOPS, new, old) is None
+
+
+def test_a_person_who_changes_what_a_job_runs_is_judged() -> None:
+    old, new = job(), job()
+    new["spec"]["template"]["spec"] = {**new["spec"]["template"]["spec"], "containers": [{"name": "idle", "image": "busybox:2"}]}
+
+    assert broken(STOPS, new, old) == {"gpu-container-without-limit"}
+
+
+def test_a_jobset_of_many_is_compared_member_by_member() -> None:
+    def jobset(image: str, **more: Any) -> dict[str, Any]:
+        pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "drive", "image": image}], **more}
+        members = [{"name": name, "template": {"spec": {"template": {"spec": each}}}} for name, each in {"a": {}, "b": pod}.items()]
+        return {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": {"name": "set"},
+            "spec": {"replicatedJobs": members},
+        }
+
+    assert broken(STOPS, jobset("a", tolerations=[{"operator": "Exists"}]), jobset("a")) is None
+    assert broken(STOPS, jobset("b"), jobset("a")) == {"gpu-container-without-limit"}
+
+
+def test_a_deployment_is_judged_when_its_template_changes_and_not_when_it_is_scaled_or_annotated() -> None:
+    def deployment(replicas: int, **selector: str) -> dict[str, Any]:
+        pod = {"nodeSelector": {"nvidia.com/gpu.present": "true", **selector}, "containers": [{"name": "serve"}]}
+        spec = {"replicas": replicas, "template": {"spec": pod}}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "serve", "namespace": "a"}, "spec": spec}
+
+    assert broken(STOPS, deployment(1)) == {"gpu-container-without-limit"}
+    assert broken(STOPS, deployment(5), deployment(1)) is None
+    assert broken(STOPS, deployment(1, zone="a"), deployment(1)) == {"gpu-container-without-limit"}
+
+
+def test_a_quota_is_judged_when_it_changes() -> None:
+    def quota(key: str) -> dict[str, Any]:
+        return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "a"}, "spec": {"hard": {key: "1"}}}
+
+    assert broken(STOPS, quota("limits.nvidia.com/gpu"), quota("limits.nvidia.com/gpu")) is None
+    assert broken(STOPS, quota("limits.nvidia.com/gpu"), quota("pods")) == {"quota-key-never-enforced"}
+
+
+def test_no_subresource_and_no_daemon_set_is_ever_shown_to_a_policy() -> None:
+    resources = {resource for policy in (STOPS, TELLS) for rule in policy.resource_rules for resource in rule.resources}
+
+    assert not [each for each in resources if "/" in each or "*" in each]
+    assert "daemonsets" not in resources
+
+
+@pytest.mark.parametrize(
+    "reason,counts",
+    [
+        ("the trainer checkpoints every step", True),
+        ("it does; until=2999-12-31; by=team-a", True),
+        ("it does; until = 2026-12-31", True),
+        ("it did; until=2026-11-21", False),
+        ("it does; until=soon", False),
+        ("", False),
+        ("; until=2999-12-31", False),
+    ],
+)
+def test_a_written_reason_lets_a_violation_through_until_its_last_day_the_day_of_the_making_included(reason: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
+    metadata = {
+        "name": "job",
+        "namespace": "team-a",
+        "creationTimestamp": "2026-11-22T10:00:00Z",
+        "annotations": {"flexspot.dev/ignore-gpu-container-without-limit": reason},
+    }
+
+    assert broken(STOPS, job(metadata=metadata)) == (set() if counts else {"gpu-container-without-limit"})
+
+
+def test_a_reason_on_the_pod_template_counts_too_and_one_for_another_rule_does_not() -> None:
+    def with_annotation(rule: str) -> dict[str, Any]:
+        written = job()
+        written["spec"]["template"]["metadata"] = {"annotations": {f"flexspot.dev/ignore-{rule}": "we know"}}
+        return written
+
+    assert broken(STOPS, with_annotation("gpu-container-without-limit")) == set()
+    assert broken(STOPS, with_annotation("grace-exceeds-notice")) == {"gpu-container-without-limit"}
+
+
+def test_owner_labels_are_offered_to_all_that_makes_pods_and_to_pods_when_they_are_made() -> None:
+    resources = {resource for rule in labelled() for resource in rule.resources}
+
+    assert {"pods", "jobs", "daemonsets", "jobsets", "rayclusters"} <= resources
+    assert {rule.operations for rule in labelled()} == {("CREATE",)}
+    assert all(key in PATCHES for key in KEYS)
+
+
+@pytest.mark.parametrize("words", ["it's", "a\\b", "{braces}", 'say "no"', "two\nlines"])
+def test_a_text_is_the_same_in_cel(words: str) -> None:
+    assert evaluate(text(words)) == words
+
+
+def test_an_expression_that_fails_is_an_error_and_no_answer() -> None:
+    with pytest.raises(CelError):
+        evaluate("object.missing", object={})

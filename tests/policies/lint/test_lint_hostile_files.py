@@ -1,0 +1,201 @@
+"""Hostile files: each is told of, in bounded time and memory, and the files beside it are judged."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
+
+from policies.lint import file_reading
+from policies.lint.configuration import Configuration
+from policies.lint.cores import PAYS_FROM_BYTES, read_on_all_cores
+from policies.lint.limits import FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES
+from policies.lint.manifests import Reading, Skipped
+from policies.lint.run import lint, read_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostile}\n"
+
+BOMB = b"a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 40)
+)
+
+HOSTILE = {
+    "bomb": HEAD + BOMB,
+    "nested": HEAD + b"data: " + b"{a: " * 200_000,
+    "blocks": HEAD + b"data:\n" + b"- " * 200_000,
+    "encoding": HEAD + b"data: {a: \xc3\x28}\n",
+    "control": HEAD + b"data: {a: \x07}\n",
+    "unclosed": HEAD + b'data: {a: "\n' * 10_000,
+    "recursive": HEAD + b"data: &d {again: *d}\n",
+    "values": HEAD + b"data: [" + b"1," * 3_000_000 + b"1]\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_a_finding_and_the_others_are_judged(name: str, tmp_path: Path) -> None:
+    (tmp_path / "hostile.yaml").write_bytes(HOSTILE[name])
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL)
+
+    problems = [each for each in report.open if each.path.endswith("hostile.yaml")]
+    assert [each.finding.rule for each in problems] == ["unreadable-manifest"]
+    assert problems[0].finding.object.kind == "ConfigMap"
+    assert ("pool.yaml", 9, TAINT_RULE) in found(report, tmp_path)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_does_not_take_the_rest_of_its_file_with_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / "hostile.yaml").write_bytes(HOSTILE[name] + b"\n---\n" + UNTAINTED_POOL.encode())
+
+    assert {rule for _, _, rule in found(linted(tmp_path), tmp_path)} >= {"unreadable-manifest", TAINT_RULE}
+
+
+def test_a_file_of_100_mb_is_told_of_and_not_read_whole(tmp_path: Path) -> None:
+    with (tmp_path / "huge.yaml").open("wb") as file:
+        file.write(HEAD)
+        file.truncate(100 * 1024 * 1024)
+    with (tmp_path / "data.json").open("wb") as file:
+        file.truncate(100 * 1024 * 1024)
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); from infra.cli.app import main; main()"
+    command = [sys.executable, "-c", limited, "lint", str(tmp_path), "--format", "github"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert ended.returncode == 1, ended.stderr
+    assert "unreadable-manifest" in ended.stdout
+    assert TAINT_RULE in ended.stdout
+    assert "1 large files that name no Kubernetes object" in ended.stdout
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1024 * 1024
+
+
+def test_one_document_of_many_mib_within_a_file_that_is_read_is_refused(tmp_path: Path) -> None:
+    text = HEAD + b"data: {a: '" + b"x" * (FILE_BYTES // 2) + b"'}\n---\n" + UNTAINTED_POOL.encode()
+    (tmp_path / "long.yaml").write_bytes(text)
+
+    assert {rule for _, _, rule in found(linted(tmp_path), tmp_path)} >= {"unreadable-manifest", TAINT_RULE}
+
+
+@pytest.mark.parametrize(
+    "text,told",
+    [
+        ((HEAD + b"---\n") * (FILE_DOCUMENTS + 10), [f"it holds over {FILE_DOCUMENTS} documents"]),
+        ((HEAD + b"data: [" + b"1," * 400_000 + b"1]\n---\n") * 6, [f"it holds over {FILE_DOCUMENTS} documents or {FILE_VALUES} values"]),
+        (HEAD + b"---\n" * (5 * FILE_DOCUMENTS), [f"the file has over {4 * FILE_DOCUMENTS} lines that begin with ---"]),
+        (b"---\n" * (5 * FILE_DOCUMENTS), []),
+        (b"\n" * (24 << 20) + HEAD, ["it has 24 MiB"]),
+        (b"\n" * (12 << 20) + HEAD, []),
+        (b" " * (24 << 20) + b"\n", []),
+        (b"# a\n" * (6 << 20), []),
+        (b"%a\n" * (6 << 20), []),
+        (b"-" * (24 << 20), []),
+    ],
+    ids=[
+        "documents",
+        "values",
+        "separators",
+        "separators alone",
+        "too many empty lines",
+        "empty lines",
+        "blanks",
+        "comments",
+        "directives",
+        "dashes",
+    ],
+)
+def test_a_file_of_very_many_things_is_read_in_bounded_time_and_memory(text: bytes, told: list[str]) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begun = time.process_time()
+    reading = file_reading.read_text("a.yaml", text)
+
+    assert [problem.message[: len(start)] for problem, start in zip(reading.problems, told, strict=True)] == told
+    assert time.process_time() - begun < 60
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024 * 1024
+
+
+def test_markdown_of_very_many_lines_is_read_too() -> None:
+    reading = file_reading.read_text("a.md", b"```yaml\n```\n" * 200_000 + b"```yaml\n" + HEAD + b"```\n")
+
+    assert [manifest.line for manifest in reading.manifests] == [400_002]
+
+
+def test_a_defect_of_the_reader_is_told_of_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_text: bytes) -> None:
+        raise TypeError("hunter2")
+
+    monkeypatch.setattr(file_reading, "documents_in", broken)
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL)
+
+    assert [each.finding.rule for each in report.open] == ["unreadable-manifest"]
+    assert report.open[0].finding.message.startswith("its reader is broken: TypeError in test_lint_hostile_files.py, line ")
+
+
+def test_a_file_that_ends_its_process_is_told_of_and_the_others_of_its_share_are_read(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"pool-{number}.yaml").write_text(UNTAINTED_POOL)
+    files = [(str(path), PAYS_FROM_BYTES) for path in sorted(tmp_path.iterdir())]
+    fatal = files[1][0]
+    here = os.getpid()
+
+    def read(path: str) -> Reading:
+        if path == fatal and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_file(path)
+
+    whole = read_on_all_cores(files, read, cores=2)
+
+    assert [(problem.path, problem.message.split(",")[0]) for problem in whole.problems] == [
+        (fatal, "reading it ended the process that read it")
+    ]
+    assert len(whole.manifests) == 5
+
+
+def test_an_error_in_one_process_ends_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(UNTAINTED_POOL)
+    here = os.getpid()
+
+    def read(path: str) -> Reading:
+        if os.getpid() == here:
+            raise KeyboardInterrupt
+        signal.pause()
+        return read_file(path)
+
+    with pytest.raises(KeyboardInterrupt):
+        read_on_all_cores([(str(tmp_path / "a.yaml"), PAYS_FROM_BYTES)] * 2, read, cores=2)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_the_same_is_read_on_any_number_of_cores(cores: int, tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"pool-{number}.yaml").write_text(UNTAINTED_POOL * (1 + number % 2))
+    files = [(str(path), PAYS_FROM_BYTES) for path in sorted(tmp_path.iterdir())]
+
+    whole = read_on_all_cores(files, read_file, cores=cores)
+
+    assert sorted(each.path for each in whole.manifests) == [path for path, _ in files]
+    assert (whole.files, whole.skipped) == (9, {})
+
+
+def test_a_folder_of_everything_at_once_ends_with_a_report(tmp_path: Path) -> None:
+    for name, text in HOSTILE.items():
+        (tmp_path / f"{name}.yaml").write_bytes(text)
+        (tmp_path / f"{name}.json").write_bytes(text)
+        (tmp_path / f"{name}.md").write_bytes(b"```yaml\n" + text + b"\n```\n")
+    (tmp_path / "self").symlink_to(tmp_path)
+    (tmp_path / "binary.yaml").write_bytes(bytes(range(256)) * 100)
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+
+    report = lint([str(tmp_path)], Configuration())
+
+    assert ("pool.yaml", 9, TAINT_RULE) in found(report, tmp_path)
+    assert report.skipped[Skipped.BINARY] == 1

@@ -1,0 +1,84 @@
+"""What the linter hands on to the rules: everything at once, whether that is all there is, and what is suppressed on the objects."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted
+
+from policies import core
+from policies.lint import judging
+from policies.lint.configuration import Configuration
+from policies.lint.formats.as_github import as_github
+from policies.lint.formats.as_sarif import as_sarif
+from policies.lint.formats.as_text import as_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NODE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
+NODE_CLASS = (
+    "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: NAME}\nspec: {amiSelectorTerms: [{alias: al2023@v20260101}]}\n"
+)
+MISSING_CLASS = "nodepool-references-missing-class"
+
+
+def annotated(value: str, rule: str = TAINT_RULE) -> str:
+    return UNTAINTED_POOL.replace("  name: gpu\n", f'  name: gpu\n  annotations:\n    flexspot.dev/ignore-{rule}: "{value}"\n')
+
+
+def test_what_another_file_may_hold_is_undecided_unless_the_input_is_closed(tmp_path: Path) -> None:
+    open_report = linted(tmp_path, pool_yaml=NODE_POOL)
+    closed_report = linted(tmp_path, configuration=Configuration(closed=True))
+    whole = linted(tmp_path, configuration=Configuration(closed=True), classes__class_yaml=NODE_CLASS.replace("NAME", "gpu"))
+
+    assert MISSING_CLASS in {each.finding.rule for each in open_report.undecided}
+    assert MISSING_CLASS in {each.finding.rule for each in closed_report.open}
+    assert MISSING_CLASS not in {each.finding.rule for each in (*whole.open, *whole.undecided)}
+
+
+def test_objects_of_other_files_are_judged_together(tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=NODE_POOL, class_yaml=NODE_CLASS.replace("NAME", "cpu"))
+
+    assert MISSING_CLASS in {each.finding.rule for each in report.open}
+
+
+def test_a_suppression_on_the_object_is_reported_and_counted(tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=annotated("agents need no GPU; until=2999-12-31; by=team-a"))
+
+    [each] = [each for each in report.findings if each.finding.rule == TAINT_RULE]
+    assert each.suppressed is not None
+    assert each.suppressed.described == "agents need no GPU, until 2999-12-31, by team-a"
+    assert TAINT_RULE not in {each.finding.rule for each in report.open}
+    assert "1 suppressed." in as_text(report)
+    [result] = [each for each in json.loads(as_sarif(report, "0"))["runs"][0]["results"] if each["ruleId"] == TAINT_RULE]
+    assert [each["kind"] for each in result["suppressions"]] == ["inSource"]
+
+
+@pytest.mark.parametrize("value,rule", [("", TAINT_RULE), ("over; until=2020-01-01", TAINT_RULE), ("why", "gpu-pool-without-tain")])
+def test_a_suppression_that_does_not_count_is_a_finding_at_its_line(value: str, rule: str, tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=annotated(value, rule))
+
+    assert [each.line for each in report.open if each.finding.rule == "suppression"] == [5]
+    assert TAINT_RULE in {each.finding.rule for each in report.open}
+
+
+def test_a_suppression_on_what_no_rule_looks_at_is_checked_too(tmp_path: Path) -> None:
+    crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {annotations: {flexspot.dev/ignore-x: why}}\n"
+
+    assert [each.finding.rule for each in linted(tmp_path, crd_yaml=crd).open] == ["suppression"]
+
+
+def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_source: object) -> NoReturn:
+        raise TypeError("hunter2")
+
+    monkeypatch.setattr(judging, "judge_all", partial(core.judge_all, read=broken))
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL)
+
+    for text in (as_text(report), as_github(report)):
+        assert "no rule could judge it: TypeError" in text
+        assert "hunter2" not in text

@@ -1,0 +1,184 @@
+"""YAML as the linter reads it: the values that Kubernetes' tools see, duplicate keys told, bounds kept."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.lint.limits import DEPTH, DUPLICATES_TOLD, NODES
+from policies.lint.yaml_reading import FILLED_LATER, DocumentRefusedError, documents_in
+
+
+def value_of(text: str | bytes) -> Any:
+    [document] = documents_in(text.encode() if isinstance(text, str) else text)
+    return document.value
+
+
+@pytest.mark.parametrize(
+    "written,value",
+    [
+        ("8", 8),
+        ("-1", -1),
+        ("+3", 3),
+        ("1_000", 1000),
+        ("0x1F", 31),
+        ("0b101", 5),
+        ("0777", 511),
+        ("0o17", 15),
+        ("1.5", 1.5),
+        ("1.5e3", 1500.0),
+        (".5", 0.5),
+        ("true", True),
+        ("No", False),
+        ("on", True),
+        ("~", None),
+        ("", None),
+        ("null", None),
+        ("1e3", "1e3"),
+        ("16Gi", "16Gi"),
+        ("500m", "500m"),
+        ("2026-01-01", "2026-01-01"),
+        ("12:30:00", "12:30:00"),
+        ("'8'", "8"),
+        ('"true"', "true"),
+        ("!!str 8", "8"),
+        ('!!int "8"', 8),
+        ("!Ref name", "name"),
+        ("|-\n  8", "8"),
+        ("1" * 4000, "1" * 4000),
+        ("'-'", "-"),
+        ("0b_", "0b_"),
+        ("1.2.3", "1.2.3"),
+        ("v1", "v1"),
+    ],
+)
+def test_a_scalar_is_what_json_would_have(written: str, value: Any) -> None:
+    read = value_of(f"a: {written}\n")["a"]
+
+    assert (read, type(read)) == (value, type(value))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abcdefgh-./", min_size=1), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text("abcdefgh", min_size=1), json_values, min_size=1, max_size=5))
+def test_what_is_dumped_is_read_again(value: dict[str, Any]) -> None:
+    text = yaml.dump(value, allow_unicode=True, Dumper=yaml.CSafeDumper)
+
+    if "{{" not in text and "${" not in text:
+        assert value_of(text) == value
+
+
+def test_a_duplicate_key_is_told_with_both_lines_and_the_last_one_counts() -> None:
+    [document] = documents_in(b"---\nspec:\n  limits: {gpu: 8}\n  taints: []\n  limits: {gpu: 80}\n")
+
+    assert [(each.key, each.first_line, each.line) for each in document.duplicates] == [("limits", 3, 5)]
+    assert document.value["spec"]["limits"] == {"gpu": 80}
+
+
+def test_duplicates_are_found_however_a_key_is_spelled_and_are_told_of_at_most_so_often() -> None:
+    [document] = documents_in(b'{a: 1, "a": 2, \'a\': 3, "\\x61": 4}')
+    [many] = documents_in(b"".join(b"a: 1\n" for _ in range(1000)))
+
+    assert len(document.duplicates) == 3
+    assert len(many.duplicates) == DUPLICATES_TOLD
+
+
+def test_the_same_key_in_two_mappings_is_no_duplicate() -> None:
+    [document] = documents_in(b"- {a: 1}\n- {a: 1, b: {a: 2}}\n")
+
+    assert document.duplicates == ()
+
+
+def test_merges_yield_to_what_is_written_and_to_the_first_of_several() -> None:
+    text = "base: &base {a: 1, b: 1}\nother: &other {b: 2, c: 2}\nuses: {<<: [*base, *other], a: 3}\ntext: {'<<': x}\n"
+
+    assert value_of(text)["uses"] == {"a": 3, "b": 1, "c": 2}
+    assert value_of(text)["text"] == {"<<": "x"}
+
+
+def test_what_a_template_fills_in_is_not_known() -> None:
+    text = "gpus: ${GPUS}\nname: '{{ .Values.name }}'\nplain: $HOME {x}\n"
+
+    assert value_of(text) == {"gpus": FILLED_LATER, "name": FILLED_LATER, "plain": "$HOME {x}"}
+
+
+def test_an_unquoted_template_is_refused_as_one() -> None:
+    with pytest.raises(DocumentRefusedError) as refused:
+        documents_in(b"replicas: {{ .Values.replicas }}\n")
+
+    assert refused.value.template
+
+
+def bomb(levels: int) -> bytes:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{level}: &a{level} [" + ", ".join([f"*a{level - 1}"] * 9) + "]" for level in range(1, levels)]
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.parametrize(
+    "text,reason",
+    [
+        (bomb(30), "aliases repeat so much"),
+        (b"a: &a\n  b: *a\n", "an alias in it repeats the value that it stands in"),
+        (b"a: " + b"[" * 100_000, "nested over"),
+        (b"a: " + b"[" * 5_000 + b"]" * 5_000, "nested over"),
+        (b"- " * 100_000 + b"x", "nested over"),
+        (b"? " * 100_000 + b"x", "nested over"),
+        (b"a: " + b'{"a": ' * 50_000, "nested over"),
+        (b"\n".join(b" " * depth + b"a:" for depth in range(2_000)), "nested over"),
+        (b"[" * (DEPTH + 2) + b"]" * (DEPTH + 2), "nested over"),
+        (b"[" + b"1," * (NODES + 1) + b"1]", "values"),
+        (b"a: [1, 2\n", "it is not YAML"),
+        (b"a: \xff\xfe\n", "not UTF-8"),
+        (b"a: \x01\n", "control characters"),
+        (b"{[a]: b}", "a key in it is no text"),
+        (b"a: b\n\tc: d\n", "it is not YAML"),
+        (b"a: *unknown\n", "undefined alias"),
+        (b"a: !!binary [1]\nb: &x 1\nb: &x 2\nc: {", "it is not YAML"),
+    ],
+    ids=lambda each: str(each)[:24],
+)
+def test_hostile_text_is_refused_in_a_moment_with_a_reason(text: bytes, reason: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(DocumentRefusedError, match=reason):
+        documents_in(text)
+
+    assert time.process_time() - begun < 10
+
+
+def test_a_refusal_names_the_line_and_quotes_nothing() -> None:
+    with pytest.raises(DocumentRefusedError) as refused:
+        documents_in(b"a: 1\npassword: hunter2\n  b: [\n")
+
+    assert refused.value.line >= 2
+    assert "hunter2" not in str(refused.value)
+
+
+def test_nesting_and_aliases_within_bounds_are_read() -> None:
+    deep = "[" * (DEPTH - 1) + "1" + "]" * (DEPTH - 1)
+
+    assert value_of(f"a: {deep}")["a"]
+    assert value_of("a: &a [1, 2]\nb: [*a, *a, *a]\n")["b"] == [[1, 2]] * 3
+
+
+def refusal_of(text: bytes) -> str:
+    try:
+        documents_in(text)
+    except DocumentRefusedError as refused:
+        return str(refused)
+    return "none: it was read"
+
+
+@given(st.binary(max_size=200) | st.text("abc:-[]{}&*!|>'\"#%@`, \n\t?<~0.{$", max_size=60).map(str.encode))
+def test_no_bytes_end_in_anything_but_documents_or_a_refusal(text: bytes) -> None:
+    assert refusal_of(text)

@@ -1,0 +1,73 @@
+"""What the queues' rules hold against an object only where the input is said to be complete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from capacity.verdict import Verdict
+from policies.core import judge_all
+from policies.reading.source import from_manifest
+from policies.rules import all_rules
+from policies.settings import DEFAULTS
+
+
+def kueue(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name, "namespace": "research"}, "spec": spec}
+
+
+def check(name: str) -> dict[str, Any]:
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": name}
+    return kueue("AdmissionCheck", "dws", controllerName="kueue.x-k8s.io/provisioning-request", parameters=parameters)
+
+
+def asks(provisioning_class: str) -> dict[str, Any]:
+    return kueue("ProvisioningRequestConfig", "dws", provisioningClassName=provisioning_class)
+
+
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "provisioningrequests.autoscaling.x-k8s.io"},
+}
+BORROWS = {"borrowWithinCohort": {"policy": "LowerPriority"}}
+
+
+def verdict(rule: str, *manifests: dict[str, Any], closed: bool) -> Verdict:
+    """Of the first object."""
+    rules = [each for each in all_rules() if each.name == rule]
+    [finding] = judge_all([from_manifest(each) for each in manifests], rules, DEFAULTS, closed=closed)[0]
+    return finding.verdict
+
+
+@pytest.mark.parametrize(
+    "rule,manifests",
+    [
+        ("local-queue-without-cluster-queue", [kueue("LocalQueue", "default", clusterQueue="research")]),
+        ("borrowing-without-cohort", [kueue("ClusterQueue", "a", cohortName="acme", preemption=BORROWS)]),
+        ("dws-check-without-provisioner", [check("dws")]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_is_nowhere_is_held_against_an_object_only_in_a_closed_input(rule: str, manifests: list[dict[str, Any]]) -> None:
+    assert verdict(rule, *manifests, closed=False) is Verdict.UNKNOWN
+    assert verdict(rule, *manifests, closed=True) is Verdict.FAIL
+
+
+def test_an_autoscaler_of_ones_own_needs_the_definition_of_its_requests() -> None:
+    objects = [check("dws"), asks("check-capacity.autoscaling.x-k8s.io")]
+
+    assert verdict("dws-check-without-provisioner", *objects, closed=False) is Verdict.PASS
+    assert verdict("dws-check-without-provisioner", *objects, closed=True) is Verdict.FAIL
+    assert verdict("dws-check-without-provisioner", *objects, DEFINITION, closed=True) is Verdict.PASS
+
+
+def test_gke_brings_the_definition_itself() -> None:
+    assert verdict("dws-check-without-provisioner", check("dws"), asks("queued-provisioning.gke.io"), closed=True) is Verdict.PASS
+
+
+def test_a_configuration_that_nobody_gave_is_not_taken_for_the_default() -> None:
+    weighted = kueue("ClusterQueue", "a", cohortName="acme", fairSharing={"weight": "2"})
+
+    assert verdict("fair-sharing-inert", weighted, closed=True) is Verdict.UNKNOWN

@@ -1,0 +1,132 @@
+"""Rules that need other objects: what the run holds, what it says to be closed, what the engine hands over only at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from policy_server import PolicyServer, urn_of
+from rule_fixtures import cases
+
+from capacity.verdict import Verdict
+from policies.core import judge, judge_all
+from policies.engine.gate import Gate
+from policies.reading.source import from_manifest, from_pulumi
+from policies.rules import AnyRule, all_rules
+from policies.settings import DEFAULTS
+
+ACROSS = [rule for rule in all_rules() if rule.judge_among]
+
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
+POOL: dict[str, Any] = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "gpu"},
+    "spec": {"template": {"spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"}}}},
+}
+CLASS: dict[str, Any] = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "other"}}
+
+[MISSING_CLASS] = [rule for rule in all_rules() if rule.name == "nodepool-references-missing-class"]
+
+
+def verdicts(rule: AnyRule, *manifests: dict[str, Any], closed: bool = False) -> list[Verdict]:
+    found = judge_all([from_manifest(each) for each in manifests], [rule], DEFAULTS, closed=closed)
+    return [finding.verdict for findings in found for finding in findings]
+
+
+def test_what_is_missing_fails_only_where_its_kind_is_there_or_the_input_is_closed() -> None:
+    assert verdicts(MISSING_CLASS, POOL) == [Verdict.UNKNOWN]
+    assert verdicts(MISSING_CLASS, POOL, CLASS) == [Verdict.FAIL]
+    assert verdicts(MISSING_CLASS, POOL, closed=True) == [Verdict.FAIL]
+
+
+@pytest.mark.parametrize("rule", ACROSS, ids=lambda rule: rule.name)
+def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among_others(rule: AnyRule) -> None:
+    """Without its surroundings a passing object is at worst undecided."""
+    for case in cases():
+        if case.rule == rule.name and case.verdict in {Verdict.PASS, Verdict.NOT_APPLICABLE}:
+            [findings] = judge_all([from_pulumi(case.type_token, case.name, case.inputs)], [rule], DEFAULTS)
+            assert Verdict.FAIL not in [finding.verdict for finding in findings], case
+
+
+def test_judging_one_object_leaves_the_rules_that_need_others_out() -> None:
+    assert {finding.rule for finding in judge(from_manifest(POOL), all_rules(), DEFAULTS)} & {rule.name for rule in ACROSS} == set()
+
+
+def test_findings_come_in_the_order_of_the_objects() -> None:
+    found = judge_all([from_manifest(CLASS), from_manifest(POOL)], [MISSING_CLASS], DEFAULTS)
+
+    assert [len(findings) for findings in found] == [0, 1]
+
+
+def test_the_engine_judges_the_inputs_that_it_declared_and_not_the_empty_outputs() -> None:
+    server = PolicyServer(Gate([MISSING_CLASS]))
+    server.analyze(NODE_POOL, "gpu", POOL)
+    server.analyze(NODE_CLASS, "other", CLASS)
+
+    [(level, urn, message)] = server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "other", {})])
+
+    assert (level, urn) == ("mandatory", urn_of(NODE_POOL, "gpu"))
+    assert message.startswith("nodepool-references-missing-class: NodePool gpu: spec.template.spec.nodeClassRef names EC2NodeClass gpu")
+
+
+def test_a_resource_that_is_only_read_is_judged_by_its_outputs() -> None:
+    server = PolicyServer(Gate([MISSING_CLASS]))
+    server.analyze(NODE_POOL, "gpu", POOL)
+
+    assert server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "read", {**CLASS, "metadata": {"name": "gpu"}})]) == []
+
+
+def test_a_resource_that_is_gone_from_the_stack_is_not_held_against_it() -> None:
+    server = PolicyServer(Gate([MISSING_CLASS]))
+    server.analyze(NODE_POOL, "gpu", POOL)
+    server.analyze(NODE_CLASS, "other", CLASS)
+
+    assert server.analyze_stack([(NODE_CLASS, "other", {})]) == []
+
+
+def test_what_hangs_on_other_objects_is_advice() -> None:
+    server = PolicyServer(Gate([MISSING_CLASS]))
+    server.analyze(NODE_POOL, "gpu", POOL)
+
+    assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {})])] == ["advisory"]
+
+
+def test_an_advisory_rule_over_the_stack_tells_and_does_not_stop() -> None:
+    server = PolicyServer(Gate([MISSING_CLASS]), **{"nodepool-references-missing-class": "advisory"})
+    server.analyze(NODE_POOL, "gpu", POOL)
+    server.analyze(NODE_CLASS, "other", CLASS)
+
+    assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "other", {})])] == ["advisory"]
+
+
+def test_with_nothing_declared_nothing_is_judged() -> None:
+    assert PolicyServer(Gate([MISSING_CLASS])).analyze_stack([(NODE_POOL, "gpu", POOL)]) == []
+
+
+def test_a_rule_over_the_stack_that_raises_is_advice_that_names_it() -> None:
+    def raises(*_: object) -> Any:
+        raise ValueError("hunter2")
+
+    server = PolicyServer(Gate([replace(MISSING_CLASS, judge_among=raises)]))
+    server.analyze(NODE_POOL, "gpu", POOL)
+
+    [(level, _, message)] = server.analyze_stack([(NODE_POOL, "gpu", {})])
+
+    assert level == "advisory"
+    assert "the rule itself is broken: ValueError in test_cross_object.py" in message
+    assert "hunter2" not in message
+
+
+def test_a_read_resource_of_a_shape_that_nobody_foresaw_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = PolicyServer(Gate([MISSING_CLASS]))
+    server.analyze(NODE_POOL, "gpu", POOL)
+
+    def raises(*_: object) -> Any:
+        raise TypeError("hunter2")
+
+    monkeypatch.setattr("policies.engine.gate.from_pulumi", raises)
+
+    assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "read", CLASS)])] == ["advisory"]

@@ -1,0 +1,45 @@
+"""Every rule against its fixtures as files: the linter gives the verdict that the core and the engine give."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rule_fixtures import Case, cases
+
+from capacity.verdict import Verdict
+from policies.lint.configuration import Configuration
+from policies.lint.run import lint
+from policies.rule import Level
+from policies.rules import all_rules
+from policies.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def of_rule(name: str) -> Configuration:
+    """Only this rule."""
+    return Configuration(Settings(levels={rule.name: Level.DISABLED for rule in all_rules() if rule.name != name}))
+
+
+def as_files() -> list[Case]:
+    """The fixtures that Kubernetes objects alone make up."""
+    return [case for case in cases() if case.manifest and all(other.manifest for other in case.among)]
+
+
+@pytest.mark.parametrize("case", as_files(), ids=str)
+def test_a_fixture_gets_its_verdict_from_the_linter(case: Case, tmp_path: Path) -> None:
+    objects: list[Any] = [case.manifest, *(other.manifest for other in case.among)]
+    (tmp_path / "fixture.yaml").write_text("\n---\n".join(json.dumps(each) for each in objects))
+
+    report = lint([str(tmp_path)], of_rule(case.rule))
+
+    told = {
+        each.finding.verdict: each.finding.message
+        for each in (*report.undecided, *report.open)
+        if each.finding.rule == case.rule and each.line <= 1
+    }
+    assert (Verdict.FAIL in told) == (case.verdict is Verdict.FAIL), told
+    assert (Verdict.UNKNOWN in told) == (case.verdict is Verdict.UNKNOWN) or case.verdict is Verdict.FAIL, told

@@ -1,0 +1,148 @@
+"""A provider that plays the cloud for tests: whatever is asked of it has happened at once, and is noted.
+
+It is never part of the program: it lives with the tests, and is only reached by an engine whose environment names its port. State that
+it has written is about nothing that exists, so it belongs in a throw-away backend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+
+from lab.providers.diffing import differences
+from lab.providers.objects import resource_name, type_of
+from lab.providers.offline import OfflineProvider
+from lab.providers.values import Properties, Secret, decode, encode, plain
+
+if TYPE_CHECKING:
+    import grpc
+
+    from lab.providers.diffing import Difference
+
+CA_CERTIFICATE = "Y2VydGlmaWNhdGU="
+CLIENT_KEY = "a-clients-key-that-nobody-may-see"
+ENDPOINT = "10.8.15.2"
+
+CLUSTER = "gcp:container/cluster:Cluster"
+NODE_POOL = "gcp:container/nodePool:NodePool"
+
+_OF_CLUSTERS = """
+    clusterIpv4Cidr confidentialNodes datapathProvider defaultMaxPodsPerNode description enableAutopilot enableKubernetesAlpha enableTpu
+    initialNodeCount ipAllocationPolicy location name network networkingMode nodePools project subnetwork
+    clusterAutoscaling.autoProvisioningDefaults.bootDiskKmsKey
+    masterAuth.clientCertificateConfig
+    privateClusterConfig.enablePrivateNodes privateClusterConfig.masterIpv4CidrBlock privateClusterConfig.privateEndpointSubnetwork
+"""
+_OF_POOLS = """
+    cluster initialNodeCount location maxPodsPerNode name namePrefix placementPolicy project queuedProvisioning
+    networkConfig.additionalNodeNetworkConfigs networkConfig.additionalPodNetworkConfigs networkConfig.createPodRange
+    networkConfig.podIpv4CidrBlock networkConfig.podRange
+"""
+_OF_NODES = """
+    advancedMachineFeatures bootDiskKmsKey enableConfidentialStorage ephemeralStorageLocalSsdConfig flexStart gcfsConfig guestAccelerators
+    gvnic localNvmeSsdBlockConfig localSsdCount localSsdEncryptionMode maxRunDuration metadata minCpuPlatform nodeGroup oauthScopes
+    preemptible reservationAffinity secondaryBootDisks serviceAccount shieldedInstanceConfig soleTenantConfig spot
+"""
+
+REPLACED_ON_CHANGE = {
+    kind: (*own.split(), *(f"nodeConfig.{field}" for field in _OF_NODES.split()))
+    for kind, own in {CLUSTER: _OF_CLUSTERS, NODE_POOL: _OF_POOLS}.items()
+}
+"""What the provider replaces a cluster or a pool for, in Pulumi's spelling; a change of anything else in them is made in place.
+
+The registry says "changes to this property will trigger replacement" of what is `ForceNew` in the provider's own schema; the docstrings
+of pulumi_gcp 10.2 say it of `initial_node_count` alone. So the lists are out of terraform-provider-google, google/services/container:
+resource_container_cluster.go, resource_container_node_pool.go and node_config.go.
+"""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the engine had done outside of a preview. `changed` are the paths of an update's inputs, in Pulumi's form."""
+
+    operation: str
+    urn: str
+    changed: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The resource's type token."""
+        return type_of(self.urn)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The top-level inputs that changed."""
+        return frozenset(path.partition(".")[0].partition("[")[0] for path in self.changed)
+
+
+class RecordingProvider(OfflineProvider):
+    """Stands in for the provider `name`. What is asked of it is added to `calls`, which several may share, in that order."""
+
+    def __init__(self, name: str, version: str, calls: list[Call]) -> None:
+        super().__init__(name, version)
+        self._calls = calls
+
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Whether the inputs changed, and whether the real provider would replace the resource for it."""
+        response = super().Diff(request, context)
+        response.replaces.extend(dict.fromkeys(str(each.path[0]) for each in _differences(request) if each.replaces))
+        return response
+
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """The inputs and what the cloud would add, under an id that is the same each time."""
+        if request.preview:
+            return super().Create(request, context)
+        self._calls.append(Call("create", request.urn))
+        inputs = decode(request.properties)
+        return provider_pb2.CreateResponse(id=_identity(request.urn, inputs), properties=encode(_answered(request.urn, inputs)))
+
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """The new inputs and what the cloud has added, which no update changes."""
+        if not request.preview:
+            self._calls.append(Call("update", request.urn, tuple(each.written for each in _differences(request))))
+        return provider_pb2.UpdateResponse(properties=encode(_answered(request.urn, decode(request.news))))
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """There is nothing to delete."""
+        self._calls.append(Call("delete", request.urn))
+        return empty_pb2.Empty()
+
+
+def _differences(request: Any) -> list[Difference]:
+    fields = REPLACED_ON_CHANGE.get(type_of(request.urn), ())
+    return differences(plain(decode(request.old_inputs)), plain(decode(request.news)), [tuple(field.split(".")) for field in fields])
+
+
+def _identity(urn: str, inputs: Properties) -> str:
+    metadata: Properties = plain(inputs.get("metadata")) or {}
+    name: str = plain(inputs.get("name")) or metadata.get("name") or resource_name(urn)
+    namespace: str | None = metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _answered(urn: str, inputs: Properties) -> Properties:
+    """The outputs that the program reads of a resource, besides its inputs."""
+    known: Properties = plain(inputs)
+    match type_of(urn):
+        case "gcp:container/cluster:Cluster":
+            endpoints = known["controlPlaneEndpointsConfig"]
+            named = {**endpoints["dnsEndpointConfig"], "endpoint": f"gke-{known['name']}.{known['location']}.gke.goog"}
+            authority = {**known["masterAuth"], "clusterCaCertificate": CA_CERTIFICATE, "clientKey": Secret(CLIENT_KEY)}
+            added = {
+                "endpoint": ENDPOINT,
+                "masterAuth": authority,
+                "controlPlaneEndpointsConfig": {**endpoints, "dnsEndpointConfig": named},
+            }
+        case "gcp:serviceaccount/account:Account":
+            email = f"{known['accountId']}@{known['project']}.iam.gserviceaccount.com"
+            added = {"email": email, "member": f"serviceAccount:{email}", "name": f"projects/{known['project']}/serviceAccounts/{email}"}
+        case "gcp:storage/bucket:Bucket":
+            added = {"url": f"gs://{known['name']}"}
+        case "kubernetes:helm.sh/v3:Release":
+            added = {"status": {"name": known["name"], "namespace": known["namespace"], "version": known["version"], "status": "deployed"}}
+        case _:
+            added = {}
+    return {**inputs, **added}

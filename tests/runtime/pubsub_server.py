@@ -1,0 +1,155 @@
+"""A Pub/Sub over gRPC, as far as a worker sees one: leases, redelivery, counted attempts, dead letters.
+
+A program of its own (`python pubsub_server.py SUBSCRIPTION ATTEMPTS`, asked by lines of JSON), as Google's client and Pulumi's SDK cannot
+be loaded by one process: both bring a google.rpc.Status. Written after the reference of google.pubsub.v1: an acknowledgement of a delivery
+whose deadline has passed does not count, a deadline of 0 gives back at once, and a message whose attempts are used up goes to the dead
+letters.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf.empty_pb2 import Empty
+from google.pubsub_v1.types import (
+    AcknowledgeRequest,
+    ModifyAckDeadlineRequest,
+    PubsubMessage,
+    PullRequest,
+    PullResponse,
+    ReceivedMessage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+ACK_SECONDS = 10.0
+LONGEST_PULL_SECONDS = 0.2
+
+
+@dataclass
+class _Message:
+    body: bytes
+    attempts: int = 0
+
+
+@dataclass
+class Subscription:
+    """The one subscription of the server."""
+
+    name: str
+    most_attempts: int
+    dead_letters: list[bytes] = field(default_factory=list[bytes])
+
+    def __post_init__(self) -> None:
+        self._waiting: deque[_Message] = deque()
+        self._leased: dict[str, tuple[_Message, float]] = {}
+        self._receipts = count(1)
+        self._changed = threading.Condition()
+
+    def publish(self, *bodies: bytes) -> None:
+        with self._changed:
+            self._waiting += [_Message(body) for body in bodies]
+
+    def is_empty(self) -> bool:
+        with self._changed:
+            self._take_back()
+            return not self._waiting and not self._leased
+
+    def pull(self, request: PullRequest) -> PullResponse:
+        with self._changed:
+            self._take_back()
+            if not self._waiting:
+                self._changed.wait(LONGEST_PULL_SECONDS)
+                self._take_back()
+            received: list[ReceivedMessage] = []
+            while self._waiting and len(received) < request.max_messages:
+                message = self._waiting.popleft()
+                if message.attempts == self.most_attempts:
+                    self.dead_letters.append(message.body)
+                    continue
+                message.attempts += 1
+                ack_id = f"ack-{next(self._receipts)}"
+                self._leased[ack_id] = (message, time.monotonic() + ACK_SECONDS)
+                received.append(ReceivedMessage(ack_id=ack_id, message=PubsubMessage(data=message.body), delivery_attempt=message.attempts))
+            return PullResponse(received_messages=received)
+
+    def acknowledge(self, request: AcknowledgeRequest) -> Empty:
+        with self._changed:
+            self._take_back()
+            for ack_id in request.ack_ids:
+                self._leased.pop(ack_id, None)
+        return Empty()
+
+    def modify_ack_deadline(self, request: ModifyAckDeadlineRequest) -> Empty:
+        with self._changed:
+            self._take_back()
+            for ack_id in request.ack_ids:
+                if leased := self._leased.get(ack_id):
+                    self._leased[ack_id] = (leased[0], time.monotonic() + request.ack_deadline_seconds)
+            self._take_back()
+            self._changed.notify_all()
+        return Empty()
+
+    def _take_back(self) -> None:
+        now = time.monotonic()
+        for ack_id in [ack_id for ack_id, (_, until) in self._leased.items() if until <= now]:
+            self._waiting.append(self._leased.pop(ack_id)[0])
+
+
+def _bytes_of_answer(answer: PullResponse) -> bytes:
+    return PullResponse.serialize(answer)  # pyright: ignore[reportUnknownMemberType] -- proto-plus does not say what it takes
+
+
+@contextmanager
+def serving(subscription: Subscription) -> Generator[str]:
+    """Serves it; yields the address for PUBSUB_EMULATOR_HOST."""
+
+    def handler(call: Callable[[Any], Any], request: Any, answer: Callable[[Any], bytes]) -> Any:
+        def respond(asked: Any, context: Any) -> Any:
+            if asked.subscription != subscription.name:
+                context.abort(grpc.StatusCode.NOT_FOUND, f"{asked.subscription} is not there")
+            return call(asked)
+
+        return grpc.unary_unary_rpc_method_handler(respond, request.deserialize, answer)
+
+    server: Any = grpc.server(ThreadPoolExecutor(8))
+    handlers = {
+        "Pull": handler(subscription.pull, PullRequest, _bytes_of_answer),
+        "Acknowledge": handler(subscription.acknowledge, AcknowledgeRequest, Empty.SerializeToString),
+        "ModifyAckDeadline": handler(subscription.modify_ack_deadline, ModifyAckDeadlineRequest, Empty.SerializeToString),
+    }
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("google.pubsub.v1.Subscriber", handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
+
+
+def main() -> None:
+    """Prints its address, then answers each line: a list of texts is published, anything else asks how things are."""
+    subscription = Subscription(sys.argv[1], int(sys.argv[2]))
+    with serving(subscription) as address:
+        print(json.dumps(address), flush=True)  # noqa: T201 -- the answer
+        for line in sys.stdin:
+            asked = json.loads(line)
+            if isinstance(asked, list):
+                subscription.publish(*(str(text).encode() for text in asked))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- texts
+            told = {"empty": subscription.is_empty(), "dead letters": [body.decode() for body in subscription.dead_letters]}
+            print(json.dumps(told), flush=True)  # noqa: T201 -- the answer
+
+
+if __name__ == "__main__":
+    main()

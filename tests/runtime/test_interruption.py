@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from flexspot_runtime import Interruption, Notice
+from manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# The main thread is in a native call that ends when whoever heard the warning says so; signals do not end it.
+NATIVE = """
+import ctypes, signal, sys
+from flexspot_runtime import Interruption
+
+native = ctypes.CDLL(None)
+barrier = ctypes.create_string_buffer(64)
+native.pthread_barrier_init(barrier, None, 2)
+
+with Interruption(15) as interruption:
+    if sys.argv[1] == "listener":
+        interruption.on_notice(lambda notice: native.pthread_barrier_wait(barrier))
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: native.pthread_barrier_wait(barrier))
+    print("begun", flush=True)
+    native.pthread_barrier_wait(barrier)
+    print("ended")
+"""
+
+FORKED = """
+import os, signal
+from flexspot_runtime import Interruption
+
+with Interruption(15) as interruption:
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    os.kill(child, signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    print("child ended by", os.waitstatus_to_exitcode(status))
+    print("parent noticed:", interruption.wait(0.2))
+    os.kill(os.getpid(), signal.SIGTERM)
+    print("parent noticed:", interruption.wait(5))
+"""
+
+
+@contextmanager
+def told_in_native_code(heard_by: str) -> Generator[subprocess.Popen[str]]:
+    """A program that gets SIGTERM while its main thread is in native code."""
+    with subprocess.Popen(
+        [sys.executable, "-c", NATIVE, heard_by], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as program:
+        assert program.stdout
+        assert program.stdout.readline() == "begun\n"
+        program.send_signal(signal.SIGTERM)
+        yield program
+        program.kill()
+
+
+def test_the_warning_is_heard_while_native_code_runs() -> None:
+    with told_in_native_code("listener") as program:
+        output, _ = program.communicate(timeout=60)
+
+    assert (output, program.returncode) == ("ended\n", 0)
+
+
+def test_a_handler_in_python_waits_for_the_native_code() -> None:
+    """Which is why there is a listener."""
+    with told_in_native_code("handler") as program, pytest.raises(subprocess.TimeoutExpired):
+        program.wait(timeout=1)
+
+
+def test_the_end_of_a_forked_child_is_no_warning_to_its_parent() -> None:
+    ended = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=True)
+
+    assert ended.stdout.splitlines() == ["child ended by -15", "parent noticed: False", "parent noticed: True"]
+
+
+def test_sigterm_starts_the_grace_period() -> None:
+    clock = ManualClock()
+    with Interruption(15.0, clock=clock) as interruption:
+        assert (interruption.noticed, interruption.remaining_seconds()) == (False, math.inf)
+        signal.raise_signal(signal.SIGTERM)
+        assert interruption.wait(5)
+        assert interruption.notice == Notice("SIGTERM", received_at=1000.0, deadline=1015.0)
+        clock.seconds += 12
+        assert interruption.remaining_seconds() == 3
+        clock.seconds += 12
+        assert interruption.remaining_seconds() == 0
+
+
+@pytest.mark.parametrize("later,deadline", [(5.0, 1005.0), (120.0, 1030.0)])
+def test_of_several_warnings_the_earliest_deadline_counts(later: float, deadline: float) -> None:
+    interruption = Interruption(15.0, clock=ManualClock())
+    interruption.notify("gce-metadata", 30.0)
+    interruption.notify("SIGTERM", later)
+
+    assert interruption.notice == Notice("gce-metadata", received_at=1000.0, deadline=deadline)
+
+
+def test_callbacks_are_called_once_and_one_that_fails_stops_no_other() -> None:
+    interruption, called = Interruption(15.0), list[str]()
+
+    def fail(_notice: Notice) -> None:
+        raise RuntimeError("planted")
+
+    interruption.on_notice(fail)
+    interruption.on_notice(lambda notice: called.append(f"before {notice.source}"))
+    interruption.notify("SIGTERM")
+    interruption.notify("SIGTERM")
+    interruption.on_notice(lambda notice: called.append(f"after {notice.source}"))
+
+    assert called == ["before SIGTERM", "after SIGTERM"]
+
+
+def test_the_handlers_of_before_are_back_afterwards() -> None:
+    before, descriptor = signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(descriptor)
+
+    with Interruption(15.0):
+        assert signal.getsignal(signal.SIGTERM) is not before
+
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.set_wakeup_fd(descriptor) == descriptor
+
+
+def open_descriptors() -> list[str]:
+    return sorted(descriptor.name for descriptor in Path("/proc/self/fd").iterdir() if descriptor.exists())
+
+
+def test_nothing_is_left_open_or_running() -> None:
+    before = (open_descriptors(), threading.active_count())
+
+    with Interruption(15.0):
+        pass
+
+    assert (open_descriptors(), threading.active_count()) == before
+
+
+def test_an_event_loop_still_learns_of_its_own_signals() -> None:
+    async def both() -> bool:
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_signal_handler(signal.SIGUSR1, told.set)
+        with Interruption(15.0) as interruption:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            await asyncio.wait_for(told.wait(), 10)
+            return interruption.noticed
+
+    assert asyncio.run(both()) is False
+
+
+def test_several_signals_can_be_warnings() -> None:
+    with Interruption(15.0, signals=(signal.SIGTERM, signal.SIGUSR2)) as interruption:
+        signal.raise_signal(signal.SIGUSR2)
+        assert interruption.wait(5)
+        assert interruption.notice
+        assert interruption.notice.source == "SIGUSR2"
+
+
+def test_it_is_entered_in_the_main_thread() -> None:
+    raised: list[str] = []
+
+    def enter() -> None:
+        try:
+            with Interruption(15.0):
+                pass
+        except RuntimeError as error:
+            raised.append(str(error))
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+
+    assert raised == ["Interruption must be entered in the main thread; enter it where the program starts"]
+
+
+def test_it_is_entered_once() -> None:
+    with Interruption(15.0) as interruption, pytest.raises(RuntimeError, match="entered already"):
+        interruption.__enter__()
+
+
+def test_the_grace_period_comes_from_the_environment_or_is_the_least_that_a_cloud_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FLEXSPOT_GRACE_SECONDS", raising=False)
+    assert Interruption().grace_seconds == 15
+
+    monkeypatch.setenv("FLEXSPOT_GRACE_SECONDS", "105")
+    assert Interruption().grace_seconds == 105
+
+    monkeypatch.setenv("FLEXSPOT_GRACE_SECONDS", "2m")
+    with pytest.raises(ValueError, match="FLEXSPOT_GRACE_SECONDS is '2m'; it must be a number of seconds"):
+        Interruption()
+
+
+@pytest.mark.parametrize("grace_seconds", [0.0, -1.0, math.nan])
+def test_a_grace_period_is_positive(grace_seconds: float) -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        Interruption(grace_seconds)

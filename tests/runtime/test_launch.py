@@ -1,0 +1,94 @@
+"""Real processes; what they say tells what reached them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from flexspot_runtime.launch import Ranks, main
+
+PATIENT_SECONDS = 60
+
+# Says who it is, then waits for SIGTERM and ends with 143 as a trainer does.
+TRAINER = """
+import os
+from flexspot_runtime import Interrupted, Interruption
+
+with Interruption() as interruption:
+    print(os.environ["RANK"], os.environ["LOCAL_RANK"], os.environ["WORLD_SIZE"], flush=True)
+    interruption.wait()
+    print("told", flush=True)
+    raise Interrupted("SIGTERM", 7)
+"""
+
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
+
+
+def launcher(code: str, *, ranks: int, grace_seconds: float = 15.0) -> subprocess.Popen[str]:
+    options = ["--ranks", str(ranks), "--grace-seconds", str(grace_seconds)]
+    command = [sys.executable, "-m", "flexspot_runtime.launch", *options, "--", sys.executable, "-c", code]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_sigterm_reaches_every_rank_and_the_code_says_interrupted() -> None:
+    with launcher(TRAINER, ranks=3) as started:
+        assert started.stdout
+        assert sorted(started.stdout.readline() for _ in range(3)) == ["0 0 3\n", "1 1 3\n", "2 2 3\n"]
+        started.send_signal(signal.SIGTERM)
+        output, _ = started.communicate(timeout=PATIENT_SECONDS)
+
+    assert (output, started.returncode) == ("told\n" * 3, 143)
+
+
+def test_a_shell_as_the_first_process_keeps_sigterm_to_itself() -> None:
+    """Which is why there is a launcher."""
+    command = ["/bin/sh", "-c", f"{sys.executable} -c '{TRAINER}'; exit $?"]
+    environment = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True) as shell:
+        assert shell.stdout
+        assert shell.stdout.readline() == "0 0 1\n"
+        shell.send_signal(signal.SIGTERM)
+        assert shell.wait(PATIENT_SECONDS) == -signal.SIGTERM
+        os.killpg(shell.pid, signal.SIGKILL)
+        assert shell.stdout.read() == "", "the trainer was told nothing"
+
+
+def test_a_rank_that_does_not_stop_is_killed_after_the_grace_period() -> None:
+    with launcher(DEAF, ranks=2, grace_seconds=0.3) as started:
+        assert started.stdout
+        assert [started.stdout.readline() for _ in range(2)] == ["deaf\n"] * 2
+        started.send_signal(signal.SIGTERM)
+        _, complaint = started.communicate(timeout=PATIENT_SECONDS)
+
+    assert started.returncode == 143
+    assert "ranks that did not stop in 0 s are killed" in complaint
+
+
+def test_when_one_rank_fails_the_others_are_stopped_and_its_code_is_the_answer() -> None:
+    code = "import os, sys, time; sys.exit(3) if os.environ['RANK'] == '1' else time.sleep(600)"
+
+    assert main(["--ranks", "3", "--", sys.executable, "-c", code]) == 3
+
+
+def test_when_all_ranks_succeed_so_does_the_launcher() -> None:
+    assert main(["--ranks", "2", "--", sys.executable, "-c", "pass"]) == 0
+
+
+def test_a_rank_that_a_signal_ended_is_told_as_a_shell_does() -> None:
+    assert main(["--", sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]) == 137
+
+
+def test_orphans_are_collected() -> None:
+    """A first process gets the children of processes that have ended; nobody else would."""
+    code = "import os, time; os.fork() or time.sleep(0.2)"
+
+    assert main(["--", sys.executable, "-c", code]) == 0
+
+
+@pytest.mark.parametrize("command,ranks", [([], 1), (["true"], 0)])
+def test_there_is_something_to_start(command: list[str], ranks: int) -> None:
+    with pytest.raises(ValueError, match="a command and at least one rank are needed"):
+        Ranks(command, ranks)

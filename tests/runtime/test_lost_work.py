@@ -1,0 +1,54 @@
+"""How much work a kill can cost at most, for any length of steps, cost of checkpoints, interval and moment."""
+
+from __future__ import annotations
+
+from flexspot_runtime import Checkpointer, CheckpointReader, CheckpointWriter, EverySeconds, Interruption, Timed, TrainingRun
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from manual_clock import ManualClock
+from memory_storage import KilledError, MemoryStorage
+
+# How much longer a step may take than the one before it, which is what the next one is expected to take.
+SURPRISE = 1e-6
+
+
+def nothing(_reader: CheckpointReader) -> None:
+    pass
+
+
+@settings(deadline=None)
+@given(
+    interval=st.floats(1.0, 1000.0),
+    step_seconds=st.floats(0.01, 100.0),
+    cost=st.floats(0.0, 300.0),
+    killed_at=st.floats(0.0, 5000.0),
+)
+def test_lost_work_is_at_most_an_interval_and_a_checkpoint(interval: float, step_seconds: float, cost: float, killed_at: float) -> None:
+    """Where one step is longer than the interval, at most that step and a checkpoint."""
+    clock = ManualClock(seconds=0.0)
+    saves: list[float] = []
+
+    def save(writer: CheckpointWriter) -> None:
+        clock.seconds += cost
+        if clock.seconds >= killed_at:
+            raise KilledError
+        saves.append(clock.seconds)
+        writer.put("weights", b"")
+
+    run = TrainingRun(
+        Checkpointer(MemoryStorage(), clock=clock),
+        Interruption(15.0, clock=clock),
+        save=save,
+        load=nothing,
+        pace=Timed(EverySeconds(interval)),
+    )
+    try:
+        for _ in run.steps(500):
+            clock.seconds += step_seconds
+            if clock.seconds >= killed_at:
+                break
+    except KilledError:
+        pass
+
+    lost = min(killed_at, clock.seconds) - (saves[-1] if saves else 0.0)
+    assert lost <= max(interval, step_seconds) + cost + SURPRISE

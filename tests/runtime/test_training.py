@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from flexspot_runtime import (
+    Checkpointer,
+    CheckpointFailedError,
+    CheckpointReader,
+    CheckpointWriter,
+    EverySeconds,
+    EverySteps,
+    Group,
+    Interrupted,
+    Interruption,
+    LeastWaste,
+    ProgressFile,
+    Timed,
+    TrainingRun,
+)
+from flexspot_runtime.status import Phase
+from manual_clock import ManualClock
+from memory_storage import MemoryStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flexspot_runtime.pace import Pace
+
+
+@dataclass
+class Program:
+    """A training program on one storage; each `live` is a start of it."""
+
+    storage: MemoryStorage = field(default_factory=MemoryStorage)
+    clock: ManualClock = field(default_factory=ManualClock)
+    trained: list[int] = field(default_factory=list[int])
+    interruption: Interruption = field(init=False)
+    run: TrainingRun = field(init=False)
+
+    def start(self, pace: Pace | None = None, progress: ProgressFile | None = None, group: Group | None = None) -> None:
+        self.interruption = Interruption(15.0, clock=self.clock)
+        checkpointer = Checkpointer(self.storage, clock=self.clock, group=group or Group())
+        self.run = TrainingRun(
+            checkpointer, self.interruption, save=self._save, load=self._load, pace=pace or EverySteps(5), progress=progress
+        )
+
+    def live(self, total: int, at: dict[int, Callable[[], object]] | None = None) -> None:
+        """Trains; `at` says what happens during which steps."""
+        for step in self.run.steps(total):
+            self.clock.seconds += 1
+            self.trained.append(step)
+            if at and step in at:
+                at[step]()
+
+    def saved_steps(self) -> list[int]:
+        return [int(name.split("/")[1].split("-")[0]) for name in sorted(self.storage.objects) if name.startswith("markers")]
+
+    def _save(self, writer: CheckpointWriter) -> None:
+        self.clock.seconds += 2
+        writer.put("trained", repr(self.trained).encode())
+
+    def _load(self, reader: CheckpointReader) -> None:
+        self.trained = [int(step) for step in reader.get("trained").decode().strip("[]").split(", ")]
+
+
+def test_all_steps_are_done_and_the_last_checkpoint_says_so() -> None:
+    program = Program()
+    program.start()
+    program.live(12)
+
+    marker = program.run.checkpointer.newest_valid()
+    assert program.trained == list(range(12))
+    assert program.saved_steps() == [5, 10, 12]
+    assert marker
+    assert marker.completed
+    assert program.run.status.phase == Phase.COMPLETED
+
+
+def test_a_warning_ends_the_run_after_the_step_with_143_and_a_checkpoint() -> None:
+    program = Program()
+    program.start()
+
+    with pytest.raises(Interrupted) as ended:
+        program.live(12, {6: lambda: program.interruption.notify("SIGTERM")})
+
+    assert (ended.value.code, ended.value.source, ended.value.step) == (143, "SIGTERM", 7)
+    assert program.saved_steps() == [5, 7]
+    assert program.run.status.phase == Phase.INTERRUPTED
+
+
+def test_the_next_start_goes_on_where_the_last_ended() -> None:
+    program = Program()
+    program.start()
+    with pytest.raises(Interrupted):
+        program.live(12, {6: lambda: program.interruption.notify("SIGTERM")})
+
+    again = Program(program.storage)
+    again.start()
+    again.live(12)
+
+    assert again.trained == list(range(12))
+    assert again.run.status.interruptions == 1
+
+
+def test_a_run_that_is_complete_has_nothing_to_do() -> None:
+    program = Program()
+    program.start()
+    program.live(12)
+
+    again = Program(program.storage)
+    again.start()
+    again.live(12)
+
+    assert again.run.status.step == 12
+    assert again.run.status.saves == 0
+
+
+def test_a_warning_in_the_last_step_is_no_interruption() -> None:
+    program = Program()
+    program.start()
+    program.live(12, {11: lambda: program.interruption.notify("SIGTERM")})
+
+    assert program.run.status.phase == Phase.COMPLETED
+
+
+def test_a_warning_during_a_checkpoint_costs_no_further_step() -> None:
+    program = Program()
+    program.start()
+    saved = program.storage.create
+
+    def warned_while_saving(name: str) -> object:
+        program.interruption.notify("SIGTERM")
+        return saved(name)
+
+    program.storage.create = warned_while_saving  # pyright: ignore[reportAttributeAccessIssue] -- the same, with a warning
+
+    with pytest.raises(Interrupted):
+        program.live(12)
+    assert program.trained == list(range(5))
+    assert program.saved_steps() == [5], "what is saved is not saved again"
+
+
+def test_a_warning_before_the_first_step_leaves_all_to_the_next_start() -> None:
+    program = Program()
+    program.start()
+    program.interruption.notify("SIGTERM")
+
+    with pytest.raises(Interrupted):
+        program.live(12)
+    assert (program.trained, program.saved_steps()) == ([], [])
+
+
+def test_a_checkpoint_can_be_asked_for() -> None:
+    program = Program()
+    program.start()
+    program.live(12, {1: program.run.request_checkpoint})
+
+    assert program.run.status.saves == 4
+    assert program.saved_steps() == [5, 10, 12], "2 was saved as well, and went when there were three newer ones"
+
+
+def test_training_goes_on_while_checkpoints_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    program = Program()
+    program.start()
+
+    def fill_up() -> None:
+        program.storage.fails_at, program.storage.fails_for = program.storage.operations + 1, 10_000
+
+    def make_room() -> None:
+        program.storage.fails_at = None
+
+    with caplog.at_level(logging.ERROR):
+        program.live(20, {6: fill_up, 12: make_room})
+
+    assert program.trained == list(range(20))
+    assert (program.run.status.saves, program.run.status.failed_saves) == (3, 1)
+    assert program.saved_steps() == [5, 15, 20]
+    assert "could not be written: planted; training goes on" in caplog.text
+
+
+def test_a_result_that_cannot_be_saved_is_an_error() -> None:
+    program = Program()
+    program.start()
+
+    def fill_up() -> None:
+        program.storage.fails_at, program.storage.fails_for = program.storage.operations + 1, 10_000
+
+    with pytest.raises(CheckpointFailedError, match="all 12 steps are done but could not be saved"):
+        program.live(12, {10: fill_up})
+
+
+def test_an_interrupted_run_that_cannot_save_ends_with_143_and_keeps_the_last_checkpoint() -> None:
+    program = Program()
+    program.start()
+
+    def fill_up_and_warn() -> None:
+        program.storage.fails_at, program.storage.fails_for = program.storage.operations + 1, 10_000
+        program.interruption.notify("SIGTERM")
+
+    with pytest.raises(Interrupted):
+        program.live(12, {6: fill_up_and_warn})
+    assert program.saved_steps() == [5]
+
+
+def test_a_checkpoint_that_may_not_be_made_in_time_is_tried_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    program = Program()
+    program.start()
+
+    with pytest.raises(Interrupted):
+        program.live(12, {6: lambda: program.interruption.notify("SIGTERM", 1.0)})
+
+    assert "a checkpoint takes 2.0 s and 1.0 s are left" in caplog.text
+    assert program.saved_steps() == [5, 7]
+
+
+def test_an_interval_that_is_always_over_saves_once_for_each_step() -> None:
+    program = Program()
+    program.start(Timed(EverySeconds(1e-9)))
+    program.live(3)
+
+    assert program.run.status.saves == 3
+
+
+def test_the_interval_is_estimated_anew_while_running() -> None:
+    program = Program()
+    program.start(Timed(LeastWaste(least_seconds=1, most_seconds=1e5, assumed_checkpoint_seconds=500)))
+    program.live(20_000)
+    interval = program.run.status.interval_seconds
+
+    assert program.run.status.checkpoint_seconds == 2
+    assert interval
+    assert 500 < interval < 1000, "Daly's for 2 s and one interruption in some 35 hours; for 500 s it were over 8,000"
+
+
+def test_how_much_is_done_again_is_known_from_the_progress_file() -> None:
+    program = Program()
+    program.start(progress=ProgressFile(program.storage, every_seconds=0))
+    for step in program.run.steps(20):
+        program.clock.seconds += 1
+        program.trained.append(step)
+        if step == 8:
+            break
+
+    again = Program(program.storage)
+    again.start(progress=ProgressFile(program.storage))
+    again.live(20)
+
+    assert again.run.status.lost_steps == 3, "told of 8 steps, saved 5"
+
+
+def test_a_save_that_another_rank_could_not_make_counts_as_failed_here_too() -> None:
+    program = Program()
+    told = [0]
+
+    def largest(wanted: int) -> int:
+        """The first save succeeds in this rank and fails in the other; else both want the same."""
+        if told[0] == 0 and program.run.status.saves == 1:
+            told[0] = 1
+            return 1
+        return wanted
+
+    program.start(group=Group(0, 2, largest, str))
+    program.live(12)
+
+    assert (program.run.status.saves, program.run.status.failed_saves) == (3, 1)
+    assert program.run.status.last_failure == "another rank could not save"

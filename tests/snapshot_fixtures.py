@@ -1,0 +1,66 @@
+"""Comparing a text with a reviewed file, so that a change of what is made shows as a difference that a person can read."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+REWRITE = "FLEXSPOT_REWRITE_SNAPSHOTS"
+"""The environment variable that, set to 1, writes snapshots anew instead of comparing with them."""
+
+_HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+\d+(,\d+)? @@")
+
+
+def assert_snapshot(text: str, path: Path) -> None:
+    """Fails when `text` is not the content of `path`, with the difference and the way to rewrite the file."""
+    if os.environ.get(REWRITE) == "1":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return
+    remedy = f"if this is meant, run the test with {REWRITE}=1 and review what git shows"
+    if not path.is_file():
+        pytest.fail(f"there is no {path.name}; {remedy}", pytrace=False)
+    if lines := snapshot_difference(path.read_text(encoding="utf-8"), text, path.name):
+        pytest.fail("\n".join([f"{path.name} is not what is made now; {remedy}:", *lines]), pytrace=False)
+
+
+def snapshot_difference(before: str, after: str, name: str) -> list[str]:
+    """A unified diff, each hunk with the place in the YAML that it is in: `pools, name: l4-spot`. Empty when both are the same."""
+    old = before.splitlines()
+    lines = list(difflib.unified_diff(old, after.splitlines(), f"{name} as reviewed", f"{name} now", n=2, lineterm=""))
+    return list(_placed(lines, old))
+
+
+def _placed(lines: list[str], old: list[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if hunk := _HUNK.match(line):
+            same, first = next((offset, each) for offset, each in enumerate(lines[number + 1 :]) if not each.startswith(" "))
+            # What is only added stands behind the line before it, whose place it has.
+            yield f"{line} {_place(old, int(hunk[1]) - 1 + same - first.startswith('+'))}"
+        else:
+            yield line
+
+
+def _place(lines: list[str], at: int) -> str:
+    """The top-level key, and the first line of its list item, in which line `at` (from 0) stands."""
+    item = ""
+    for line in reversed(lines[: at + 1]):
+        if not line.startswith((" ", "-")):
+            return f"{line.partition(':')[0]}{', ' if item else ''}{item}"
+        if line.startswith("- ") and not item:
+            item = line.removeprefix("- ")
+    return item
+
+
+@pytest.fixture
+def snapshot() -> Callable[[str, Path], None]:
+    """Compares a text with a reviewed file; see `assert_snapshot`."""
+    return assert_snapshot

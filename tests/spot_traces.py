@@ -1,0 +1,32 @@
+"""Records of Spot availability for tests and benchmarks: made up, the same for the same seed."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from capacity.money.traces import Trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def made_trace(  # noqa: PLR0913 -- a record has that many sides
+    seed: int, *, ticks: int, gap_seconds: int = 300, up_hours: float = 4.0, down_hours: float = 1.0, nodes: int = 1
+) -> Trace:
+    """Capacity that comes and goes at random: up and down for so long on average, exponentially, all nodes at once."""
+    chance = random.Random(seed)  # noqa: S311 -- repeatable, not secret
+    available: list[int] = []
+    up = chance.random() < up_hours / (up_hours + down_hours)
+    clock = 0.0
+    while len(available) < ticks:
+        clock += chance.expovariate(1 / (up_hours if up else down_hours)) * 3600 / gap_seconds
+        available += [nodes if up else 0] * (min(ticks, round(clock)) - len(available))
+        up = not up
+    return Trace(f"made-{seed}", gap_seconds, tuple(available))
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """In the public format."""
+    data = ", ".join(map(str, trace.available))
+    path.write_text(f'{{"metadata": {{"gap_seconds": {trace.gap_seconds}}}, "data": [{data}]}}', encoding="utf-8")
