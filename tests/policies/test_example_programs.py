@@ -83,9 +83,15 @@ def karpenter_pool(limits: dict[str, str]) -> None:
         spec={
             "template": {
                 "spec": {
-                    "requirements": [{"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "In", "values": ["a100"]}],
+                    "requirements": [
+                        {"key": "karpenter.k8s.aws/instance-gpu-name", "operator": "In", "values": ["a100"]},
+                        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
+                    ],
                     "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"},
-                    "taints": [{"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}],
+                    "taints": [
+                        {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"},
+                        {"key": "flexspot.dev/capacity-type", "value": "spot", "effect": "NoSchedule"},
+                    ],
                 }
             },
             "limits": limits,

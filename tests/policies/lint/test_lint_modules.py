@@ -32,6 +32,13 @@ REVIEWED_IN_MARKDOWN = {
     ("jobset", "keps/463-ElasticJobsets/README.md", "image-not-pinned"),
     ("jobset", "keps/572-stateful-jobset/README.md", "image-not-pinned"),
     ("jobset", "keps/672-serial-job-execution/README.md", "image-not-pinned"),
+    # NodePools of proposals, without limits.
+    ("karpenter", "designs/balanced-consolidation.md", "unbounded-node-pool"),
+    ("karpenter", "designs/capacity-reservations.md", "unbounded-node-pool"),
+    ("karpenter", "designs/disruption-controls-by-reason.md", "unbounded-node-pool"),
+    ("karpenter", "designs/disruption-controls.md", "unbounded-node-pool"),
+    ("karpenter", "designs/gte-lte-operators.md", "unbounded-node-pool"),
+    ("karpenter", "designs/nodeclaim-termination-grace-period.md", "unbounded-node-pool"),
     # `spec.requirements` belongs below spec.template.spec.
     ("karpenter", "designs/capacity-reservations.md", "unknown-field"),
     # Queues of proposals, without namespaceSelector: Kueue would admit no namespace's work. One has a field that was never released.
