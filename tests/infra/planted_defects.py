@@ -146,8 +146,10 @@ DEFECTS = [
 ]
 
 
-def planted(defect: Defect) -> tuple[Resources, Resources]:
-    """The resources of the stack without the defect and with it."""
-    before, after = resources_of(defect.stack), resources_of(defect.stack)
-    defect.plant(after)
+def planted(*defects: Defect) -> tuple[Resources, Resources]:
+    """The resources of the stack without the defects and with them, which are all of one stack."""
+    (stack,) = {defect.stack for defect in defects}
+    before, after = resources_of(stack), resources_of(stack)
+    for defect in defects:
+        defect.plant(after)
     return before, after

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from planted_defects import JOB, Defect, job, planted
-from planted_table import EVERY_DEFECT
+from planted_table import ALONE, SHARING, shared_previews
 from resource_edits import edits
 
 from policies.rule import Level
@@ -33,6 +33,8 @@ LEVELS = {rule.name: rule.level for rule in all_rules()}
 
 HUNTER = "hunter2-17x"
 
+PLANTED = "\n\nfrom infra.planting import planting\n\nmain = planting(main)\n"
+
 
 def plant(checkout: OwnCheckout, changed: dict[str, Any], added: Sequence[dict[str, Any]] = ()) -> None:
     """Puts a defect into the checkout's own program."""
@@ -40,31 +42,48 @@ def plant(checkout: OwnCheckout, changed: dict[str, Any], added: Sequence[dict[s
     (checkout.folder / "planted.json").write_text(json.dumps({"changed": changed, "added": added}))
     shutil.copyfile(HERE / "planting.py", checkout.folder / "infra" / "planting.py")
     program = checkout.folder / "infra" / "program.py"
-    program.write_text(f"{program.read_text()}\n\nfrom infra.planting import planting\n\nmain = planting(main)\n")
+    as_it_is = program.read_text()
+    if not as_it_is.endswith(PLANTED):
+        program.write_text(as_it_is + PLANTED)
 
 
-def plant_defect(checkout: OwnCheckout, defect: Defect) -> None:
-    before, after = planted(defect)
+def plant_defects(checkout: OwnCheckout, *defects: Defect) -> None:
+    before, after = planted(*defects)
     changed = {name: edits(before[name][1], inputs) for name, (_, inputs) in after.items() if name in before}
     added = [{"type": kind, "name": name, "inputs": inputs} for name, (kind, inputs) in after.items() if name not in before]
     plant(checkout, {name: listed for name, listed in changed.items() if listed}, added)
 
 
-@pytest.mark.parametrize("defect", EVERY_DEFECT, ids=str)
-def test_a_preview_with_a_defect_is_stopped_by_its_rule_alone(defect: Defect, checkout: OwnCheckout) -> None:
-    plant_defect(checkout, defect)
+def stopped_by_their_rules_alone(checkout: OwnCheckout, *defects: Defect) -> None:
+    plant_defects(checkout, *defects)
 
-    shown = checkout.flexspot("preview", "-s", defect.stack, "--offline")
+    shown = checkout.flexspot("preview", "-s", defects[0].stack, "--offline")
 
+    assert set(TOLD.findall(shown.stdout)) == {(LEVELS[each.rule], each.on, each.rule) for each in defects}, shown.stdout + shown.stderr
     # What only advises lets the stack through.
-    level = LEVELS[defect.rule]
-    assert set(TOLD.findall(shown.stdout)) == {(level, defect.on, defect.rule)}, shown.stdout + shown.stderr
-    assert shown.returncode == (1 if level is Level.MANDATORY else 0)
-    assert (defect.rule in shown.stderr, "would be created" in shown.stdout) == ((True, False) if shown.returncode else (False, True))
+    stopping = [each.rule for each in defects if LEVELS[each.rule] is Level.MANDATORY]
+    assert shown.returncode == (1 if stopping else 0)
+    assert ("would be created" in shown.stdout) == (not stopping)
+    # The error tells the first of them again.
+    assert not stopping or any(rule in shown.stderr for rule in stopping), shown.stderr
+
+
+@pytest.mark.parametrize("defect", ALONE, ids=str)
+def test_a_preview_with_a_defect_is_stopped_by_its_rule_alone(defect: Defect, checkout: OwnCheckout) -> None:
+    stopped_by_their_rules_alone(checkout, defect)
+
+
+@pytest.mark.parametrize("stack", sorted({defect.stack for defect in SHARING}))
+def test_a_preview_with_defects_of_many_rules_is_stopped_by_those_alone(stack: str, checkout: OwnCheckout) -> None:
+    shared = shared_previews(stack)
+
+    assert sum(map(len, shared)) == sum(defect.stack == stack for defect in SHARING)
+    for defects in shared:
+        stopped_by_their_rules_alone(checkout, *defects)
 
 
 def test_a_preview_with_a_job_that_keeps_every_rule_goes_through(checkout: OwnCheckout) -> None:
-    plant_defect(checkout, Defect("none", "dev-gke", JOB, job))
+    plant_defects(checkout, Defect("none", "dev-gke", JOB, job))
 
     shown = checkout.flexspot("preview", "-s", "dev-gke", "--offline")
 
