@@ -101,17 +101,34 @@ def _ways(pods: PodSet, inventory: Inventory) -> list[Way] | None:
     if flavors is None and not queue.absent:
         return None
     selector, tolerations = pods.pod.at("nodeSelector"), pods.pod.at("tolerations")
+    terms = pods.pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     # Jobs come by the hundred from one template: those that say the same, in the same queue, share one list.
-    shape = (repr(selector.value), repr(tolerations.value), pods.pod.partial, None if flavors is None else tuple(map(id, flavors)))
-    return inventory.once("ways of a shape", shape, lambda: _ways_through(selector.parts(), tolerations.parts(), flavors))
+    written = (repr(selector.value), repr(tolerations.value), repr(terms.value), pods.pod.partial)
+    shape = (written, None if flavors is None else tuple(map(id, flavors)))
+    return inventory.once("ways of a shape", shape, lambda: _ways_through(selector.parts(), tolerations.parts(), terms.parts(), flavors))
 
 
-def _ways_through(selector: Parts, tolerations: Parts, flavors: list[ResourceFlavor] | None) -> list[Way]:
+def _ways_through(selector: Parts, tolerations: Parts, terms: Parts, flavors: list[ResourceFlavor] | None) -> list[Way]:
     own = Way(dict(selector.named), tolerations.fields, selector.complete and tolerations.complete)
     if flavors is None:
         return [own]
-    ways = (_through(flavor, own) for flavor in flavors)
+    ways = (_through(flavor, own) for flavor in flavors if not _excludes(terms, flavor))
     return [way for way in ways if way]
+
+
+def _excludes(terms: Parts, flavor: ResourceFlavor) -> bool:
+    """Whether the nodes that an affinity requires are surely none of the flavor's: Kueue passes over it, as over one with another label."""
+    if not terms.fields or not terms.complete:
+        return False
+    labels = flavor.spec.at("nodeLabels")
+
+    def excluded(expression: Field) -> bool:
+        label, values = labels.at(str(expression.at("key").text())), expression.at("values").parts()
+        if expression.at("operator").text() != "In" or label.absent or not label.known or not values.complete:
+            return False
+        return values.any(lambda each: each.equals(str(label.text()))) is False
+
+    return all(any(excluded(each) for each in term.at("matchExpressions").parts().fields) for term in terms.fields)
 
 
 def _flavors(pods: PodSet, queue: Field, inventory: Inventory) -> list[ResourceFlavor] | None:

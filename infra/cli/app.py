@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from capacity.explained_error import ExplainedError
-from infra.cli import advise_commands, console, lab_commands, lint_commands, price_commands, settings_commands, stack_commands
+from infra.cli import (
+    advise_commands,
+    console,
+    cost_commands,
+    lab_commands,
+    lint_commands,
+    price_commands,
+    render_commands,
+    settings_commands,
+    stack_commands,
+)
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,6 +37,8 @@ app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
+app.command()(cost_commands.cost)
+app.command()(render_commands.render)
 
 INTERRUPTED = 130
 """The exit code that shells give a command ended by Ctrl-C."""

@@ -116,6 +116,35 @@ def test_kueue_passes_over_a_flavor_that_the_pods_cannot_take(flavor: dict[str, 
     assert ways_of(*given(job(QUEUED, **pod), *queue(**flavor))) == []
 
 
+def required(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    """A node affinity: each of the terms is enough, and of one term all expressions must hold."""
+    written = [{"matchExpressions": expressions} for expressions in terms]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": written}}}
+
+
+OF_SPOT = {"nodeLabels": {"karpenter.sh/nodepool": "spot", "karpenter.sh/capacity-type": "spot"}}
+ELSEWHERE = {"key": "karpenter.sh/nodepool", "operator": "In", "values": ["reserved", "on-demand"]}
+
+
+@pytest.mark.parametrize(
+    "terms,passed_over",
+    [
+        ([[ELSEWHERE]], True),
+        ([[{"key": "zone", "operator": "Exists"}, ELSEWHERE]], True),
+        ([[ELSEWHERE], [{**ELSEWHERE, "values": ["spot"]}]], False),
+        ([[{**ELSEWHERE, "operator": "NotIn"}]], False),
+        ([[{**ELSEWHERE, "key": "zone"}]], False),
+        ([[{**ELSEWHERE, "values": UNKNOWN}]], False),
+    ],
+    ids=["another pool", "among others", "or this one", "not the others", "another label", "not known yet"],
+)
+def test_kueue_passes_over_a_flavor_whose_nodes_an_affinity_excludes(terms: list[Any], passed_over: Any) -> None:
+    ways = ways_of(*given(job(QUEUED, affinity=required(*terms)), *queue(**OF_SPOT)))
+
+    assert ways is not None
+    assert (ways == []) is passed_over
+
+
 @pytest.mark.parametrize(
     "manifests",
     [

@@ -1,0 +1,179 @@
+"""Where a request runs: its team, and those rungs of its class's route that can hold its pods and that the team has a share of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from capacity.platform import Platform
+from capacity.settings.problems import SettingsProblem, nearest
+from capacity.workloads.refusal import refuse
+from capacity.workloads.request import image_problems, label_problems
+from capacity.workloads.resources import fits, quantity_problems
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan, PoolPlan, QueuePlan, RoutePlan, Rung, TeamPlan
+    from capacity.workloads.request import WorkloadRequest
+
+
+@dataclass(frozen=True)
+class Place:
+    """`route` is the class's, narrowed to the rungs that suit: rungs, affinity and tolerations. `pools` are those of its rungs.
+
+    `queue` is the team's queue for queued classes, None for the others. `grace_seconds` is what the pods have from SIGTERM, or from a
+    preStop hook, to the kill.
+    """
+
+    plan: Plan
+    team: TeamPlan
+    route: RoutePlan
+    pools: tuple[PoolPlan, ...]
+    queue: QueuePlan | None
+    grace_seconds: int
+
+    @property
+    def namespace(self) -> str:
+        """The team's."""
+        return self.team.namespace
+
+
+def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool | None = None) -> Place:
+    """The place of a request. `queued` is what the kind needs the class to be: True for jobs, False for services, None for either.
+
+    Raises WorkloadError with all that is wrong with the request's team, class, image, labels, amounts, capacity and grace.
+    """
+    whose = f"{kind} {request.name}"
+    problems = [*image_problems(request), *label_problems(request), *quantity_problems(request), *_bucket_problems(plan, request)]
+    team = next((each for each in plan.teams if each.name == request.team), None)
+    route = next((each for each in plan.routes if each.workload_class == request.workload_class), None)
+    if team is None:
+        teams = [each.name for each in plan.teams]
+        problems.append(SettingsProblem("team", repr(request.team), "is no team", nearest(request.team, teams)))
+    if route is None:
+        problems.append(_no_class(plan, request))
+    elif queued is not None and route.queued is not queued:
+        problems.append(_wrong_queueing(plan, route, queued=queued))
+    refuse(whose, problems)
+    assert team is not None and route is not None, "refused above"  # noqa: S101, PT018 -- tells the type checker what was checked
+    queue = next((each for each in plan.queues if each.namespace == team.namespace), None) if route.queued else None
+    narrowed = _Narrowing(plan, request, team, route, queue)
+    rungs = narrowed.rungs()
+    problems += narrowed.problems
+    if request.grace_seconds is not None and request.grace_seconds > route.grace_seconds:
+        allowed = f"1 to {route.grace_seconds} are allowed; leave it out for {route.grace_seconds}"
+        problem = f"is more than pods of class {route.workload_class} get on the capacity that it uses"
+        problems.append(SettingsProblem("grace_seconds", str(request.grace_seconds), problem, allowed))
+    refuse(whose, problems)
+    pools = tuple(pool for rung in rungs for pool in plan.pools if pool.name == rung.pool)
+    grace_seconds = request.grace_seconds or route.grace_seconds
+    return Place(plan, team, _narrowed(route, rungs, pools), pools, queue, grace_seconds)
+
+
+def _narrowed(route: RoutePlan, rungs: tuple[Rung, ...], pools: tuple[PoolPlan, ...]) -> RoutePlan:
+    """A route without the rungs that are left out. Kueue passes over a flavor whose pool the affinity does not name: else it would admit
+    a pod of eight GPUs to nodes of two, where it would wait until it is thrown out.
+    """
+    if rungs == route.rungs:
+        return route
+    taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
+    affinity = None if route.node_affinity is None else (route.node_affinity[0], tuple(rung.pool for rung in rungs))
+    return replace(route, rungs=rungs, node_affinity=affinity, tolerations=tuple(taints))
+
+
+class _Narrowing:
+    """Leaves out rung after rung; where none is left, `problems` says which wish took the last."""
+
+    def __init__(self, plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> None:
+        self.problems: list[SettingsProblem] = []
+        self._plan, self._request, self._team, self._route, self._queue = plan, request, team, route, queue
+        self._pool_of = {pool.name: pool for pool in plan.pools}
+
+    def rungs(self) -> tuple[Rung, ...]:
+        wanted = self._of_capacity(self._route.rungs)
+        shared = self._of_team(wanted)
+        return self._with_room(self._with_gpus(shared))
+
+    def _of_capacity(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+        wanted = self._request.capacity
+        if not wanted:
+            return rungs
+        found = tuple(rung for rung in rungs if rung.capacity_type in wanted)
+        if not found:
+            has = ", ".join(dict.fromkeys(rung.capacity_type.value for rung in rungs))
+            told = ", ".join(each.value for each in wanted)
+            problem = f"is no capacity of class {self._route.workload_class} in this stack"
+            remedy = f"it has {has}; name one of these, or add such a pool to the stack"
+            self.problems.append(SettingsProblem("capacity", told, problem, remedy))
+        return found
+
+    def _of_team(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+        """Kueue gives a team flavors of its queue alone; without a queue it is the namespace's quota that counts."""
+        if not rungs:
+            return ()
+        if self._route.queued:
+            flavors = {quota.flavor for quota in self._queue.quotas} if self._queue else set[str]()
+            found = tuple(rung for rung in rungs if rung.flavor in flavors)
+        else:
+            found = rungs if self._team.unqueued_gpus else ()
+        if not found:
+            pools = ", ".join(rung.pool for rung in rungs)
+            problem = f"has no share of the pools of class {self._route.workload_class} ({pools})"
+            where = "shares" if self._route.queued else "unqueued"
+            remedy = f"classes that it has a share of: {', '.join(self._classes()) or '(none)'}; or give it one in teams.{where}"
+            self.problems.append(SettingsProblem("team", repr(self._team.name), problem, remedy))
+        return found
+
+    def _classes(self) -> list[str]:
+        flavors = {quota.flavor for queue in self._plan.queues if queue.namespace == self._team.namespace for quota in queue.quotas}
+        return [
+            route.workload_class
+            for route in self._plan.routes
+            if (any(rung.flavor in flavors for rung in route.rungs) if route.queued else self._team.unqueued_gpus)
+        ]
+
+    def _with_gpus(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+        asked = self._request.gpus
+        counts = {rung.pool: self._pool_of[rung.pool].gpus_per_node for rung in rungs}
+        found = tuple(rung for rung in rungs if counts[rung.pool] >= asked)
+        # Without a label that names the pool, Autopilot's pods cannot say which of several shapes they mean: all must do.
+        unnamed = any(self._pool_of[rung.pool].pool_label is None for rung in rungs) and len(found) < len(rungs)
+        if rungs and (not found or unnamed):
+            most = min(counts.values()) if unnamed else max(counts.values())
+            nodes = ", ".join(f"{pool} has {count}" for pool, count in counts.items())
+            problem = f"is more than a node of class {self._route.workload_class} has ({nodes}), and a pod runs on one node"
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"ask for 1 to {most} a pod, and for more with more pods"))
+            return ()
+        return found
+
+    def _with_room(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+        found = tuple(rung for rung in rungs if fits(self._plan, self._pool_of[rung.pool], self._request))
+        if rungs and not found:
+            machines = dict.fromkeys(name for rung in rungs for name in self._pool_of[rung.pool].machines)
+            problem = f"is more than a node with {self._request.gpus} GPU(s) of class {self._route.workload_class} can give"
+            remedy = f"its machines: {', '.join(machines)}; leave both out for the GPUs' share of one"
+            asked = f"{self._request.cpu or 'the default'} and {self._request.memory or 'the default'}"
+            self.problems.append(SettingsProblem("cpu, memory", asked, problem, remedy))
+        return found
+
+
+def _no_class(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
+    known = [each.workload_class for each in plan.routes]
+    problem = "is no class that a pool of this stack serves"
+    return SettingsProblem("workload_class", repr(request.workload_class), problem, nearest(request.workload_class, known))
+
+
+def _bucket_problems(plan: Plan, request: WorkloadRequest) -> list[SettingsProblem]:
+    """Mounts that were asked for by name where there is no bucket. What a class asks for is left out there."""
+    if plan.cloud is not Platform.LOCAL:
+        return []
+    asked = {"checkpoints": request.checkpoints, "datasets": request.datasets}
+    remedy = "leave it out here; stacks of gke and eks have buckets"
+    return [
+        SettingsProblem(name, "true", "cannot be: the local platform has no bucket", remedy) for name, wanted in asked.items() if wanted
+    ]
+
+
+def _wrong_queueing(plan: Plan, route: RoutePlan, *, queued: bool) -> SettingsProblem:
+    fitting = [each.workload_class for each in plan.routes if each.queued is queued]
+    problem = "is for services and waits in no queue" if queued else "waits in a queue, which a service would never give its quota back to"
+    return SettingsProblem("workload_class", repr(route.workload_class), problem, nearest("", fitting))

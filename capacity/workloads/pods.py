@@ -1,0 +1,193 @@
+"""The pod template of every kind of workload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capacity.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
+from capacity.platform import Platform
+from capacity.quantities import count_quantity
+from capacity.settings.problems import SettingsProblem
+from capacity.workloads.names import (
+    CHECKPOINT_CLAIM,
+    CHECKPOINT_PATH,
+    CHECKPOINT_VARIABLE,
+    CONTAINER,
+    DATASET_CLAIM,
+    DATASET_PATH,
+    GRACE_VARIABLE,
+    NAME_LABEL,
+    PROJECT_LABEL,
+    SERVICE_ACCOUNT,
+    WORKLOAD_TYPE_LABEL,
+)
+from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.resources import requests_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from capacity.plan import RoutePlan
+    from capacity.workloads.place import Place
+    from capacity.workloads.request import WorkloadRequest, WorkloadType
+
+KubeObject = dict[str, Any]
+"""An object as the API server takes it: dicts, lists, texts, numbers."""
+
+_FUSE_ANNOTATION = "gke-gcsfuse/volumes"
+"""GKE adds the sidecar that mounts buckets to pods with it alone, whatever claims they have."""
+
+
+def labels_of(place: Place, request: WorkloadRequest, sort: WorkloadType) -> dict[str, str]:
+    """The labels of every object of a workload: whose it is, what it is, and the author's own."""
+    return {
+        **request.labels,
+        **place.plan.labels,
+        TEAM_LABEL: place.team.name,
+        CLASS_LABEL: place.route.workload_class,
+        WORKLOAD_TYPE_LABEL: sort.value,
+        NAME_LABEL: request.name,
+        **({PROJECT_LABEL: request.project} if request.project else {}),
+    }
+
+
+def keeps_checkpoints(place: Place, request: WorkloadRequest) -> bool:
+    """Whether the pods mount the team's checkpoint folder. The local platform has no bucket, and fake pods write nothing."""
+    wanted = place.route.checkpoint if request.checkpoints is None else request.checkpoints
+    return wanted and place.plan.cloud is not Platform.LOCAL
+
+
+def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
+    place: Place,
+    request: WorkloadRequest,
+    sort: WorkloadType,
+    *,
+    pre_stop_seconds: int = 0,
+    env: Sequence[Mapping[str, Any]] = (),
+    volumes: Sequence[Mapping[str, Any]] = (),
+    mounts: Sequence[Mapping[str, Any]] = (),
+    container: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> KubeObject:
+    """The template of a workload's pods, fit for restricted Pod Security and for the nodes of its class.
+
+    The grace period is the route's, or the shorter one asked for; a preStop hook of `pre_stop_seconds` is inside it, and the program is
+    told what remains. `env` goes before the derived variables of the same name, `volumes` and `mounts` come after the derived ones;
+    `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain).
+
+    Raises WorkloadError for a hook that leaves no time.
+    """
+    grace = place.grace_seconds
+    if pre_stop_seconds >= grace:
+        problem = f"leaves the program none of the {grace} seconds between the hook and the kill"
+        at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"0 to {grace - 1} are allowed")
+        raise WorkloadError(f"{sort} {request.name}", [at])
+    storage = _Storage(place, request)
+    main: KubeObject = {
+        "name": CONTAINER,
+        "image": request.image,
+        **({"command": list(request.command)} if request.command else {}),
+        **({"args": list(request.args)} if request.args else {}),
+        "env": _env(request, grace - pre_stop_seconds, [*env, *storage.env]),
+        "resources": _resources(place, request),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": not request.writable_root,
+        },
+        **({"lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds}}}} if pre_stop_seconds else {}),
+        "volumeMounts": [*storage.mounts, *(dict(each) for each in mounts)],
+        **(container or {}),
+    }
+    written = {**place.route.pod_annotations, **storage.annotations, **(annotations or {})}
+    return {
+        "metadata": {"labels": labels_of(place, request, sort), **({"annotations": written} if written else {})},
+        "spec": {
+            **placement(place.route),
+            "serviceAccountName": SERVICE_ACCOUNT,
+            # The cloud knows the pod without Kubernetes' token, and nothing in it has business with the API server.
+            "automountServiceAccountToken": False,
+            # Otherwise every Service of the namespace is in its environment, and a name such as MASTER_PORT may be another's.
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": grace,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": request.run_as_user,
+                "runAsGroup": request.run_as_user,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [main],
+            "volumes": [*storage.volumes, *(dict(each) for each in volumes)],
+            **(spec or {}),
+        },
+    }
+
+
+def placement(route: RoutePlan) -> KubeObject:
+    """The fields by which pods of a route find their nodes."""
+    fields: KubeObject = {"priorityClassName": route.priority_class}
+    if route.node_selector:
+        fields["nodeSelector"] = dict(route.node_selector)
+    if route.node_affinity is not None:
+        key, values = route.node_affinity
+        terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+        fields["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    fields["tolerations"] = [
+        {"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations
+    ]
+    return fields
+
+
+def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping[str, Any]]) -> list[KubeObject]:
+    """The derived variables first, so that the author's may name them as $(NAME); those that the author gives are the author's."""
+    # An id without an entry in the image's /etc/passwd has / as its home, where it may write nothing.
+    home = {"name": "HOME", "value": "/tmp"}  # noqa: S108 -- the pod's own
+    own = [{"name": name, "value": value} for name, value in sorted(request.env.items())]
+    from_secrets = [
+        {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
+        for name, each in sorted(request.secrets.items())
+    ]
+    written = {*request.env, *request.secrets}
+    grace = {"name": GRACE_VARIABLE, "value": str(grace_seconds)}
+    first: dict[str, KubeObject] = {}
+    for each in (grace, home, *derived):
+        first.setdefault(str(each["name"]), dict(each))
+    return [*(each for name, each in first.items() if name not in written), *own, *from_secrets]
+
+
+def _resources(place: Place, request: WorkloadRequest) -> KubeObject:
+    amounts = requests_of(place.plan, place.pools, request)
+    gpus = {GPU_RESOURCE: count_quantity(request.gpus)}
+    # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
+    return {"requests": {**amounts, **gpus}, "limits": {"memory": amounts["memory"], **gpus}}
+
+
+class _Storage:
+    """What every workload has mounted: /tmp, shared memory, and the buckets that it asks for."""
+
+    def __init__(self, place: Place, request: WorkloadRequest) -> None:
+        # Data loaders and NCCL exchange data in /dev/shm, of which a container has 64 MiB otherwise. The pod's memory limit bounds it.
+        self.volumes: list[KubeObject] = [
+            {"name": "scratch", "emptyDir": {}},
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+        ]
+        self.mounts: list[KubeObject] = [
+            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108 -- the pod's own
+            {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 -- the pod's own
+        ]
+        self.env: list[KubeObject] = []
+        self.annotations: dict[str, str] = {}
+        if keeps_checkpoints(place, request):
+            self._claim(place, CHECKPOINT_CLAIM, CHECKPOINT_PATH, read_only=False)
+            folder = request.checkpoint_folder or request.name
+            self.env.append({"name": CHECKPOINT_VARIABLE, "value": f"{CHECKPOINT_PATH}/{folder}"})
+        if request.datasets:
+            self._claim(place, DATASET_CLAIM, DATASET_PATH, read_only=True)
+
+    def _claim(self, place: Place, claim: str, path: str, *, read_only: bool) -> None:
+        if place.plan.cloud is Platform.GKE:
+            self.annotations[_FUSE_ANNOTATION] = "true"
+        only = {"readOnly": True} if read_only else {}
+        self.volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim, **only}})
+        self.mounts.append({"name": claim, "mountPath": path, **only})

@@ -1,0 +1,112 @@
+"""What the arguments of every workload component have, and how they become a plan and a request."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NotRequired, TypedDict, TypeVar
+
+from capacity.plan import Plan
+from capacity.planning.build import build_plan
+from capacity.records import Record
+from capacity.stack_file import parse_settings
+from capacity.workloads.request import read_request
+
+
+class SecretKeyArgs(TypedDict):
+    """A key of a Secret in the team's namespace."""
+
+    secret: str
+    """The Secret's name."""
+
+    key: str
+    """The key in it."""
+
+
+class WorkloadArgs(TypedDict):
+    """Arguments of every workload. Whatever is left out is derived from the class, the team and the capacity of the stack."""
+
+    platform: dict[str, Any]
+    """The settings of the stack on whose cluster it runs: what `flexspot:platform` holds in its file."""
+
+    name: str
+    """The name of the objects: lower-case letters, digits and inner hyphens, 40 at most."""
+
+    team: str
+    """The team whose quota and namespace it uses."""
+
+    workload_class: str
+    """The workload class: what the work is worth, and on which capacity it may run."""
+
+    image: str
+    """The image, with the tag of a release or a digest."""
+
+    command: NotRequired[list[str] | None]
+    """The program. Default: the image's own."""
+
+    args: NotRequired[list[str] | None]
+    """Its arguments. Default: none."""
+
+    env: NotRequired[dict[str, str] | None]
+    """Variables by name. Default: the derived ones alone."""
+
+    secrets: NotRequired[dict[str, SecretKeyArgs] | None]
+    """Variables whose value is in a Secret, by name. Default: none."""
+
+    gpus: NotRequired[int | None]
+    """GPUs of each pod. Default: 1."""
+
+    cpu: NotRequired[str | None]
+    """vCPU of each pod, such as 8 or 500m. Default: three quarters of what belongs to its GPUs on the smallest machine."""
+
+    memory: NotRequired[str | None]
+    """Memory of each pod, such as 32Gi. Default: as of cpu."""
+
+    project: NotRequired[str | None]
+    """What reports book it on, beside the team. Default: nothing."""
+
+    labels: NotRequired[dict[str, str] | None]
+    """Labels of one's own on every object. Default: none."""
+
+    capacity: NotRequired[list[str] | None]
+    """The capacity types that it may use, out of its class's. Default: all that suit it."""
+
+    grace_seconds: NotRequired[int | None]
+    """Seconds from SIGTERM to the kill, at most the class's on its capacity. Default: these."""
+
+    checkpoints: NotRequired[bool | None]
+    """Whether the team's checkpoint folder is mounted. Default: as the class says, where the platform has buckets."""
+
+    checkpoint_folder: NotRequired[str | None]
+    """This workload's part of it. Default: its name, so that what is submitted again under the same name resumes."""
+
+    datasets: NotRequired[bool | None]
+    """Whether the shared data sets are mounted, for reading. Default: false."""
+
+    run_as_user: NotRequired[int | None]
+    """User and group id of the process, at least 1. Default: 1000, which owns the files of mounted buckets."""
+
+    writable_root: NotRequired[bool | None]
+    """Whether it may write into its image and not only to /tmp. Default: false."""
+
+    allow_moving_image: NotRequired[bool | None]
+    """Whether an image is taken that is not pinned. Default: false."""
+
+
+RequestT = TypeVar("RequestT", bound=Record)
+
+
+def request_of(kind: str, model: type[RequestT], args: Mapping[str, Any]) -> RequestT:
+    """The request that the arguments are. Raises WorkloadError with each that is wrong."""
+    return read_request(kind, model, {name: value for name, value in args.items() if name != "platform"})
+
+
+def plan_of(args: Mapping[str, Any]) -> Plan:
+    """The plan of the stack that the arguments name. Raises SettingsError for settings that cannot work."""
+    return _plan_of(json.dumps(args["platform"], sort_keys=True))
+
+
+@lru_cache(maxsize=8)
+def _plan_of(platform: str) -> Plan:
+    """A program declares many workloads on one platform."""
+    return build_plan(parse_settings(json.loads(platform), "platform"))

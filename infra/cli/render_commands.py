@@ -1,0 +1,95 @@
+"""`flexspot render`: the objects of a workload as YAML, for who submits with kubectl."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.cli.console import Format
+from infra.cli.stacks import Stack, planned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="checkpointed-job, queued-job, flex-start-job, queue-workers, model-server, notebook or model-cache."
+        ),
+    ],
+    stack: Stack,
+    team: Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace it uses.")] = None,
+    workload_class: Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")] = None,
+    name: Annotated[str | None, typer.Option("--name", "-n", help="The name of its objects.")] = None,
+    image: Annotated[str | None, typer.Option("--image", "-i", help="The image, with the tag of a release or a digest.")] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", help="GPUs of each pod. Default: 1.")] = None,
+    pods: Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")] = None,
+    cpu: Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")] = None,
+    env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable; may be repeated.")] = None,
+    capacity: Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, its value as YAML; may be repeated."),
+    ] = None,
+    template: Annotated[bool, typer.Option("--template", help="With comments: what to fill in, and what is derived.")] = False,
+    form: Annotated[Format, typer.Option("--format", help="text is YAML, json a list of objects.")] = Format.TEXT,
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program. Default: the image's own.")] = None,
+) -> None:
+    """Print the Kubernetes objects of a workload, derived from the stack; nothing is submitted. Exit code 2 for what cannot run there."""
+    from capacity.workloads.kinds import kind_named, objects_of  # noqa: PLC0415
+    from capacity.workloads.manifests import manifests_yaml, template_yaml  # noqa: PLC0415
+    from capacity.workloads.refusal import WorkloadError  # noqa: PLC0415
+
+    written: dict[str, Any] = {
+        "name": name,
+        "team": team,
+        "workload_class": workload_class,
+        "image": image,
+        "gpus": gpus,
+        "pods": pods,
+        "cpu": cpu,
+        "memory": memory,
+        "env": dict(_pair("--env", each) for each in env) if env else None,
+        "capacity": capacity or None,
+        "command": command or None,
+    }
+    given = {field: value for field, value in written.items() if value is not None} | _set(settings or [])
+    try:
+        found = kind_named(kind)
+        plan = planned(stack).plan
+        objects = objects_of(plan, kind, {**found.shown, **given} if template else given)
+    except WorkloadError as error:
+        told = tuple(map(str, error.problems))
+        remedy = "mend each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
+        raise ExplainedError(f"{error.whose} cannot be rendered.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+    if form is Format.JSON:
+        sys.stdout.write(json.dumps(list(objects), indent=2) + "\n")
+        return
+    sys.stdout.write(f"# {found.component}, for the cluster of stacks/Pulumi.{stack}.yaml\n")
+    sys.stdout.write(template_yaml(objects) if template else manifests_yaml(objects))
+
+
+def _set(settings: Iterable[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for each in settings:
+        field, value = _pair("--set", each)
+        try:
+            given[field] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise typer.BadParameter(f"--set {each!r}: the value is no YAML: {error}") from error
+    return given
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    field, equals, value = text.partition("=")
+    if not field or not equals:
+        raise typer.BadParameter(f"{option} {text!r} has no NAME=VALUE; write it as in {option} retries=5.")
+    return field, value

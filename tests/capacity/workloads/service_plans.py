@@ -1,0 +1,56 @@
+"""Services on the shipped stacks, only what a test is about written, and a stack whose notebooks wait in no queue. Not a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workload_plans import plan_of
+
+from capacity.planning.build import build_plan
+from capacity.stack_file import parse_settings
+from capacity.workloads.kinds import objects_of
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan
+    from capacity.workloads.pods import KubeObject
+
+JUPYTER = "quay.io/jupyter/base-notebook:2026-11-01"
+SERVER = "registry.example.com/search/ranker:2.1"
+
+SQS = "https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work"
+PUBSUB = "projects/acme-ai-prod/subscriptions/prod.nlp.work"
+QUEUES = {"gke": PUBSUB, "eks": SQS, "local": "http://127.0.0.1:5000/111122223333/work"}
+
+_USUAL: dict[str, dict[str, Any]] = {
+    "queue-workers": {"workload_class": "best-effort", "image": SERVER},
+    "model-server": {"workload_class": "inference", "image": SERVER},
+    "notebook": {"workload_class": "interactive", "image": JUPYTER},
+    "model-cache": {"bucket": "acme-ai-prod-prod-datasets"},
+}
+
+
+def standing_plan(team: str = "search", **route: Any) -> Plan:
+    """A plan with notebooks, for one team, that wait in no queue: its interactive class is a service's."""
+    interactive = {"queued": False, "capacity": ["on-demand"], **route}
+    pools = [
+        {"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 4, "serves": ["training"]},
+        {"name": "l4-desk", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 2, "serves": ["interactive"]},
+    ]
+    owner = {"name": team, "shares": {"l4-spot": 2}, "unqueued": {"l4-desk": 1}, "submitters": ["ml-search"]}
+    settings = {"cloud": "local", "environment": "test", "owner": "ann", "pools": pools, "teams": [owner]}
+    return build_plan(parse_settings({**settings, "classes": {"interactive": interactive}}, "test"))
+
+
+def service(plan: Plan | str, kind: str, **fields: Any) -> tuple[KubeObject, ...]:
+    """The objects of a service, of team search where there is one, on a plan or on a shipped stack."""
+    plan = plan_of(plan) if isinstance(plan, str) else plan
+    teams = [each.name for each in plan.teams]
+    usual = {"name": "desk", "team": "search" if "search" in teams else teams[-1], **_USUAL[kind]}
+    queue = {"queue": QUEUES[plan.cloud.value]} if kind == "queue-workers" else {}
+    return objects_of(plan, kind, {**usual, **queue, **fields})
+
+
+def of_kind(objects: tuple[KubeObject, ...], kind: str) -> KubeObject:
+    """The one object of a kind."""
+    [found] = [each for each in objects if each["kind"] == kind]
+    return found

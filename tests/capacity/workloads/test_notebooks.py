@@ -1,0 +1,148 @@
+"""Notebooks: a session that a queue admits and that ends when idle, or a Deployment that is scaled to zero; one disk, one pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service_plans import of_kind, service, standing_plan
+
+from capacity.workloads.notebook_stop import IDLE_VARIABLE, LIMIT_VARIABLE, NIGHT_VARIABLE, SCALE_VARIABLE
+from capacity.workloads.refusal import WorkloadError
+
+
+def session(stack: str = "prod-eks", **fields: Any) -> dict[str, Any]:
+    """The Job that a session is made from."""
+    return of_kind(service(stack, "notebook", **fields), "CronJob")["spec"]["jobTemplate"]
+
+
+def sidecar(template: dict[str, Any]) -> dict[str, Any]:
+    [found] = template["spec"]["initContainers"]
+    return found
+
+
+def told(container: dict[str, Any]) -> dict[str, Any]:
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
+
+
+def test_in_a_queue_a_notebook_is_the_pattern_of_a_job_that_starts_nothing_by_itself() -> None:
+    made = service("prod-eks", "notebook")
+
+    assert [each["kind"] for each in made] == ["PersistentVolumeClaim", "Service", "CronJob"]
+    pattern = made[2]["spec"]
+    assert (pattern["suspend"], pattern["concurrencyPolicy"]) == (True, "Forbid")
+    labels = pattern["jobTemplate"]["metadata"]["labels"]
+    assert (labels["kueue.x-k8s.io/queue-name"], labels["kueue.x-k8s.io/priority-class"]) == ("default", "gpu-development")
+    job = pattern["jobTemplate"]["spec"]
+    assert (job["suspend"], job["activeDeadlineSeconds"], job["ttlSecondsAfterFinished"]) == (True, 12 * 3600, 60)
+
+
+def test_without_a_queue_it_is_a_deployment_that_is_made_asleep_and_has_one_pod_at_a_time() -> None:
+    deployment = of_kind(service(standing_plan(), "notebook"), "Deployment")["spec"]
+
+    assert (deployment["replicas"], deployment["strategy"]) == (0, {"type": "Recreate"})
+    watch = told(sidecar(deployment["template"]))
+    assert watch[SCALE_VARIABLE] == "/apis/apps/v1/namespaces/search/deployments/desk/scale"
+    assert watch[LIMIT_VARIABLE] == str(12 * 3600)
+
+
+def test_a_standing_notebook_of_a_class_without_a_limit_ends_by_idleness_and_by_night_alone() -> None:
+    deployment = of_kind(service(standing_plan(run_limit_hours=None), "notebook"), "Deployment")
+
+    watch = told(sidecar(deployment["spec"]["template"]))
+    assert (LIMIT_VARIABLE in watch, watch[IDLE_VARIABLE], watch[NIGHT_VARIABLE]) == (False, "3600", "20:00")
+
+
+def test_the_server_culls_what_is_idle_even_in_an_open_tab_and_asks_for_its_token() -> None:
+    [main] = session(idle_seconds=1800)["spec"]["template"]["spec"]["containers"]
+
+    assert main["command"] == ["jupyter", "lab"]
+    assert {
+        "--ServerApp.shutdown_no_activity_timeout=1800",
+        "--MappingKernelManager.cull_idle_timeout=1800",
+        "--MappingKernelManager.cull_connected=True",
+        "--TerminalManager.cull_inactive_timeout=1800",
+    } <= set(main["args"])
+    assert told(main)["JUPYTER_TOKEN"] == {"secretKeyRef": {"name": "desk-token", "key": "token"}}
+
+
+def test_another_command_options_and_secret_are_the_authors() -> None:
+    fields: dict[str, Any] = {
+        "command": ["start-notebook.py"],
+        "args": ["--ServerApp.base_url=/ann"],
+        "token_secret": "ann",
+        "env": {"HOME": "/home/ann"},
+    }
+
+    [main] = session(**fields)["spec"]["template"]["spec"]["containers"]
+
+    assert (main["command"], main["args"][-1]) == (["start-notebook.py"], "--ServerApp.base_url=/ann")
+    assert told(main)["JUPYTER_TOKEN"]["secretKeyRef"]["name"] == "ann"
+    assert told(main)["HOME"] == "/home/ann"
+
+
+def test_the_home_is_a_disk_of_its_own_that_the_process_may_write_to() -> None:
+    made = service("prod-eks", "notebook", home_gib=20, storage_class="gp3")
+
+    claim = of_kind(made, "PersistentVolumeClaim")
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+    assert (claim["spec"]["resources"]["requests"], claim["spec"]["storageClassName"]) == ({"storage": "20Gi"}, "gp3")
+    pod = of_kind(made, "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert {"name": "home", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}} in pod["volumes"]
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"] == 1000
+
+
+def test_the_watch_of_a_session_has_no_token_of_kubernetes_and_does_not_keep_its_job_from_ending() -> None:
+    template = session()["spec"]["template"]
+
+    watch = sidecar(template)
+    assert (watch["restartPolicy"], watch["volumeMounts"]) == ("Always", [])
+    assert SCALE_VARIABLE not in told(watch)
+    assert template["spec"]["automountServiceAccountToken"] is False
+    assert not [each for each in template["spec"]["volumes"] if "projected" in each]
+
+
+def test_the_token_of_a_standing_notebook_is_in_the_watch_alone() -> None:
+    template = of_kind(service(standing_plan(), "notebook"), "Deployment")["spec"]["template"]
+
+    [credentials] = [each["name"] for each in template["spec"]["volumes"] if "projected" in each]
+    assert [each["name"] for each in sidecar(template)["volumeMounts"]] == [credentials]
+    assert credentials not in {each["name"] for each in template["spec"]["containers"][0]["volumeMounts"]}
+
+
+def test_who_stops_and_who_starts_may_do_that_with_this_one_object_and_nothing_else() -> None:
+    made = service(standing_plan(), "notebook")
+
+    rules = {each["metadata"]["name"]: each["rules"] for each in made if each["kind"] == "Role"}
+    subjects = {each["metadata"]["name"]: each["subjects"] for each in made if each["kind"] == "RoleBinding"}
+    assert rules["desk-stop"] == [
+        {"apiGroups": ["apps"], "resources": ["deployments/scale"], "resourceNames": ["desk"], "verbs": ["patch"]}
+    ]
+    assert {name for each in rules["desk-start"] for name in each["resourceNames"]} == {"desk"}
+    assert [each["name"] for each in subjects["desk-stop"]] == ["workloads"]
+    assert [(each["kind"], each["name"]) for each in subjects["desk-start"]] == [("Group", "ml-search")]
+
+
+def test_it_is_reached_inside_the_cluster_alone() -> None:
+    made = service("prod-eks", "notebook")
+
+    selected = of_kind(made, "Service")["spec"]
+    assert selected["type"] == "ClusterIP"
+    labels = of_kind(made, "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    assert labels.items() >= selected["selector"].items()
+
+
+@pytest.mark.parametrize(
+    "fields,problem",
+    [
+        ({"idle_seconds": 60}, "idle_seconds (is 60): should be greater than or equal to 300"),
+        ({"nightly_stop": "8 pm"}, "a time of day in UTC, in quotes, such as '02:00'"),
+        ({"gpus": 2}, "is more than a node of class interactive has"),
+        ({"home": "home"}, "a path from the root such as /home/jovyan"),
+    ],
+)
+def test_what_cannot_be_a_notebook_is_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        service("prod-eks", "notebook", **fields)
+
+    assert problem in str(refused.value)

@@ -1,0 +1,92 @@
+"""Queue workers: jobs where their class waits in a queue, a Deployment where it does not, and KEDA where it is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service_plans import PUBSUB, SQS, of_kind, service
+
+from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.workers import LEASE_VARIABLE, QUEUE_VARIABLE
+
+
+def variables(pod: dict[str, Any]) -> dict[str, str]:
+    return {each["name"]: each.get("value", "") for each in pod["containers"][0]["env"]}
+
+
+def test_workers_of_a_queued_class_are_one_job_of_which_each_pod_ends_when_there_is_no_more_work() -> None:
+    [job] = service("prod-eks", "queue-workers", team="nlp", workers=3)
+
+    assert job["kind"] == "Job"
+    assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (3, 3)
+    labels = job["metadata"]["labels"]
+    assert (labels["kueue.x-k8s.io/queue-name"], labels["flexspot.dev/workload-type"]) == ("default", "worker")
+    assert job["spec"]["template"]["metadata"]["labels"]["flexspot.dev/workload-type"] == "worker"
+
+
+def test_a_worker_is_told_its_queue_its_lease_and_its_grace_and_the_lease_outlasts_the_grace() -> None:
+    [job] = service("prod-eks", "queue-workers", lease_seconds=120)
+
+    told = variables(job["spec"]["template"]["spec"])
+    assert (told[QUEUE_VARIABLE], told[LEASE_VARIABLE], told["FLEXSPOT_GRACE_SECONDS"]) == (SQS, "120", "60")
+
+
+def test_with_keda_a_queued_class_has_a_pattern_of_jobs_that_the_queue_admits_one_by_one() -> None:
+    authentication, scaled = service("prod-gke", "queue-workers", team="nlp", keda=True, items_per_worker=50)
+
+    assert scaled["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert "kueue.x-k8s.io/queue-name" not in authentication["metadata"]["labels"]
+    spec = scaled["spec"]
+    assert (spec["jobTargetRef"]["parallelism"], spec["minReplicaCount"], spec["maxReplicaCount"]) == (1, 0, 24)
+    assert spec["triggers"] == [
+        {
+            "type": "gcp-pubsub",
+            "metadata": {"subscriptionName": PUBSUB, "mode": "SubscriptionSize", "value": "50"},
+            "authenticationRef": {"name": authentication["metadata"]["name"]},
+        }
+    ]
+    assert authentication["spec"] == {"podIdentity": {"provider": "gcp"}}
+
+
+def test_a_class_without_a_queue_has_a_deployment_that_keda_takes_to_none() -> None:
+    made = service("prod-eks", "queue-workers", workload_class="inference", keda=True, workers=4)
+
+    deployment, scaled = of_kind(made, "Deployment")["spec"], of_kind(made, "ScaledObject")["spec"]
+    assert "replicas" not in deployment
+    assert (scaled["scaleTargetRef"], scaled["minReplicaCount"], scaled["maxReplicaCount"]) == ({"name": "desk"}, 0, 4)
+    [trigger] = scaled["triggers"]
+    assert trigger["metadata"] == {"queueURL": SQS, "queueLength": "20", "awsRegion": "us-east-1", "scaleOnInFlight": "true"}
+    assert of_kind(made, "TriggerAuthentication")["spec"] == {"podIdentity": {"provider": "aws"}}
+
+
+def test_without_keda_a_deployment_has_as_many_workers_as_were_asked_for_and_needs_no_spare_gpu() -> None:
+    [deployment] = service("prod-eks", "queue-workers", workload_class="inference", workers=4, run_seconds=600)
+
+    assert deployment["spec"]["replicas"] == 4
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": "25%"}
+    assert QUEUE_VARIABLE in variables(deployment["spec"]["template"]["spec"])
+
+
+def test_the_author_may_name_another_queue_in_the_environment() -> None:
+    [job] = service("local", "queue-workers", team="team-alpha", env={QUEUE_VARIABLE: "http://127.0.0.1:9/other"})
+
+    assert variables(job["spec"]["template"]["spec"])[QUEUE_VARIABLE] == "http://127.0.0.1:9/other"
+
+
+@pytest.mark.parametrize(
+    "stack,fields,told",
+    [
+        ("prod-gke", {"queue": SQS}, "is no queue that workers of this platform pull from; a subscription such as projects/"),
+        ("prod-eks", {"queue": PUBSUB}, "a URL such as https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work"),
+        ("prod-eks", {"lease_seconds": 89}, "must outlast the 60 s that an interrupted worker has by 30, and be had at once; 90 to 43200"),
+        ("prod-gke", {"lease_seconds": 601}, "90 to 600 are allowed; longer tasks live by extensions"),
+        ("prod-eks", {"team": "ads", "workers": 17}, "workers (is 17): with 1 GPU(s) each is 17 GPUs, and team ads can have 16"),
+        ("prod-eks", {"workers": 0}, "workers (is 0): should be greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_pull_is_refused(stack: str, fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        service(stack, "queue-workers", **fields)
+
+    assert told in str(refused.value)

@@ -1,0 +1,90 @@
+"""Every rule holds for every service that can be rendered, beside all that the program declares for the stack."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from planted_defects import resources_of
+from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
+from workload_plans import STACKS, plan_of
+
+from capacity.platform import Platform
+from capacity.verdict import Verdict
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.refusal import WorkloadError
+from policies.core import judge_all
+from policies.reading.source import from_manifest, from_pulumi
+from policies.rules import all_rules
+from policies.settings import DEFAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan import Plan
+    from capacity.workloads.pods import KubeObject
+
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "queue-workers": [{"image": SERVER}, {"image": SERVER, "keda": True}],
+    "model-server": [
+        {"image": SERVER, "replicas": 1},
+        {"image": SERVER, "max_replicas": 3, "callers": ["gateway"], "model_cache": "weights"},
+    ],
+    "notebook": [{"image": JUPYTER}],
+    "model-cache": [{"name": "weights", "bucket": "acme-models"}],
+}
+
+
+def rendered(plan: Plan) -> Iterator[KubeObject]:
+    """The services of each kind that a team with services, or else any, can have of each class; a cache has no class."""
+    team = max(plan.teams, key=lambda each: each.unqueued_gpus)
+    for route, (kind, shapes) in product(plan.routes, SHAPES.items()):
+        for number, shape in enumerate(shapes):
+            fields = {"name": f"{kind.rpartition('-')[2]}-{route.workload_class}-{number}", "team": team.name, **shape}
+            fields |= {} if kind == "model-cache" else {"workload_class": route.workload_class}
+            if plan.cloud is Platform.LOCAL:
+                fields.pop("model_cache", None)
+            fields |= {"queue": QUEUES[plan.cloud.value]} if kind == "queue-workers" else {}
+            try:
+                made = objects_of(plan, kind, fields)
+            except WorkloadError:
+                continue
+            yield from made
+            # No rule reads KEDA's kind: what it makes is judged as what it will be.
+            yield from (
+                {**each, "apiVersion": "batch/v1", "kind": "Job", "spec": each["spec"]["jobTargetRef"]}
+                for each in made
+                if each["kind"] == "ScaledJob"
+            )
+
+
+def broken(made: list[KubeObject], stack: str | None) -> tuple[set[tuple[str, str]], set[str]]:
+    """What fails or cannot be decided, and the rules that passed."""
+    platform = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of(stack).items()] if stack else []
+    judged = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
+    found = [each for of_one in judged for each in of_one]
+    bad = {(each.rule, each.message) for each in found if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
+    return bad, {each.rule for each in found if each.verdict is Verdict.PASS}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_service_of_a_shipped_stack_keeps_every_rule(stack: str) -> None:
+    made = list(rendered(plan_of(stack)))
+
+    bad, held = broken(made, stack)
+
+    # Which pools a compute class leads to is no rule's to follow, so how long pods of one have is not decided.
+    assert {(rule, told) for rule, told in bad if (stack, rule) != ("prod-gke", "grace-exceeds-notice")} == set()
+    assert all("where it runs is not known" in told for _, told in bad)
+    assert held >= {"job-without-queue", "missing-owner-labels", "image-not-pinned", "unknown-field", "grace-exceeds-notice"}
+    assert {each["kind"] for each in made} >= {"Job", "CronJob", "ScaledJob", "TriggerAuthentication", "PersistentVolumeClaim", "Service"}
+
+
+def test_a_notebook_that_stands_is_seen_to_have_an_idle_limit_and_its_disk_one_pod() -> None:
+    made = [each for each in rendered(standing_plan()) if each["kind"] in {"Deployment", "PersistentVolumeClaim"}]
+
+    bad, held = broken(made, None)
+
+    assert bad == set()
+    assert "interactive-gpu-without-idle-limit" in held

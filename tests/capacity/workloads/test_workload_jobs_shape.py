@@ -1,0 +1,106 @@
+"""Jobs: what they count as a failure, how long they run, how their pods belong together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from workload_plans import job_of, objects, pod_of, pools_of, variables
+
+DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+INTERRUPTED = {"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [143]}}
+
+
+def test_a_checkpointed_job_waits_in_its_teams_queue_and_counts_no_interruption() -> None:
+    [job] = objects("prod-eks", "checkpointed-job", command=["python", "train.py"], args=["--resume"])
+    spec = job["spec"]
+
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "gpu-training"
+    assert (spec["suspend"], spec["completions"], spec["parallelism"], spec["completionMode"]) == (True, 1, 1, "NonIndexed")
+    assert (spec["backoffLimit"], spec["podReplacementPolicy"], spec["ttlSecondsAfterFinished"]) == (3, "Failed", 259_200)
+    assert spec["podFailurePolicy"] == {"rules": [DISRUPTED, INTERRUPTED]}
+    assert spec["activeDeadlineSeconds"] == 604_800
+    pod = spec["template"]["spec"]
+    assert (pod["restartPolicy"], pod["priorityClassName"], pod["serviceAccountName"]) == ("Never", "gpu-training", "workloads")
+    assert (pod["containers"][0]["command"], pod["containers"][0]["args"]) == (["python", "train.py"], ["--resume"])
+
+
+def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name() -> None:
+    service, job = objects("prod-eks", "checkpointed-job", pods=4, gpus=8, port=12_345)
+    spec = job["spec"]
+    pod = spec["template"]["spec"]
+
+    assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (4, 4, "Indexed")
+    assert (spec["backoffLimitPerIndex"], spec["maxFailedIndexes"]) == (3, 0), "no pod can do without another that has failed for good"
+    assert "backoffLimit" not in spec, "one count for all would delay a new pod for the interruptions of every other"
+    assert pod["subdomain"] == service["metadata"]["name"] == "bert"
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "bert"}
+    assert "kueue.x-k8s.io/queue-name" not in service["metadata"]["labels"]
+    found = variables(pod)
+    assert (found["MASTER_ADDR"], found["MASTER_PORT"], found["NNODES"]) == ("bert-0.bert", "12345", "4")
+    assert found["NODE_RANK"]["fieldRef"]["fieldPath"] == "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    assert found["CHECKPOINT_DIR"] == "/checkpoints/bert", "they write one checkpoint together"
+
+
+def test_pods_of_a_batch_are_retried_and_resume_each_for_itself() -> None:
+    [job] = objects("prod-eks", "queued-job", pods=8, at_once=3, retries=2, fatal_exit_codes=[3, 2, 3])
+    spec = job["spec"]
+
+    assert (spec["completions"], spec["parallelism"], spec["backoffLimitPerIndex"]) == (8, 3, 2)
+    assert "maxFailedIndexes" not in spec
+    assert spec["podFailurePolicy"]["rules"][2] == {
+        "action": "FailIndex",
+        "onExitCodes": {"containerName": "main", "operator": "In", "values": [2, 3]},
+    }
+    names = list(found := variables(spec["template"]["spec"]))
+    assert found["JOB_COMPLETIONS"] == "8"
+    assert found["CHECKPOINT_DIR"] == "/checkpoints/bert/$(JOB_INDEX)"
+    assert names.index("JOB_INDEX") < names.index("CHECKPOINT_DIR"), "a variable may name those before it alone"
+
+
+def test_a_fatal_exit_code_ends_a_job_whose_pods_belong_together() -> None:
+    assert job_of("local", fatal_exit_codes=[2])["spec"]["podFailurePolicy"]["rules"][2]["action"] == "FailJob"
+
+
+def test_a_jobset_starts_all_pods_anew_after_a_failure_but_not_after_its_deadline() -> None:
+    [jobset] = objects("prod-eks", "checkpointed-job", pods=2, jobset=True, retries=5, keep_seconds=60)
+    [replicated] = jobset["spec"]["replicatedJobs"]
+    job = replicated["template"]["spec"]
+
+    assert (jobset["kind"], jobset["apiVersion"]) == ("JobSet", "jobset.x-k8s.io/v1alpha2")
+    assert jobset["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
+    assert (jobset["spec"]["suspend"], jobset["spec"]["ttlSecondsAfterFinished"]) == (True, 60)
+    assert jobset["spec"]["failurePolicy"]["maxRestarts"] == 5
+    assert jobset["spec"]["failurePolicy"]["rules"][0]["onJobFailureReasons"] == ["DeadlineExceeded", "PodFailurePolicy"]
+    assert (job["backoffLimitPerIndex"], job["maxFailedIndexes"]) == (0, 0)
+    assert (job["podFailurePolicy"]["rules"][0]["action"], "suspend" in job) == ("Ignore", False)
+    assert variables(job["template"]["spec"])["MASTER_ADDR"] == "bert-pods-0-0.bert"
+    assert "subdomain" not in job["template"]["spec"], "the set makes the service and gives its name"
+
+
+@pytest.mark.parametrize("fields,asked", [({}, "576000"), ({"run_seconds": 3600}, "4500"), ({"run_seconds": 576_000}, "576000")])
+def test_dws_is_asked_for_the_jobs_own_time_and_a_boot(fields: dict[str, Any], asked: str) -> None:
+    job = job_of("prod-gke", "flex-start-job", **fields)
+
+    assert job["metadata"]["annotations"] == {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": asked}
+    assert job["spec"]["activeDeadlineSeconds"] == fields.get("run_seconds", 576_000)
+    assert job["spec"]["template"]["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+
+
+@pytest.mark.parametrize(
+    "kind,fields,pools",
+    [
+        ("flex-start-job", {}, ["a100-flex", "h100-queued"]),
+        ("flex-start-job", {"capacity": ["flex-start"]}, ["a100-flex"]),
+        ("flex-start-job", {"pods": 2, "gpus": 8}, ["h100-queued"]),
+        ("checkpointed-job", {"pods": 2}, ["h100-reserved", "h100-queued", "l4-spot"]),
+        ("queued-job", {"pods": 4, "at_once": 2}, ["h100-reserved", "a100-flex", "l4-spot"]),
+        ("queued-job", {"pods": 4}, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]),
+    ],
+)
+def test_capacity_that_does_not_suit_how_pods_belong_together_is_left_out(kind: str, fields: dict[str, Any], pools: list[str]) -> None:
+    # Flex-start nodes come one by one: a gang would pay for the first while it waits for the last. Nodes of one request are all for pods
+    # that are there when it is made.
+    assert pools_of(pod_of("prod-gke", kind, **fields)) == pools

@@ -1,0 +1,183 @@
+"""The pods of a workload: where they run, what they may, how long they have, what they find."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from workload_plans import IMAGE, job_of, plan_of, pod_of, pools_of, variables
+
+from capacity.workloads.place import find_place
+from capacity.workloads.pods import pod_template
+from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.request import WorkloadRequest, WorkloadType
+from capacity.workloads.resources import mebibytes, millicores
+
+
+@pytest.mark.parametrize(
+    "gpus,pools",
+    [(1, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]), (4, ["h100-reserved", "a100-flex", "h100-queued"])],
+)
+def test_kueue_is_kept_from_flavors_whose_nodes_are_too_small_for_a_pod(gpus: int, pools: list[str]) -> None:
+    assert pools_of(pod_of("prod-gke", gpus=gpus)) == pools
+
+
+def test_tolerations_are_those_of_the_pools_that_are_left_so_that_none_is_dead() -> None:
+    keys = {each["key"] for each in pod_of("prod-eks", team="search", gpus=8)["tolerations"]}
+
+    assert keys == {"flexspot.dev/class", "nvidia.com/gpu"}, "search has no share of the pool on Spot"
+
+
+def test_a_service_that_climbs_gkes_ladder_selects_its_compute_class_alone() -> None:
+    plan = plan_of("prod-gke")
+    request = WorkloadRequest(name="chat", team="search", workload_class="inference", image=IMAGE)
+    place = find_place(plan, request, "ModelServer", queued=False)
+
+    pod = pod_template(place, request, WorkloadType.SERVING)["spec"]
+
+    assert (pod["nodeSelector"], "affinity" in pod, place.queue) == ({"cloud.google.com/compute-class": "inference"}, False, None)
+
+
+def test_a_service_of_a_queued_class_is_refused() -> None:
+    request = WorkloadRequest(name="chat", team="nlp", workload_class="training", image=IMAGE)
+
+    with pytest.raises(WorkloadError, match="waits in a queue, which a service would never give its quota back to; allowed: inference"):
+        find_place(plan_of("prod-gke"), request, "ModelServer", queued=False)
+
+
+@pytest.mark.parametrize("stack,grace", [("dev-gke", "90"), ("prod-eks", "90")])
+def test_the_program_is_told_how_long_it_has_from_sigterm_to_the_kill(stack: str, grace: str) -> None:
+    pod = pod_of(stack)
+
+    assert (pod["terminationGracePeriodSeconds"], variables(pod)["FLEXSPOT_GRACE_SECONDS"]) == (int(grace), grace)
+
+
+def test_on_gke_spot_the_grace_period_is_what_the_pool_gives_and_not_what_the_class_wishes() -> None:
+    pod = pod_of("dev-gke", "queued-job", workload_class="spot-low")
+
+    assert pod["terminationGracePeriodSeconds"] == 15
+
+
+def test_a_prestop_hook_is_inside_the_grace_period_and_leaves_the_program_the_rest() -> None:
+    request = WorkloadRequest(name="chat", team="search", workload_class="inference", image=IMAGE)
+    place = find_place(plan_of("prod-eks"), request, "ModelServer")
+
+    template = pod_template(place, request, WorkloadType.SERVING, pre_stop_seconds=10, annotations={"example.com/a": "b"})
+    pod = template["spec"]
+
+    assert pod["terminationGracePeriodSeconds"] == 60
+    assert pod["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
+    assert variables(pod)["FLEXSPOT_GRACE_SECONDS"] == "50"
+    assert template["metadata"]["annotations"] == {"example.com/a": "b"}
+    with pytest.raises(WorkloadError, match="0 to 59 are allowed"):
+        pod_template(place, request, WorkloadType.SERVING, pre_stop_seconds=60)
+
+
+def test_pods_are_fit_for_restricted_pod_security_and_for_processes_without_a_home() -> None:
+    pod = pod_of("local", run_as_user=2000)
+    [container] = pod["containers"]
+
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 2000,
+        "runAsGroup": 2000,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert variables(pod)["HOME"] == "/tmp"  # noqa: S108 -- the pod's own
+    assert {each["mountPath"] for each in container["volumeMounts"]} == {"/tmp", "/dev/shm"}  # noqa: S108 -- likewise
+    assert pod_of("local", writable_root=True)["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is False
+
+
+@pytest.mark.parametrize("stack,annotation", [("prod-gke", "true"), ("prod-eks", None)])
+def test_checkpoints_and_data_sets_are_mounted_by_the_teams_claims(stack: str, annotation: str | None) -> None:
+    job = job_of(stack, datasets=True, checkpoint_folder="bert/run-3")
+    pod = job["spec"]["template"]["spec"]
+
+    claims = {each["name"]: each["persistentVolumeClaim"] for each in pod["volumes"] if "persistentVolumeClaim" in each}
+    assert claims == {"checkpoints": {"claimName": "checkpoints"}, "datasets": {"claimName": "datasets", "readOnly": True}}
+    mounts = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
+    assert (mounts["checkpoints"], mounts["datasets"]) == ("/checkpoints", "/datasets")
+    assert variables(pod)["CHECKPOINT_DIR"] == "/checkpoints/bert/run-3"
+    annotations = job["spec"]["template"]["metadata"].get("annotations", {})
+    assert annotations.get("gke-gcsfuse/volumes") == annotation, "GKE mounts a bucket through a sidecar that it adds for this annotation"
+
+
+def test_a_class_that_keeps_no_checkpoints_gets_none_unless_asked() -> None:
+    assert "CHECKPOINT_DIR" not in variables(pod_of("prod-eks", "queued-job", workload_class="best-effort"))
+    assert "CHECKPOINT_DIR" in variables(pod_of("prod-eks", "queued-job", workload_class="best-effort", checkpoints=True))
+
+
+def test_variables_of_ones_own_come_last_may_name_the_others_and_replace_derived_ones() -> None:
+    pod = pod_of(
+        "prod-eks",
+        env={"OUT": "$(CHECKPOINT_DIR)/out", "HOME": "/home/ann"},
+        secrets={"WANDB_API_KEY": {"secret": "wandb", "key": "token"}},
+    )
+
+    assert variables(pod) == {
+        "FLEXSPOT_GRACE_SECONDS": "90",
+        "CHECKPOINT_DIR": "/checkpoints/bert",
+        "HOME": "/home/ann",
+        "OUT": "$(CHECKPOINT_DIR)/out",
+        "WANDB_API_KEY": {"secretKeyRef": {"name": "wandb", "key": "token"}},
+    }
+
+
+def test_labels_say_whose_it_is_what_it_is_and_what_reports_book_it_on() -> None:
+    job = job_of("prod-gke", project="search-ranking", labels={"example.com/run": "7"})
+
+    assert job["spec"]["template"]["metadata"]["labels"] == {
+        "example.com/run": "7",
+        "flexspot.dev/environment": "prod",
+        "flexspot.dev/owner": "ml-platform",
+        "flexspot.dev/team": "nlp",
+        "flexspot.dev/class": "training",
+        "flexspot.dev/workload-type": "training",
+        "app.kubernetes.io/name": "bert",
+        "flexspot.dev/project": "search-ranking",
+    }
+    assert job_of("prod-gke", "queued-job", workload_class="spot-low")["metadata"]["labels"]["flexspot.dev/workload-type"] == "batch"
+
+
+@pytest.mark.parametrize(
+    "stack,gpus,expected",
+    [
+        ("local", 1, {"cpu": "3", "memory": "12Gi"}),
+        ("prod-eks", 8, {"cpu": "72", "memory": "864Gi"}),
+        ("prod-gke", 8, {"cpu": "156", "memory": "1404Gi"}),
+        ("prod-gke", 2, {"cpu": "18", "memory": "72Gi"}),
+    ],
+)
+def test_a_pod_asks_for_three_quarters_of_its_gpus_share_of_the_smallest_machine(stack: str, gpus: int, expected: dict[str, str]) -> None:
+    resources = pod_of(stack, gpus=gpus)["containers"][0]["resources"]
+
+    assert resources["requests"] == {**expected, "nvidia.com/gpu": str(gpus)}
+    assert resources["limits"] == {"memory": expected["memory"], "nvidia.com/gpu": str(gpus)}
+
+
+@pytest.mark.parametrize("written,amount", [("8", 8000), ("1.5", 1500), ("500m", 500), ("0.0001", None), ("0.5m", None), ("8Gi", None)])
+def test_vcpu_is_read_in_thousandths(written: str, amount: int | None) -> None:
+    assert millicores(written) == amount
+
+
+@pytest.mark.parametrize("written,amount", [("512Mi", 512), ("1.5Gi", 1536), ("2Ti", 2_097_152), ("0.1Mi", None), ("8", None)])
+def test_memory_is_read_in_mebibytes(written: str, amount: int | None) -> None:
+    assert mebibytes(written) == amount
+
+
+def test_amounts_are_written_as_the_api_server_spells_them() -> None:
+    assert pod_of("local", cpu="1.50", memory="2048Mi")["containers"][0]["resources"]["requests"] == {
+        "cpu": "1500m",
+        "memory": "2Gi",
+        "nvidia.com/gpu": "1",
+    }
+
+
+@pytest.mark.parametrize("fields", [{"image": f"{IMAGE}@sha256:{'0' * 64}"}, {"image": "trainer:latest", "allow_moving_image": True}])
+def test_an_image_by_digest_is_pinned_and_one_that_moves_is_taken_from_who_says_so(fields: dict[str, Any]) -> None:
+    assert pod_of("local", **fields)["containers"][0]["image"] == fields["image"]

@@ -1,0 +1,140 @@
+"""What cannot run is refused before anything is made of it, with the input, the value, what is allowed and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from autopilot_settings import autopilot_settings
+from workload_plans import IMAGE, objects, plan_of
+
+from capacity.planning.build import build_plan
+from capacity.stack_file import parse_settings
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.refusal import WorkloadError
+
+
+def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> list[str]:
+    with pytest.raises(WorkloadError) as refused:
+        objects(stack, kind, **fields)
+    return [str(each) for each in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    "stack,fields,told",
+    [
+        ("prod-gke", {"team": "npl"}, "team (is 'npl'): is no team; did you mean nlp? allowed: ads, nlp, search, vision"),
+        ("dev-eks", {"workload_class": "inference"}, "is no class that a pool of this stack serves; did you mean interactive? allowed:"),
+        ("prod-gke", {"workload_class": "inference", "checkpoints": True}, "is for services and waits in no queue; allowed: best-effort"),
+        ("prod-gke", {"workload_class": "spot-low"}, "take a class that does (training), say checkpoints, or make it a QueuedJob"),
+        ("prod-gke", {"gpus": 9}, "h100-reserved has 8, a100-flex has 4, h100-queued has 8, l4-spot has 2), and a pod runs on one node"),
+        ("prod-gke", {"team": "ads", "gpus": 4}, "gpus (is 4): is more than a node of class training has (l4-spot has 2)"),
+        (
+            "prod-eks",
+            {"team": "ads"},
+            "has no share of the pools of class training (h100-reserved, a100-spot); classes that it has a share",
+        ),
+        ("local", {"pods": 5}, "with 1 GPU(s) each is 5 GPUs at once, and team team-alpha can have 4 of one kind; ask for 4 pods or fewer"),
+        ("local", {"image": "trainer"}, "image (is 'trainer'): has neither tag nor digest, which means latest"),
+        ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replaced pod may run another program"),
+        ("local", {"image": "Trainer:1"}, "does not have the form that it must; allowed: an image such as registry.example.com/team"),
+        ("local", {"grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses; 1 to 90 are allowed"),
+        ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and the capacity that it uses allow"),
+        (
+            "local",
+            {"cpu": "4"},
+            "4 and the default): is more than a node with 1 GPU(s) of class training can give; its machines: g6.xlarge",
+        ),
+        ("local", {"memory": "16Gi"}, "the default and 16Gi): is more than a node"),
+        ("local", {"cpu": "many"}, "is no number of vCPU above 0; write one such as 8, 1.5 or 500m"),
+        ("local", {"memory": "0Gi"}, "is no amount of memory above 0; write one such as 512Mi or 32Gi"),
+        ("local", {"capacity": ["reserved"]}, "is no capacity of class training in this stack; it has spot; name one of these"),
+        ("local", {"capacity": ["sport"]}, "is not one of the allowed values; did you mean spot?"),
+        ("local", {"datasets": True}, "datasets (is true): cannot be: the local platform has no bucket; leave it out here"),
+        ("local", {"labels": {"flexspot.dev/team": "x"}}, "is derived from the plan; set team, project, workload_class or name"),
+        ("local", {"labels": {"a key": "x"}}, "is no key of a label; write one such as example.com/experiment"),
+        ("local", {"env": {"FLEXSPOT_GRACE_SECONDS": "60"}}, "is derived from the grace period; set grace_seconds instead"),
+        ("local", {"env": {"A": "1"}, "secrets": {"A": {"secret": "s", "key": "k"}}}, "A is in env and in secrets; give it in one"),
+        ("local", {"fatal_exit_codes": [143]}, "143 is how an interrupted program ends; leave it out"),
+        ("local", {"pods": 2, "at_once": 1}, "is fewer than the 2 pods, which train together: the first would wait for the others"),
+        ("local", {"jobset": True}, "jobset (is true): is for several pods, and this job has one; leave it out, or give pods"),
+        ("local", {"retries": 0}, "retries (is 0): should be greater than or equal to 1"),
+        ("local", {"epochs": 3}, "epochs: is not an input; did you mean pods? allowed are 29, among them:"),
+        ("local", {"image": None}, "image: is missing; give it"),
+    ],
+)
+def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict[str, Any], told: str) -> None:
+    [problem] = problems_of(stack, **fields)
+
+    assert told in problem
+
+
+@pytest.mark.parametrize(
+    "stack,kind,fields,told",
+    [
+        ("dev-gke", "flex-start-job", {}, "has no flex-start or queued capacity in this stack, which a FlexStartJob of 1 pod(s) needs"),
+        (
+            "prod-gke",
+            "flex-start-job",
+            {"pods": 2, "capacity": ["flex-start"]},
+            "has no queued capacity in this stack, which a FlexStartJob",
+        ),
+        ("prod-gke", "checkpointed-job", {"pods": 2, "capacity": ["flex-start"]}, "does not suit 2 pods of which 2 run at once"),
+        ("prod-gke", "queued-job", {"pods": 4, "at_once": 2, "capacity": ["queued"]}, "does not suit 4 pods of which 2 run at once"),
+        ("local", "queued-job", {"jobset": True}, "starts all pods anew when one fails, and the pods of a batch are independent"),
+        ("local", "cron-job", {}, "kind (is 'cron-job'): is no kind of workload; allowed: checkpointed-job, queued-job, flex-start-job"),
+    ],
+)
+def test_a_kind_that_does_not_suit_is_refused_with_one_that_does(stack: str, kind: str, fields: dict[str, Any], told: str) -> None:
+    [problem] = problems_of(stack, kind, **fields)
+
+    assert told in problem
+
+
+def test_everything_that_is_wrong_is_told_at_once_in_the_words_of_the_inputs() -> None:
+    told = problems_of("prod-gke", team="npl", workload_class="trainin", image="x:main", cpu="-1")
+
+    assert [each.partition(" ")[0] for each in told] == ["image", "cpu", "team", "workload_class"]
+
+
+def test_without_a_limit_of_its_class_a_job_must_say_how_long_it_may_run() -> None:
+    settings = {
+        "cloud": "local",
+        "environment": "test",
+        "owner": "ann",
+        "classes": {"training": {"run_limit_hours": None}},
+        "pools": [{"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}],
+        "teams": [{"name": "red", "shares": {"l4-spot": 1}}],
+    }
+    plan = build_plan(parse_settings(settings, "settings"))
+    fields = {"name": "bert", "team": "red", "workload_class": "training", "image": IMAGE}
+
+    with pytest.raises(WorkloadError, match="class training has no limit of its own: the job might never end; give the longest"):
+        objects_of(plan, "checkpointed-job", fields)
+    [job] = objects_of(plan, "checkpointed-job", {**fields, "run_seconds": 3600})
+    assert job["spec"]["activeDeadlineSeconds"] == 3600
+
+
+def test_a_team_without_a_queue_has_no_class_that_waits_in_one() -> None:
+    plan = plan_of("local")
+    fields = {"name": "bert", "team": "team-alpha", "workload_class": "training", "image": IMAGE}
+
+    with pytest.raises(WorkloadError, match=r"classes that it has a share of: inference; or give it one in teams\.shares"):
+        objects_of(replace(plan, queues=()), "checkpointed-job", fields)
+
+
+def test_on_autopilot_where_no_label_names_a_pool_a_pod_must_fit_on_every_node_of_its_class() -> None:
+    settings = autopilot_settings()
+    settings["pools"].append(
+        {"name": "l4-large", "machine": "g2-standard-48", "capacity_type": "spot", "max_nodes": 2, "serves": ["training"]}
+    )
+    settings["teams"][0]["shares"]["l4-large"] = 8
+    plan = build_plan(parse_settings(settings, "settings"))
+    fields = {"name": "bert", "team": "research", "workload_class": "training", "image": IMAGE}
+
+    [job] = objects_of(plan, "checkpointed-job", fields)
+    assert "affinity" not in job["spec"]["template"]["spec"]
+    assert job["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-accelerator"] == "nvidia-l4"
+    with pytest.raises(WorkloadError, match="ask for 1 to 1 a pod"):
+        objects_of(plan, "checkpointed-job", {**fields, "gpus": 4})

@@ -1,0 +1,55 @@
+"""Every rule holds for everything that is rendered, beside all that the program declares for the stack that it is rendered for."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from planted_defects import resources_of
+from workload_plans import IMAGE, STACKS, plan_of
+
+from capacity.verdict import Verdict
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.refusal import WorkloadError
+from policies.core import judge_all
+from policies.reading.source import from_manifest, from_pulumi
+from policies.rules import all_rules
+from policies.settings import DEFAULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.workloads.pods import KubeObject
+
+SHAPES: tuple[dict[str, Any], ...] = ({}, {"pods": 2}, {"pods": 2, "jobset": True}, {"capacity": ["spot"], "grace_seconds": 10})
+
+
+def rendered(stack: str) -> Iterator[KubeObject]:
+    """The jobs of each kind that each team of the stack can have of each class, in several shapes."""
+    plan = plan_of(stack)
+    kinds = ("checkpointed-job", "queued-job", "flex-start-job")
+    for team, route, kind, (number, shape) in product(plan.teams, plan.routes, kinds, enumerate(SHAPES)):
+        largest = max(pool.gpus_per_node for pool in plan.pools if any(rung.pool == pool.name for rung in route.rungs))
+        for gpus in sorted({1, largest}):
+            name = f"{kind.partition('-')[0]}-{route.workload_class}-{gpus}-{number}"
+            fields = {"name": name, "team": team.name, "workload_class": route.workload_class, "image": IMAGE, "gpus": gpus, **shape}
+            try:
+                yield from objects_of(plan, kind, fields)
+            except WorkloadError:
+                continue
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_everything_that_can_be_rendered_keeps_every_rule_and_nothing_is_undecided(stack: str) -> None:
+    made = list(rendered(stack))
+    platform = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of(stack).items()]
+
+    judged = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
+
+    broken = {(each.rule, each.message) for found in judged for each in found if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
+    assert broken == set()
+    assert len(made) >= 16
+    held = {each.rule for found in judged for each in found if each.verdict is Verdict.PASS}
+    assert held >= {"job-without-queue", "job-dies-on-interruption", "missing-owner-labels", "image-not-pinned", "unknown-field"}
+    assert held >= {"restart-policy-forbids-failure-policy", "grace-exceeds-notice", "gpu-container-without-limit"}

@@ -1,0 +1,53 @@
+"""Plans of the shipped stacks, and requests on them in which only what a test is about is written. Not a test."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capacity.stack_plan import plan_of_stack_file
+from capacity.workloads.kinds import objects_of
+
+if TYPE_CHECKING:
+    from capacity.plan import Plan
+    from capacity.workloads.pods import KubeObject
+
+STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
+
+IMAGE = "registry.example.com/nlp/trainer:1.4"
+
+_STACK_FILES = Path(__file__).resolve().parents[3] / "stacks"
+
+
+@cache
+def plan_of(stack: str) -> Plan:
+    """The plan of a shipped stack."""
+    return plan_of_stack_file(_STACK_FILES / f"Pulumi.{stack}.yaml").plan
+
+
+def objects(stack: str, kind: str, **fields: Any) -> tuple[KubeObject, ...]:
+    """The objects of a workload of class training, of a team that has a share of everything."""
+    team = {"local": "team-alpha", "dev-gke": "research", "dev-eks": "research"}.get(stack, "nlp")
+    return objects_of(plan_of(stack), kind, {"name": "bert", "team": team, "workload_class": "training", "image": IMAGE, **fields})
+
+
+def job_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> KubeObject:
+    """The Job among them."""
+    return next(each for each in objects(stack, kind, **fields) if each["kind"] in {"Job", "JobSet"})
+
+
+def pod_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> KubeObject:
+    """The spec of its pods."""
+    return job_of(stack, kind, **fields)["spec"]["template"]["spec"]
+
+
+def variables(pod: KubeObject) -> dict[str, Any]:
+    """What the container's variables are, by name, in their order: a text, or where it is from."""
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in pod["containers"][0]["env"]}
+
+
+def pools_of(pod: KubeObject) -> list[str]:
+    """The pools that the pod's affinity names."""
+    [term] = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    return term["matchExpressions"][0]["values"]

@@ -1,0 +1,118 @@
+"""CheckpointedJob, QueuedJob and FlexStartJob: what they register is what is rendered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import pulumi
+import pytest
+import yaml
+
+from capacity.planning.build import build_plan
+from capacity.stack_file import parse_settings
+from capacity.workloads.job_request import JobRequest
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.refusal import WorkloadError
+from components.workloads.checkpointed_job import CheckpointedJob
+from components.workloads.flex_start_job import FlexStartJob
+from components.workloads.job_args import JobArgs
+from components.workloads.queued_job import QueuedJob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mock_fixtures import Registered
+
+    Register = Callable[[Callable[[], object]], Registered]
+
+_STACKS = Path(__file__).resolve().parents[3] / "stacks"
+SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
+
+
+def platform(stack: str) -> dict[str, Any]:
+    """What a stack's file says of its platform."""
+    return yaml.safe_load((_STACKS / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]["flexspot:platform"]
+
+
+def args(stack: str, **more: Any) -> JobArgs:
+    team = "nlp" if stack.startswith("prod") else "research"
+    fields = {"platform": platform(stack), "name": "bert", "team": team, "workload_class": "training", "image": "trainer:1"}
+    return JobArgs(**{**fields, **more})  # type: ignore[typeddict-item] -- checked by what is tested
+
+
+def test_a_job_is_registered_as_it_is_rendered_and_pulumi_does_not_wait_for_its_end(register: Register) -> None:
+    made = register(lambda: CheckpointedJob("trainer", args("dev-eks")))
+
+    plan = build_plan(parse_settings(platform("dev-eks"), "platform"))
+    fields = {"name": "bert", "team": "research", "workload_class": "training", "image": "trainer:1"}
+    [expected] = objects_of(plan, "checkpointed-job", fields)
+    [job] = made.of("kubernetes:batch/v1:Job")
+    assert job["metadata"].pop("annotations") == SKIP_AWAIT
+    assert job == expected
+    assert made.names("flexspot:index:CheckpointedJob") == ["trainer"]
+    assert made.names("kubernetes:batch/v1:Job") == ["trainer-bert-job"]
+
+
+def test_what_is_asked_for_otherwise_is_what_the_objects_have(register: Register) -> None:
+    made = register(lambda: CheckpointedJob("trainer", args("prod-eks", pods=2, gpus=8, jobset=True, retries=5, cpu="64")))
+
+    [jobset] = made.of("kubernetes:jobset.x-k8s.io/v1alpha2:JobSet")
+    assert jobset["spec"]["failurePolicy"]["maxRestarts"] == 5
+    assert jobset["metadata"]["annotations"] == SKIP_AWAIT
+
+
+def test_the_service_of_a_gang_comes_before_its_job_and_both_are_the_components_own(register: Register) -> None:
+    parents: dict[str, pulumi.Resource | None] = {}
+    gangs: list[FlexStartJob] = []
+
+    def note(each: pulumi.ResourceTransformationArgs) -> None:
+        parents[each.name] = each.opts.parent
+
+    def declare() -> None:
+        gangs.append(FlexStartJob("gang", args("prod-gke", pods=2, gpus=8), pulumi.ResourceOptions(transformations=[note])))
+
+    made = register(declare)
+
+    assert [token for token, _, _ in made.resources if token.startswith("kubernetes:")] == [
+        "kubernetes:core/v1:Service",
+        "kubernetes:batch/v1:Job",
+    ]
+    assert parents == {"gang": None, "gang-bert-service": gangs[0], "gang-bert-job": gangs[0]}
+    [service] = made.of("kubernetes:core/v1:Service")
+    assert "annotations" not in service["metadata"]
+
+
+def test_outputs_say_where_the_job_is(register: Register) -> None:
+    told: dict[str, str] = {}
+
+    def declare() -> None:
+        batch = QueuedJob("batch", args("dev-gke", workload_class="spot-low"))
+        pulumi.Output.all(batch.namespace, batch.job).apply(lambda both: told.update(namespace=both[0], job=both[1]))
+
+    register(declare)
+
+    assert told == {"namespace": "research", "job": "bert"}
+
+
+@pytest.mark.parametrize(
+    "component,more,told",
+    [
+        (CheckpointedJob, {"workload_class": "spot-low"}, "CheckpointedJob bert: 1 problem"),
+        (QueuedJob, {"gpus": 9}, "gpus \\(is 9\\): is more than a node"),
+        (FlexStartJob, {}, "has no flex-start or queued capacity in this stack"),
+        (QueuedJob, {"surprise": 1}, "surprise: is not an input"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_is_registered(
+    register: Register, component: type[pulumi.ComponentResource], more: dict[str, Any], told: str
+) -> None:
+    def declare() -> None:
+        with pytest.raises(WorkloadError, match=told):
+            component("refused", args("dev-gke", **more))  # type: ignore[arg-type] -- each takes JobArgs
+
+    assert register(declare).resources == []
+
+
+def test_the_arguments_are_the_requests_inputs_and_the_platform() -> None:
+    assert set(get_type_hints(JobArgs)) == {*JobRequest.model_fields, "platform"}

@@ -1,0 +1,166 @@
+"""QueueWorkers, ModelServer, Notebook and ModelCache: what they register is what is rendered, and what Pulumi waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import pulumi
+import pytest
+import yaml
+
+from capacity.planning.build import build_plan
+from capacity.stack_file import parse_settings
+from capacity.workloads.kinds import KINDS, objects_of
+from capacity.workloads.refusal import WorkloadError
+from components.storage.gcs_fuse_volume import GcsFuseVolume
+from components.storage.s3_mountpoint_volume import S3MountpointVolume
+from components.workloads.model_cache import ModelCache, ModelCacheArgs
+from components.workloads.model_server import ModelServer
+from components.workloads.model_server_args import ModelServerArgs
+from components.workloads.notebook import Notebook, NotebookArgs
+from components.workloads.queue_workers import QueueWorkers, QueueWorkersArgs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mock_fixtures import Registered
+
+    Register = Callable[[Callable[[], object]], Registered]
+
+_STACKS = Path(__file__).resolve().parents[3] / "stacks"
+
+COMPONENTS: dict[str, Any] = {"queue-workers": QueueWorkers, "model-server": ModelServer, "notebook": Notebook, "model-cache": ModelCache}
+ARGS = {"queue-workers": QueueWorkersArgs, "model-server": ModelServerArgs, "notebook": NotebookArgs, "model-cache": ModelCacheArgs}
+
+USUAL: dict[str, dict[str, Any]] = {
+    "queue-workers": {"workload_class": "best-effort", "image": "w:1", "queue": "https://sqs.us-east-1.amazonaws.com/111122223333/work"},
+    "model-server": {"workload_class": "inference", "image": "s:1"},
+    "notebook": {"workload_class": "interactive", "image": "n:1"},
+    "model-cache": {"bucket": "acme-models"},
+}
+
+
+def platform(stack: str) -> dict[str, Any]:
+    return yaml.safe_load((_STACKS / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]["flexspot:platform"]
+
+
+def fields(kind: str, **more: Any) -> dict[str, Any]:
+    return {"name": "desk", "team": "search", **USUAL[kind], **more}
+
+
+def component(kind: str, stack: str = "prod-eks", **more: Any) -> Callable[[], Any]:
+    return lambda: COMPONENTS[kind]("mine", {"platform": platform(stack), **fields(kind, **more)})
+
+
+def bare(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Without the annotations that are Pulumi's."""
+    metadata = {name: value for name, value in inputs["metadata"].items() if name != "annotations"}
+    return {**inputs, "metadata": metadata}
+
+
+@pytest.mark.parametrize(
+    "kind,more",
+    [
+        ("queue-workers", {}),
+        ("queue-workers", {"keda": True, "items_per_worker": 5, "lease_seconds": 120}),
+        ("queue-workers", {"keda": True, "workload_class": "inference"}),
+        ("model-server", {}),
+        ("model-server", {"max_replicas": 4, "callers": ["gateway"], "model_cache": "weights", "drain_seconds": 20}),
+        ("notebook", {"home_gib": 10, "nightly_stop": "18:30"}),
+        ("notebook", {"workload_class": "inference"}),
+        ("model-cache", {"cache_gib": 5, "folder": "shared/llama"}),
+    ],
+)
+def test_a_service_is_registered_as_it_is_rendered(kind: str, more: dict[str, Any], register: Register) -> None:
+    made = register(component(kind, **more))
+
+    expected = objects_of(build_plan(parse_settings(platform("prod-eks"), "platform")), kind, fields(kind, **more))
+    assert [bare(inputs) for token, _, inputs in made.resources if token.startswith("kubernetes:")] == [bare(each) for each in expected]
+    assert made.names(f"flexspot:index:{KINDS[kind].component}") == ["mine"]
+    assert all(name.startswith("mine-") for token, name, _ in made.resources if token.startswith("kubernetes:"))
+
+
+def test_pulumi_waits_for_a_server_as_long_as_a_node_takes_and_for_no_service_before_its_pods(register: Register) -> None:
+    made = register(component("model-server", start_seconds=600))
+
+    [deployment], [service] = made.of("kubernetes:apps/v1:Deployment"), made.of("kubernetes:core/v1:Service")
+    assert deployment["metadata"]["annotations"] == {"pulumi.com/timeoutSeconds": "2400"}
+    assert service["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+
+
+def test_a_notebook_that_somebody_has_woken_is_left_awake_and_its_disk_waits_for_its_first_pod(register: Register) -> None:
+    ignored: dict[str, Any] = {}
+    parents: dict[str, Any] = {}
+    notebooks: list[Notebook] = []
+
+    def note(each: pulumi.ResourceTransformationArgs) -> None:
+        ignored[each.type_] = each.opts.ignore_changes
+        parents[each.name] = each.opts.parent
+
+    def declare() -> None:
+        args: Any = {"platform": platform("prod-eks"), **fields("notebook", workload_class="inference")}
+        notebooks.append(Notebook("mine", args, pulumi.ResourceOptions(transformations=[note])))
+
+    made = register(declare)
+
+    assert ignored["kubernetes:apps/v1:Deployment"] == ["spec.replicas"]
+    [claim] = made.of("kubernetes:core/v1:PersistentVolumeClaim")
+    assert claim["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+    assert {name: parent for name, parent in parents.items() if parent is not notebooks[0]} == {"mine": None}
+
+
+@pytest.mark.parametrize(
+    "kind,more,output,value",
+    [
+        ("queue-workers", {"keda": True}, "workload", "ScaledJob/desk"),
+        ("model-server", {}, "address", "http://desk.search.svc"),
+        ("notebook", {}, "start", "kubectl -n search create job desk --from=cronjob/desk"),
+        ("notebook", {"workload_class": "inference"}, "start", "kubectl -n search scale deployment desk --replicas=1"),
+        ("model-cache", {}, "volume", "search.desk"),
+        ("model-cache", {}, "claim", "desk"),
+    ],
+)
+def test_outputs_say_what_a_person_needs_next(kind: str, more: dict[str, Any], output: str, value: str, register: Register) -> None:
+    told: list[str] = []
+
+    register(lambda: getattr(component(kind, **more)(), output).apply(told.append))
+
+    assert told == [value]
+
+
+@pytest.mark.parametrize(
+    "kind,more,told",
+    [
+        ("queue-workers", {"queue": "work"}, "QueueWorkers desk: 1 problem"),
+        ("model-server", {"workload_class": "training"}, "waits in a queue"),
+        ("notebook", {"idle_seconds": 1}, "idle_seconds"),
+        ("model-cache", {"bucket_region": "eu-west-1"}, "is not the cluster's region"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_registered(kind: str, more: dict[str, Any], told: str, register: Register) -> None:
+    def declare() -> None:
+        with pytest.raises(WorkloadError, match=told):
+            component(kind, **more)()
+
+    assert register(declare).resources == []
+
+
+@pytest.mark.parametrize("kind", sorted(COMPONENTS))
+def test_the_arguments_are_the_requests_inputs_and_the_platform(kind: str) -> None:
+    assert set(get_type_hints(ARGS[kind])) == {*KINDS[kind].model.model_fields, "platform"}
+
+
+@pytest.mark.parametrize("stack,volume", [("prod-gke", GcsFuseVolume), ("prod-eks", S3MountpointVolume)])
+def test_a_cache_is_mounted_with_the_options_of_the_data_sets(stack: str, volume: Any, register: Register) -> None:
+    region = {} if stack == "prod-gke" else {"region": "us-east-1"}
+    mount: dict[str, Any] = {"team": "search", "namespace": "search", "bucket": "acme-models", "purpose": "datasets", "labels": {}}
+
+    [other] = register(lambda: volume("data", {**mount, **region, "claim": "desk", "folder": "shared/models", "file_cache_gib": 100})).of(
+        "kubernetes:core/v1:PersistentVolume"
+    )
+    [cache] = register(component("model-cache", stack)).of("kubernetes:core/v1:PersistentVolume")
+
+    assert cache["spec"]["mountOptions"] == other["spec"]["mountOptions"]
+    assert cache["spec"]["csi"] == other["spec"]["csi"]
+    assert cache["metadata"]["name"] == other["metadata"]["name"]

@@ -1,0 +1,52 @@
+"""Names that workloads share with folders that `capacity` does not import are the same there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from flexspot_runtime.exits import INTERRUPTED_EXIT_CODE
+from flexspot_runtime.indexed_job import INDEX_VARIABLE
+from flexspot_runtime.interruption import GRACE_VARIABLE
+
+from capacity.workloads import names
+from capacity.workloads.request import MOVING_TAGS
+from components.storage import purposes
+from components.storage.folder_mount import resolve_folder_mount
+from components.tenancy.team import WORKLOAD_SERVICE_ACCOUNT
+from policies.rules import image_not_pinned
+from policies.ways import QUEUE_LABEL
+
+RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "flexspot_runtime"
+
+
+def test_the_library_in_the_container_reads_what_the_pods_set() -> None:
+    assert names.GRACE_VARIABLE == GRACE_VARIABLE
+    assert names.INDEX_VARIABLE == INDEX_VARIABLE
+    assert names.INTERRUPTED_EXIT_CODE == INTERRUPTED_EXIT_CODE
+
+
+def test_the_library_reads_no_other_variable_of_the_platforms() -> None:
+    sources = "".join(path.read_text() for path in sorted(RUNTIME.glob("*.py")))
+
+    assert set(re.findall(r'"(FLEXSPOT_[A-Z_]+)"', sources)) == {names.GRACE_VARIABLE}
+
+
+def test_claims_and_the_service_account_are_those_that_the_program_makes() -> None:
+    assert (names.CHECKPOINT_CLAIM, names.DATASET_CLAIM) == (purposes.CHECKPOINTS, purposes.DATASETS)
+    for purpose in purposes.PURPOSES:
+        assert resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purpose}).claim == purpose
+    assert names.SERVICE_ACCOUNT == WORKLOAD_SERVICE_ACCOUNT
+
+
+def test_pods_run_as_the_owner_of_the_files_in_mounted_buckets() -> None:
+    mount = resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purposes.CHECKPOINTS})
+
+    assert (mount.user, mount.group) == (1000, 1000)
+
+
+def test_what_is_refused_as_a_moving_tag_is_what_the_rule_finds() -> None:
+    [parameter] = [each for each in image_not_pinned.RULE.parameters if each.name == "moving-tags"]
+
+    assert parameter.default == MOVING_TAGS
+    assert names.QUEUE_LABEL == QUEUE_LABEL

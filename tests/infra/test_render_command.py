@@ -1,0 +1,115 @@
+"""`flexspot render` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.cli.app import app
+
+BERT = ("-s", "prod-eks", "--team", "nlp", "--class", "training", "--name", "bert", "--image", "reg.example.com/bert:1.4")
+
+
+def flexspot(*arguments: str) -> tuple[int, str]:
+    answer = CliRunner().invoke(app, arguments)
+    if isinstance(answer.exception, ExplainedError):
+        raise answer.exception
+    return answer.exit_code, answer.output
+
+
+def test_a_job_is_printed_as_yaml_with_the_command_behind_two_hyphens() -> None:
+    code, shown = flexspot(
+        *("render", "checkpointed-job", *BERT, "--gpus", "8", "--cpu", "80", "--memory", "1Ti", "-e", "A=b=c"),
+        *("--capacity", "spot", "--set", "retries=5", "--set", "labels={example.com/run: x}", "--", "python", "train.py", "--lr", "1"),
+    )
+
+    [job] = yaml.safe_load_all(shown)
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert code == 0
+    assert shown.startswith("# CheckpointedJob, for the cluster of stacks/Pulumi.prod-eks.yaml\n")
+    assert container["command"] == ["python", "train.py", "--lr", "1"]
+    assert {"name": "A", "value": "b=c"} in container["env"]
+    assert container["resources"]["requests"] == {"cpu": "80", "memory": "1Ti", "nvidia.com/gpu": "8"}
+    assert (job["spec"]["backoffLimit"], job["metadata"]["labels"]["example.com/run"]) == (5, "x")
+
+
+def test_programs_get_a_list_of_objects() -> None:
+    _, shown = flexspot("render", "checkpointed-job", *BERT, "--pods", "2", "--format", "json")
+
+    assert [each["kind"] for each in json.loads(shown)] == ["Service", "Job"]
+
+
+def test_a_template_needs_no_name_and_no_image() -> None:
+    code, shown = flexspot("render", "queued-job", "-s", "dev-gke", "-t", "students", "-c", "spot-low", "--template")
+
+    assert code == 0
+    assert "  # FILL IN: the name, here and in the lines that repeat it" in shown
+    assert yaml.safe_load(shown)["metadata"]["namespace"] == "students"
+
+
+def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
+    with pytest.raises(ExplainedError) as refused:
+        flexspot("render", "checkpointed-job", "-s", "prod-eks", "--team", "npl", "--name", "bert", "--image", "bert", "--class", "x")
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert refused.value.problem == "CheckpointedJob bert cannot be rendered."
+    assert [each.partition(" ")[0] for each in refused.value.evidence] == ["image", "team", "workload_class"]
+    with pytest.raises(ExplainedError, match="there is no stack prod"):
+        flexspot("render", "checkpointed-job", "-s", "prod")
+    with pytest.raises(ExplainedError, match=r"kind \(is 'job'\): is no kind of workload"):
+        flexspot("render", "job", "-s", "local")
+
+
+@pytest.mark.parametrize(
+    "written,told", [(("--set", "retries"), "has no NAME=VALUE"), (("-e", "=x"), "has no NAME=VALUE"), (("--set", "a=[1"), "is no YAML")]
+)
+def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], told: str) -> None:
+    code, shown = flexspot("render", "checkpointed-job", *BERT, *written)
+
+    assert code == 2
+    assert told in shown
+
+
+def test_rendering_loads_neither_pulumi_nor_the_clouds() -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from infra.cli.app import main
+sys.argv = ["flexspot", "render", "checkpointed-job", *{BERT!r}]
+try:
+    main()
+finally:
+    heavy = {{"pulumi", "pulumi_policy", "pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "kubernetes", "grpc", "google", "boto3", "lab"}}
+    print(sorted({{name.partition(".")[0] for name in sys.modules}} & heavy), file=sys.stderr)
+"""
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert printed.stderr == "[]\n"
+    assert "kind: Job" in printed.stdout
+
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "workloads.md"
+
+
+def commands_of_the_guide() -> list[list[str]]:
+    text = GUIDE.read_text(encoding="utf-8").replace("\\\n", " ")
+    return [shlex.split(line.partition("$ flexspot ")[2]) for line in text.splitlines() if line.startswith("    $ flexspot render")]
+
+
+@pytest.mark.parametrize("command", commands_of_the_guide(), ids=lambda command: " ".join(command[1:4]))
+def test_the_commands_of_the_guide_do_what_it_says(command: list[str]) -> None:
+    answer = CliRunner().invoke(app, command)
+
+    if isinstance(answer.exception, ExplainedError):
+        assert "".join(f"      | {line}\n" for line in answer.exception.evidence) in GUIDE.read_text(encoding="utf-8")
+    else:
+        assert answer.exit_code == 0
+        assert list(yaml.safe_load_all(answer.output))

@@ -1,0 +1,109 @@
+"""Rendered jobs that are interrupted in every way: the pods come back, nothing is counted, and what cannot be helped is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from server_questions import integers
+from workload_ground import NODES, counted, fail, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
+
+from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
+from infra.karpenter_pools import node_pool_args
+from lab.cluster import condition
+from lab.exercise.jobs import NODE, wait_for_no_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+NODE_POOL, NODE_CLAIM = "karpenter.sh/v1/NodePool", "karpenter.sh/v1/NodeClaim"
+NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "workloads"}
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    with spot_platform(cluster, register) as made:
+        yield made
+
+
+def assert_goes_on(job: KubeObject) -> None:
+    assert (counted(job), condition(job, "Failed"), condition(job, "Complete")) == (0, None, None)
+
+
+def test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_its_retries(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", "gang", pods=3, retries=1)
+    pods = wait_for_pods(ground, "gang", 3)
+
+    # What a drain does; a pod that stops because that one did; and nodes that are gone with whatever is on them.
+    ground.cluster.evict(pods[0]["metadata"]["name"], ground.own("alpha"))
+    fail(ground, pods[1], 143)
+    for node in sorted({each["spec"]["nodeName"] for each in pods}):
+        ground.cluster.delete(NODE, node)
+    ground.add_nodes("l4-spot", NODES)
+    replaced = wait_for_pods(ground, "gang", 3, instead_of=uids(pods))
+
+    for pod in replaced:
+        annotations = pod["metadata"]["annotations"]
+        assert annotations["batch.kubernetes.io/job-index-failure-count"] == "0"
+        assert annotations["batch.kubernetes.io/job-index-ignored-failure-count"] == "1", "a pod waits for its own interruptions alone"
+    assert_goes_on(job_of(ground, "gang"))
+    ground.finish("alpha", "gang")
+
+
+def test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anything(ground: QueueGround) -> None:
+    submit(ground, "queued-job", "low", workload_class="best-effort", pods=8)
+    wait_for_pods(ground, "low", 8)
+    began = job_of(ground, "low")["status"]["startTime"]
+
+    submit(ground, "checkpointed-job", "high", team="beta", pods=4)
+    wait_for_pods(ground, "high", 4, "beta")
+    suspended = wait_for_job(ground, "low", lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
+    ground.finish("beta", "high")
+    wait_for_pods(ground, "low", 8)
+
+    job = job_of(ground, "low")
+    assert "startTime" not in suspended["status"], "activeDeadlineSeconds counts from each admission"
+    assert job["status"]["startTime"] >= began
+    assert_goes_on(job)
+    ground.finish("alpha", "low")
+
+
+def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluster, register: Register) -> None:
+    """The deletion of a NodeClaim is how Karpenter interrupts, consolidates and drifts alike: it drains the node, then ends it."""
+    with spot_platform(cluster, register, nodes=0) as ground:
+        [pool] = ground.plan.pools
+        registered = register(lambda: GpuNodePool(pool.name, node_pool_args(ground.plan, pool, NODE_CLASS)))
+        [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
+        node_class = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": NODE_CLASS["kind"], "metadata": {"name": NODE_CLASS["name"]}}
+        try:
+            cluster.apply(node_class, integers(node_pool))
+            submit(ground, "checkpointed-job", "trainer")
+            pods = wait_for_pods(ground, "trainer", 1)
+            [claim] = cluster.list(NODE_CLAIM)
+
+            cluster.delete(NODE_CLAIM, claim["metadata"]["name"])
+            [replaced] = wait_for_pods(ground, "trainer", 1, instead_of=uids(pods))
+
+            assert replaced["spec"]["nodeName"] != pods[0]["spec"]["nodeName"]
+            assert_goes_on(job_of(ground, "trainer"))
+            ground.finish("alpha", "trainer")
+        finally:
+            cluster.delete(NODE_POOL, pool.name)
+            wait_for_no_nodes(cluster)
+
+
+def test_a_program_that_ends_with_0_when_it_is_interrupted_makes_its_job_complete_with_the_work_undone(ground: QueueGround) -> None:
+    # No field of a Job prevents it, which is why flexspot_runtime ends with 143.
+    submit(ground, "checkpointed-job", "polite", exit_code=0)
+    [pod] = wait_for_pods(ground, "polite", 1)
+
+    ground.cluster.evict(pod["metadata"]["name"], ground.own("alpha"))
+
+    wait_for_job(ground, "polite", lambda each: condition(each, "Complete"), "the wrong completion")

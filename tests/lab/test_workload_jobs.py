@@ -1,0 +1,93 @@
+"""Rendered jobs on the program's queues: admitted, counted and ended as intended by the real controllers, on fake nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from queue_fixtures import QueueGround, queues_of
+from workload_ground import fail, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
+
+from lab.cluster import POD, condition
+from lab.dws.provisioner import PROVISIONING_REQUEST, provisioner
+from lab.exercise.jobs import JOB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    with spot_platform(cluster, register) as made:
+        yield made
+
+
+def test_a_gang_and_a_batch_are_admitted_with_their_classes_priority_and_the_gangs_pods_have_names(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", "gang", pods=2)
+    submit(ground, "queued-job", "batch", pods=3, at_once=2, workload_class="best-effort")
+
+    gang, batch = wait_for_pods(ground, "gang", 2), wait_for_pods(ground, "batch", 2)
+
+    assert {(each["spec"]["hostname"], each["spec"]["subdomain"]) for each in gang} == {("gang-0", "gang"), ("gang-1", "gang")}
+    assert [each["spec"]["terminationGracePeriodSeconds"] for each in (*gang, *batch)] == [90, 90, 60, 60]
+    assert job_of(ground, "gang")["spec"]["suspend"] is False
+    classes = {name: each["spec"]["priorityClassRef"]["name"] for name, each in ground.workloads("alpha").items()}
+    assert classes == {"gang": "gpu-training", "batch": "gpu-best-effort"}
+    ground.finish("alpha", "gang")
+
+
+def test_a_flex_start_job_of_several_pods_gets_all_its_nodes_by_one_request_for_its_own_time(cluster: Cluster, register: Register) -> None:
+    pool = {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 2, "serves": ["training"]}
+    place: dict[str, Any] = {"cloud": "gke", "project": "acme-ai", "region": "us-central1", "zones": ["us-central1-a"]}
+    place |= {"control_plane": {"access": "dns_iam"}, "teams": [{"name": "alpha", "shares": {"h100-queued": 16}}]}
+    with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], **place) as ground:
+        # There is no bucket behind the lab, so that a pod with the claim would not start.
+        submit(ground, "flex-start-job", "gang", pods=2, gpus=8, run_seconds=3600, checkpoints=False)
+
+        wait_for_pods(ground, "gang", 2)
+
+        [request] = cluster.list(PROVISIONING_REQUEST, ground.own("alpha"))
+        assert [each["count"] for each in request["spec"]["podSets"]] == [2]
+        assert request["spec"]["parameters"]["maxRunDurationSeconds"] == "4500"
+
+
+def test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", "broken", retries=1)
+
+    for _ in range(2):
+        [pod] = wait_for_pods(ground, "broken", 1)
+        fail(ground, pod, 1)
+
+    assert wait_for_failure(ground, "broken") == ("BackoffLimitExceeded", 2)
+
+
+def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_its_own_index_alone(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", "gang", pods=2, fatal_exit_codes=[3])
+    pods = wait_for_pods(ground, "gang", 2)
+    fail(ground, pods[0], 3)
+    reason, _ = wait_for_failure(ground, "gang")
+    assert reason == "PodFailurePolicy"
+    ground.cluster.wait_for(POD, lambda found: not pods_of(found, "gang"), "the end of the gang", namespace=ground.own("alpha"))
+
+    submit(ground, "queued-job", "batch", pods=2, fatal_exit_codes=[3])
+    pods = wait_for_pods(ground, "batch", 2)
+    fail(ground, next(each for each in pods if each["spec"]["hostname"] == "batch-1"), 3)
+    batch = wait_for_job(ground, "batch", lambda each: each["status"].get("failedIndexes") == "1", "index 1 failed")
+    assert (condition(batch, "Failed"), batch["status"]["active"]) == (None, 1)
+
+
+def test_a_job_is_ended_by_its_deadline(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", "long", run_seconds=60)
+    wait_for_pods(ground, "long", 1)
+    # The shortest that may be asked for is a minute; that the controller's clock runs need not be waited for.
+    ground.cluster.patch(JOB, "long", {"spec": {"activeDeadlineSeconds": 1}}, ground.own("alpha"))
+
+    reason, _ = wait_for_failure(ground, "long")
+
+    assert reason == "DeadlineExceeded"
