@@ -11,15 +11,21 @@ SCHEME = "file://"
 
 
 def mend_state_file(backend_url: str | None, project: str, stack: str) -> str | None:
-    """Puts the engine's own copy of the state before the last write in place of a state that was cut off.
+    """Takes away what keeps the engine from reading its state: attributes that were cut off, and a state that was.
 
-    The engine writes the file in place: one that is killed meanwhile (its output closed with the command that started it) leaves a part of
-    it, which no engine reads. Before each write it copies the file to `.bak`. What the last write would have added is found by looking at
-    the cluster, as after any interruption. Returns what to tell the person; None when the state is whole, or is not in files.
+    Beside each file the engine writes its attributes (`.attrs`: a content type and a checksum that it does not check), in place, and with
+    half of them it reads the file no more (`failed to load checkpoint: EOF`); without them it does. An engine is killed meanwhile when the
+    output closes with the command that started it. See setAttrs and getAttrs in gocloud.dev/blob/fileblob/attrs.go.
+    The file itself is put in its place by a rename, which a machine that loses its power may do before the content is on the disk; the
+    copy that the engine makes before each write (`.bak`) then takes its place. What the last write would have added is found by looking
+    at the cluster, as after any interruption. Returns what to tell the person of a state that was replaced; else None.
     """
     if backend_url is None or not backend_url.startswith(SCHEME):
         return None
-    state = Path(backend_url.removeprefix(SCHEME)) / ".pulumi" / "stacks" / project / f"{stack}.json"
+    home = Path(backend_url.removeprefix(SCHEME)) / ".pulumi"
+    state = home / "stacks" / project / f"{stack}.json"
+    for folder in (home, state.parent):
+        _remove_cut_off_attributes(folder)
     copy = state.with_name(f"{state.name}.bak")
     if not state.is_file() or _is_whole(state) or not _is_whole(copy):
         return None
@@ -32,9 +38,20 @@ def mend_state_file(backend_url: str | None, project: str, stack: str) -> str | 
     return f"An earlier run was killed while it wrote the state; the state before that is used, the rest is kept in {cut_off.name}.\n"
 
 
+def _remove_cut_off_attributes(folder: Path) -> None:
+    for path in folder.glob("*.attrs"):
+        if not isinstance(_content(path), dict):
+            path.unlink(missing_ok=True)
+
+
 def _is_whole(path: Path) -> bool:
-    try:
-        content = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return False
+    content = _content(path)
     return isinstance(content, dict) and "checkpoint" in content
+
+
+def _content(path: Path) -> object:
+    """What a JSON file holds; None when it is not there or is no JSON."""
+    try:
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None

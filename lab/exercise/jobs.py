@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.cluster import POD, KubeObject, condition, read_objects
+from lab.cluster import POD, KubeObject, WaitTimeoutError, condition, read_objects
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster
@@ -22,6 +22,8 @@ UNTIL_RELEASED = "24h"
 
 _FOLDER = Path(__file__).parent
 _RUN_TIME = "pod-complete.stage.kwok.x-k8s.io/"
+_RELEASED = "lab.flexspot.dev/released"
+_RELEASES = 4
 
 
 def platform_objects() -> list[KubeObject]:
@@ -42,10 +44,24 @@ def gpu_job(name: str, team: str, priority: str, *, queue: str | None = None, ru
 
 
 def release(cluster: Cluster, team: str) -> None:
-    """Lets every running pod of the team finish its work now."""
-    for pod in cluster.list(POD, team):
-        if pod["status"].get("phase") == "Running":
-            cluster.patch(POD, pod["metadata"]["name"], {"metadata": {"annotations": _run_time("0s")}}, team)
+    """Lets every running pod of the team finish its work now, and returns once they have."""
+    released = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running_pods(cluster.list(POD, team))}
+
+    def still_running(pods: list[KubeObject]) -> dict[str, str]:
+        return {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running_pods(pods) if pod["metadata"]["uid"] in released}
+
+    left = released
+    # KWOK may take up an older state of a pod after a newer one, when it has only just begun to run: then it is told again.
+    for attempt in range(_RELEASES):
+        for name in left.values():
+            cluster.patch(POD, name, {"metadata": {"annotations": {**_run_time("0s"), _RELEASED: str(attempt)}}}, team)
+        try:
+            cluster.wait_for(POD, lambda pods: not still_running(pods), f"the end of pods of {team}", namespace=team, timeout_seconds=15)
+        except WaitTimeoutError:
+            left = still_running(cluster.list(POD, team))
+        else:
+            return
+    raise WaitTimeoutError(f"pods that were let go still run: {', '.join(sorted(left.values()))}")
 
 
 def running_pods(pods: list[KubeObject]) -> list[KubeObject]:

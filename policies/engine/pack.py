@@ -5,12 +5,14 @@ from __future__ import annotations
 from pulumi_policy import EnforcementLevel, PolicyPack
 
 from policies.engine.gate import Gate
+from policies.engine.parent import end_with_parent
 
 NAME = "flexspot"
 
 
 def serve() -> None:
-    """Serves the pack to the engine that started this process, until it is ended. The first line on stdout is the port."""
+    """Serves the pack to the engine that started this process, until either is ended. The first line on stdout is the port."""
+    end_with_parent()
     PolicyPack(
         name=NAME,
         policies=Gate().policies(),

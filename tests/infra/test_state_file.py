@@ -1,4 +1,4 @@
-"""A state file that was cut off is replaced by the copy before it, and nothing else is touched."""
+"""What an engine that was killed left behind half-written is taken away or replaced, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -57,6 +57,21 @@ def test_without_a_whole_copy_nothing_is_touched(copy: str | None, state: Path) 
 
     assert mended(state) is None
     assert state.read_text() == WHOLE[:20]
+
+
+@pytest.mark.parametrize("left", ["", '{"user.content_type": "text'], ids=["nothing", "a part"])
+def test_attributes_that_were_cut_off_go_and_the_state_stays(left: str, state: Path) -> None:
+    state.write_text(WHOLE)
+    cut_off = [state.with_name("local.json.attrs"), state.with_name("local.json.bak.attrs"), state.parents[2] / "meta.yaml.attrs"]
+    for path in cut_off:
+        path.write_text(left)
+    whole = state.with_name("other.json.attrs")
+    whole.write_text('{"md5": "0KpY"}')
+
+    assert mended(state) is None
+
+    assert [path for path in cut_off if path.exists()] == []
+    assert (state.read_text(), whole.read_text()) == (WHOLE, '{"md5": "0KpY"}')
 
 
 @pytest.mark.parametrize("backend", [None, "s3://bucket", "https://api.pulumi.com"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubernetes.client.exceptions import ApiException
 
+from capacity.node_labels import TEAM_LABEL
 from lab.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
     try:
         cluster.apply(*objects)
         _wait(asked, namespace, held=True)
+        if any(each["kind"] == "MutatingAdmissionPolicy" for each in objects):
+            _wait_for_owner_labels(asked, namespace)
         yield asked
     finally:
         for each in reversed(objects):
@@ -84,6 +87,22 @@ def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while everywhere() != {held}:
         assert time.monotonic() < deadline, f"the policies are {'not held' if held else 'held'} after {_PATIENCE_SECONDS} seconds"
+
+
+def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not ((taken := asked.ask(_unowned(namespace)).taken) and TEAM_LABEL in taken["metadata"].get("labels", {})):
+        assert time.monotonic() < deadline, f"work gets no owner labels after {_PATIENCE_SECONDS} seconds"
+
+
+def _unowned(namespace: str) -> KubeObject:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "work", "image": "work:1"}]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "unowned", "namespace": namespace},
+        "spec": {"suspend": True, "template": {"spec": pod}},
+    }
 
 
 def _wrong(namespace: str) -> KubeObject:
