@@ -1,4 +1,4 @@
-"""`python -m capacity.bench`: how long settings take to become a plan, and whether twice the teams take twice the time."""
+"""`python -m capacity.bench`: how long settings take to become a plan, and a plan to be costed; whether twice the teams take twice that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from capacity.machines import Cloud, machines_of
+from capacity.money.costed_plan import CostedPlan
+from capacity.money.expected_use import shipped_use
+from capacity.money.plan_cost_lines import plan_cost
+from capacity.plan_data import plan_data
 from capacity.planning.build import build_plan
+from capacity.price_book import prices_of
 from capacity.stack_file import parse_settings
 
 _ROUNDS = 5
@@ -51,26 +56,32 @@ def settings_of(teams: int, pools: int = _POOLS) -> dict[str, Any]:
     }
 
 
-def _seconds(teams: int) -> float:
+def _seconds(teams: int) -> tuple[float, float]:
+    """Of a plan out of settings, and of its cost out of the plan as a file has it."""
     document = settings_of(teams)
-    taken: list[float] = []
+    planned: list[float] = []
+    costed: list[float] = []
     for _ in range(_ROUNDS):
         begun = time.perf_counter()
-        build_plan(parse_settings(document, "bench"), "bench")
-        taken.append(time.perf_counter() - begun)
-    return statistics.median(taken)
+        plan = build_plan(parse_settings(document, "bench"), "bench")
+        planned.append(time.perf_counter() - begun)
+        written = plan_data(plan)
+        begun = time.perf_counter()
+        plan_cost(CostedPlan.model_validate(written), prices_of(Cloud.AWS), shipped_use())
+        costed.append(time.perf_counter() - begun)
+    return statistics.median(planned), statistics.median(costed)
 
 
 def main() -> None:
     """Prints the medians, and each size's time for a team against that of the smallest."""
     table = Table(title=f"settings to plan, {_POOLS} pools, median of {_ROUNDS}", title_justify="left")
-    for heading in ("teams", "seconds", "time of a team, ratio to the smallest"):
+    for heading in ("teams", "seconds", "time of a team, ratio to the smallest", "its cost, ratio to the plan"):
         table.add_column(heading, justify="right")
     first: float | None = None
     for teams in _TEAMS:
-        seconds = _seconds(teams)
+        seconds, of_cost = _seconds(teams)
         first = first or seconds / teams
-        table.add_row(str(teams), f"{seconds:.3f}", f"{seconds / teams / first:.2f}")
+        table.add_row(str(teams), f"{seconds:.3f}", f"{seconds / teams / first:.2f}", f"{of_cost / seconds:.2f}")
     Console().print(table)
 
 

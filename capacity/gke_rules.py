@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
     from capacity.machines import Gpu, Machine
 
+HYPERDISK_ONLY = ("a3-ultragpu-", "a4-", "g4-")
+"""How the names of machines begin that boot from Hyperdisk: Google's blueprints for them do, and they are documented without Persistent
+Disk. The others boot from a balanced Persistent Disk."""
+
 CRITICAL_PODS_SECONDS = 15
 """How much of a Spot node's last seconds GKE keeps for system-critical pods."""
 

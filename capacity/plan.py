@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from capacity.platform import Platform
     from capacity.settings.admission import AdmissionMode
     from capacity.settings.queueing import Stop
+    from capacity.spending_plan import SpendingPlan
     from capacity.workload_class import Removal
 
 
@@ -259,7 +260,7 @@ class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
     `limits`, `ladders` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue.
+    the times of the cluster's Kueue. `spending` is what else will be billed, and the budget.
     """
 
     cloud: Platform
@@ -279,4 +280,5 @@ class Plan:
     teams: tuple[TeamPlan, ...]
     routes: tuple[RoutePlan, ...]
     admission: AdmissionPlan
+    spending: SpendingPlan
     warnings: tuple[PlanWarning, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Verdict(StrEnum):
@@ -58,14 +59,28 @@ class ObjectIdentity:
 
 
 @dataclass(frozen=True)
+class Addition:
+    """What mends an object by being written where nothing is written yet: it takes nothing away and changes nothing that is there.
+
+    `at` is the path of a mapping, to which `key` is added, or without a key that of a list; neither need be there. `value` is a scalar or a
+    mapping of scalars; None where only a person knows it, such as who owns the object.
+    """
+
+    at: str
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a rule's logic returns. `reason` is for a person and quotes no value that may be a secret.
 
     `remedy` says what to do in the object's own spelling; empty means that the rule's general remedy serves. `at` is the path of the field
-    that it is about, such as spec.limits; empty where it is about the whole object.
+    that it is about, such as spec.limits; empty where it is about the whole object. `adds` mends it, where one addition surely does.
     """
 
     verdict: Verdict
     reason: str = ""
     remedy: str = ""
     at: str = ""
+    adds: Addition | None = None

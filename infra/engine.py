@@ -48,10 +48,17 @@ class StackRun:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     program: Callable[[], None] = main
 
-    def preview(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
-        """What `up` would do, as counts by operation (`same`, `create`, `update` ...). Raises ExplainedError when it cannot or may not."""
+    def preview(
+        self, tell: Callable[[str], None], *, color: bool = False, hear: Callable[[automation.EngineEvent], None] | None = None
+    ) -> Mapping[str, int]:
+        """What `up` would do, as counts by operation (`same`, `create`, `update` ...). Raises ExplainedError when it cannot or may not.
+
+        `hear` is given each of the engine's events.
+        """
         stack = self._stack(tell)
-        result = self._explained("preview", lambda: stack.preview(policy_packs=self._packs, on_output=tell, color=_color(color)))
+        result = self._explained(
+            "preview", lambda: stack.preview(policy_packs=self._packs, on_output=tell, on_event=hear, color=_color(color))
+        )
         return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
 
     def up(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:

@@ -14,6 +14,7 @@ from capacity.stack_file import parse_settings
 from capacity.stack_plan import price_book_of
 from infra.checkout import CHECKOUT
 from infra.local import declare_local
+from infra.monthly_cost import declare_monthly_cost
 
 KUBECONFIG_VARIABLE = "FLEXSPOT_LAB_KUBECONFIG"
 """The lab that a `cloud: local` stack is deployed to, by the path of its kubeconfig. Default: that of the lab called default."""
@@ -24,17 +25,21 @@ def main() -> None:
     value: Any = pulumi.Config("flexspot").require_object("platform")
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
     settings = parse_settings(value, source)
-    plan = build_plan(settings, source, price_book_of(settings, CHECKOUT / "stacks", source))
+    prices = price_book_of(settings, CHECKOUT / "stacks", source)
+    plan = build_plan(settings, source, prices)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.
         from infra.gke import declare_gke  # noqa: PLC0415
 
         declare_gke(plan, settings)
+        declare_monthly_cost(plan, prices)
     elif isinstance(settings, EksSettings):
         from infra.eks import declare_eks  # noqa: PLC0415
 
         declare_eks(plan, settings)
+        declare_monthly_cost(plan, prices)
     else:
+        # Fake nodes cost nothing.
         declare_local(plan, lab_kubeconfig())
 
 

@@ -80,7 +80,7 @@ def _team(name: str, pools: list[str]) -> list[Resource]:
 def _job(name: str, namespace: str, pools: list[str]) -> Resource:
     """A job of the namespace's queue; where not all of its pools are left, one that names those that are."""
     container = {"name": "train", "image": "trainer:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
-    pod: dict[str, Any] = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 100, "containers": [container]}
+    pod: dict[str, Any] = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 90, "containers": [container]}
     if len(pools) < _POOLS:
         wanted = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": pools}]}]}
         pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}

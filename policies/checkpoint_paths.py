@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from policies.unknown import Unknown
 
 
+MOUNTED = "{where}: {path} of {container}"
+NAMED = "{where}: what {name} of {container} names"
+IN_CONTAINER = "the container's own file system, which ends with the container"
+IN_VOLUME = "volume {volume}, of the sort {sort}, which ends with the {end}"
+
+
 @dataclass(frozen=True)
 class CheckpointPlace:
     """`described` names the place without quoting a value that may be a secret. `ends_with` is empty where it outlives pod and node."""
@@ -40,10 +46,14 @@ def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ..
         for mount in mounts:
             path = mount.path.text()
             if isinstance(path, str) and any(word in part.lower() for part in PurePosixPath(path).parts for word in words):
-                yield CheckpointPlace(f"{pods.where}: {path} of {name}", _ends_with(mount), f"{pods.where}.volumes")
+                yield CheckpointPlace(
+                    MOUNTED.format(where=pods.where, path=path, container=name), _ends_with(mount), f"{pods.where}.volumes"
+                )
         for given, path in _named_paths(container):
             if _plain(given) in spelled and path.startswith("/") and not PurePosixPath(path).suffix:
-                yield CheckpointPlace(f"{pods.where}: what {given} of {name} names", _at(path, mounts), f"{pods.where}.containers")
+                yield CheckpointPlace(
+                    NAMED.format(where=pods.where, name=given, container=name), _at(path, mounts), f"{pods.where}.containers"
+                )
 
 
 def _plain(name: str) -> str:
@@ -71,11 +81,11 @@ def _at(path: str, mounts: Iterable[Mount]) -> str | Unknown:
     above = [(str(where), each) for where, each in paths if isinstance(where, str) and PurePosixPath(path).is_relative_to(where)]
     if above:
         return _ends_with(max(above, key=lambda each: len(each[0]))[1])
-    return UNKNOWN if any(where is UNKNOWN for where, _ in paths) else "the container's own file system, which ends with the container"
+    return UNKNOWN if any(where is UNKNOWN for where, _ in paths) else IN_CONTAINER
 
 
 def _ends_with(mount: Mount) -> str | Unknown:
     sort = mount.ephemeral
     if sort is UNKNOWN or not sort:
         return sort
-    return f"volume {mount.name}, of the sort {sort}, which ends with the {'node' if sort == 'hostPath' else 'pod'}"
+    return IN_VOLUME.format(volume=mount.name, sort=sort, end="node" if sort == "hostPath" else "pod")

@@ -167,6 +167,7 @@ def _finding(rule: AnyRule, view: View, outcome: Outcome) -> Finding:
         link=rule.link,
         at=outcome.at,
         page=rule.page,
+        adds=outcome.adds,
     )
 
 

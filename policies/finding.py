@@ -11,7 +11,7 @@ from capacity.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from capacity.verdict import ObjectIdentity, Severity
+    from capacity.verdict import Addition, ObjectIdentity, Severity
     from policies.suppression import Suppression
 
 
@@ -20,7 +20,7 @@ class Finding:
     """One rule's verdict about one object, ready to be shown.
 
     `code` is the rule's short id, `link` where its facts come from, `page` the rule's page, `at` the path of the field that it is about,
-    such as spec.limits, and `suppressed` why it is accepted.
+    such as spec.limits, `suppressed` why it is accepted, and `adds` what surely mends it.
     """
 
     rule: str
@@ -34,6 +34,7 @@ class Finding:
     at: str = ""
     page: str = ""
     suppressed: Suppression | None = None
+    adds: Addition | None = None
 
 
 def tally(findings: Iterable[Finding]) -> Mapping[Verdict, int]:

@@ -23,6 +23,10 @@ Source: GoogleCloudPlatform/cluster-autoscaler (2026-08).
 """
 
 
+NAMES_FLEX = "{via} names flex-start nodes"
+ON_FLEX = "it may run on {pool}, which is flex-start"
+
+
 def flex_start_of(pods: PodSet, inventory: Inventory) -> tuple[Tri, str]:
     """Whether pods that ask for GPUs may run there, and where it shows. A selector that names such nodes is enough."""
     ways = ways_of(pods, inventory)
@@ -33,11 +37,8 @@ def flex_start_of(pods: PodSet, inventory: Inventory) -> tuple[Tri, str]:
 
 
 def _flex_start(ways: list[Way], found: list[Landing], inventory: Inventory) -> tuple[Tri, str]:
-    answers: list[tuple[Tri, str]] = [(_names_flex(way), f"{way.via or 'its nodeSelector'} names flex-start nodes") for way in ways]
-    answers += [
-        (all_of([each.possible, is_flex_start(each.pool)]), f"it may run on {each.pool.identity.described}, which is flex-start")
-        for each in found
-    ]
+    answers: list[tuple[Tri, str]] = [(_names_flex(way), NAMES_FLEX.format(via=way.via or "its nodeSelector")) for way in ways]
+    answers += [(all_of([each.possible, is_flex_start(each.pool)]), ON_FLEX.format(pool=each.pool.identity.described)) for each in found]
     elsewhere = [way for way in ways if way.names_spot is not True]
     unknown = [way for way in elsewhere if may_be_provisioned(way, inventory)] if inventory.tells(Pool) else elsewhere
     answers += [(UNKNOWN, "where it runs is not known") for _ in unknown]

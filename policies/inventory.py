@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from policies.pod_gpus import asks_for_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -127,6 +130,11 @@ class PodSet(View):
     job: Field | None
     object_spec: Field
     annotations: tuple[Field, ...]
+
+    @cached_property
+    def asks_for_gpus(self) -> Tri:
+        """What policies.pod_gpus.asks_for_gpus says of the pod: the first question of nearly every rule about pods."""
+        return asks_for_gpus(self.pod)
 
 
 ViewT = TypeVar("ViewT", bound=View)

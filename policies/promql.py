@@ -106,10 +106,15 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(part)
 
 
+def too_long(text: str) -> bool:
+    """Whether an expression is not read at all, whatever it is."""
+    return len(text) > _CHARACTERS or len(_STEP.findall(text)) > _STEPS
+
+
 @lru_cache(maxsize=2048)
 def parsed(text: str) -> Node | None:
     """The expression as a tree; None for what is no PromQL, or too long to be read."""
-    if len(text) > _CHARACTERS or len(_STEP.findall(text)) > _STEPS:
+    if too_long(text):
         return None
     import promql_parser  # noqa: PLC0415 -- only where there is an expression
 

@@ -12,7 +12,7 @@ from policies.inventory import View
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from capacity.verdict import Severity
+    from capacity.verdict import Addition, Severity
     from policies.inventory import Inventory
 
 
@@ -88,6 +88,10 @@ class Parameters:
         """A parameter whose default is a number."""
         return cast("int", self.settings[name])
 
+    def text(self, name: str) -> str:
+        """A parameter whose default is a text."""
+        return cast("str", self.settings[name])
+
     def texts(self, name: str) -> tuple[str, ...]:
         """A parameter whose default is a list of texts."""
         return cast("tuple[str, ...]", self.settings[name])
@@ -135,9 +139,9 @@ class Rule(Generic[ViewT]):
 PASSES = Outcome(Verdict.PASS)
 
 
-def fails(reason: str, remedy: str = "", at: str = "") -> Outcome:
-    """Broken, whatever the values not known yet turn out to be. `at` is the path of the field that breaks it."""
-    return Outcome(Verdict.FAIL, reason, remedy, at)
+def fails(reason: str, remedy: str = "", at: str = "", adds: Addition | None = None) -> Outcome:
+    """Broken, whatever the values not known yet turn out to be. `at` is the path of the field that breaks it; see Outcome."""
+    return Outcome(Verdict.FAIL, reason, remedy, at, adds)
 
 
 def undecided(reason: str) -> Outcome:

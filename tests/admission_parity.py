@@ -11,7 +11,6 @@ from rule_fixtures import cases
 from capacity.verdict import Verdict
 from policies.admission.forms import all_forms
 from policies.core import judge_across, judge_alone, read_source
-from policies.inventory import GpuPool
 from policies.reading.source import from_manifest
 from policies.settings import DEFAULTS, Settings
 from policies.unknown import UNKNOWN, plain
@@ -20,14 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from policies.core import Reading
+    from policies.finding import Finding
 
 Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Written:
-    """An object of a fixture, all of it known, as the API server would see it."""
+    """An object of a fixture, all of it known, as the API server would see it. `rule` is the one that it was first written for."""
 
+    rule: str
     name: str
     manifest: Manifest
 
@@ -43,7 +44,7 @@ def written() -> tuple[Written, ...]:
         for number, each in enumerate((case, *case.among)):
             manifest = _without_nulls(plain(each.manifest))
             if each.manifest is not None and not _has_unknown(manifest):
-                found.setdefault(repr(manifest), Written(f"{case}{f'-{number}' if number else ''}", manifest))
+                found.setdefault(repr(manifest), Written(case.rule, f"{case}{f'-{number}' if number else ''}", manifest))
     return tuple(found.values())
 
 
@@ -69,19 +70,33 @@ def namespace_object(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
 
 
 def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settings = DEFAULTS) -> dict[str, list[str]]:
-    """What each rule with a form says of an object that it fails, in the words that a form uses. What is judged as capacity is left out."""
-    rules = [form.rule for form in all_forms()]
-    reading = read_source(from_manifest(manifest))
-    assert reading.defect is None
-    if any(isinstance(view, GpuPool) for view in reading.views):
-        return {}
-    findings = [*judge_alone(reading, rules, settings), *judge_across([reading, *among], rules, settings)[0]]
-    return {
-        rule.name: [
-            f"{each.message}. To fix it: {each.remediation}" for each in findings if each.rule == rule.name and each.verdict is Verdict.FAIL
-        ]
-        for rule in rules
-    }
+    """What each rule with a form says of an object that it fails, in the words that a form uses, of the kinds that the form is for."""
+    return told_of_each([manifest], among, settings)[0]
+
+
+def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settings: Settings = DEFAULTS) -> list[dict[str, list[str]]]:
+    """The same of several objects at once, of which none may change what is said of another: pods, quotas and ranges do not."""
+    of_kinds = [_rules_of(each) for each in manifests]
+    readings = [read_source(from_manifest(each)) for each, rules in zip(manifests, of_kinds, strict=True) if rules]
+    assert not any(reading.defect for reading in readings)
+    every = [form.rule for form in all_forms()] if readings else []
+    across = iter(judge_across([*readings, *among], every, settings)) if readings else iter(())
+    alone = (judge_alone(reading, every, settings) for reading in readings)
+    told: list[dict[str, list[str]]] = []
+    for rules in of_kinds:
+        findings = [*next(alone), *next(across)] if rules else []
+        told.append({rule: _words(rule, findings) for rule in rules})
+    return told
+
+
+def _words(rule: str, findings: Sequence[Finding]) -> list[str]:
+    failing = (each for each in findings if each.rule == rule and each.verdict is Verdict.FAIL)
+    return [f"{each.message}. To fix it: {each.remediation}" for each in failing]
+
+
+def _rules_of(manifest: Manifest) -> list[str]:
+    group, kind = manifest["apiVersion"].rpartition("/")[0], manifest["kind"]
+    return [form.rule.name for form in all_forms() if any((each.group, each.kind) == (group, kind) for each in form.matches)]
 
 
 def agree(by_rules: Mapping[str, list[str]], by_forms: Mapping[str, list[str]]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
-from capacity.capacity_type import CapacityType
+from capacity.price_book import HOURS_OF_A_MONTH, priced_as
 from capacity.provisioning import CloudQuota
 from capacity.settings.platform import GkeSettings
 from capacity.settings.problems import SettingsProblem, nearest
@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.planning.ground import Ground, ResolvedPool
-
-HOURS_OF_A_MONTH = 730
-"""Hours in an average month; what cloud price lists use."""
-
-
-def priced_as(capacity_type: CapacityType) -> CapacityType:
-    """The capacity type whose price counts: a reservation is billed at the on-demand price, used or not."""
-    return CapacityType.ON_DEMAND if capacity_type is CapacityType.RESERVED else capacity_type
 
 
 def usd_per_gpu_hour(ground: Ground, pool: ResolvedPool) -> Decimal | None:

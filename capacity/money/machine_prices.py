@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.alignment.spending import priced_as
 from capacity.capacity_type import CapacityType
 from capacity.explained_error import ExitCode, ExplainedError
+from capacity.price_book import priced_as
 from capacity.settings.problems import nearest
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.alignment.spending import HOURS_OF_A_MONTH
 from capacity.money.usd import saved_percent, usd_of_hours
+from capacity.price_book import HOURS_OF_A_MONTH
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -15,6 +15,7 @@ from capacity.planning.queues import cohort_plans, queue_plans
 from capacity.planning.readiness import pods_ready
 from capacity.planning.resolve import resolve
 from capacity.planning.routes import priority_plans, route_plans
+from capacity.planning.spending import spending_plan
 from capacity.planning.teams import team_plans
 from capacity.planning.topologies import topology_plans
 from capacity.platform import VOCABULARIES
@@ -64,6 +65,7 @@ def _assemble(ground: Ground, warnings: list[SettingsProblem]) -> Plan:
         teams=team_plans(ground, flavors, cohorts, queues),
         routes=routes,
         admission=admission_plan(settings),
+        spending=spending_plan(ground),
         warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
     )
 

@@ -7,10 +7,10 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import NotRequired, TypedDict
 
+from capacity.interface_endpoints import default_services
 from capacity.names import AWS_REGION
 from capacity.settings.network import Nat
 from components.eks.names import check_choice, check_cluster_name, check_form
-from components.eks.network_services import default_services
 from components.ipv4_range import ipv4_range
 
 _WIDEST, _NARROWEST = 16, 28

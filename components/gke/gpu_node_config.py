@@ -17,14 +17,11 @@ from pulumi_gcp.container import (
 )
 
 from capacity.capacity_type import CapacityType
-from capacity.gke_rules import CRITICAL_PODS_SECONDS
+from capacity.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
 from capacity.machines import Machine
 from capacity.provisioning import facts_of
 from components.gke.gpu_pool_args import GpuPool
 from components.gke.gpu_pool_checks import DISK_GB, GPU_DRIVERS, SHARING_STRATEGIES, TAINT_EFFECTS
-
-# Google's blueprints for these machines boot from Hyperdisk; they are documented without Persistent Disk.
-_HYPERDISK_ONLY = ("a3-ultragpu-", "a4-", "g4-")
 
 
 def node_config(pool: GpuPool, machine: Machine) -> NodePoolNodeConfigArgs:
@@ -34,7 +31,7 @@ def node_config(pool: GpuPool, machine: Machine) -> NodePoolNodeConfigArgs:
     """
     bundled = machine.local_ssd_gb // DISK_GB if pool.bundled_local_ssd_disks is None else pool.bundled_local_ssd_disks
     disks = bundled + pool.local_ssd_disks
-    default_disk = "hyperdisk-balanced" if machine.name.startswith(_HYPERDISK_ONLY) else "pd-balanced"
+    default_disk = "hyperdisk-balanced" if machine.name.startswith(HYPERDISK_ONLY) else "pd-balanced"
     return NodePoolNodeConfigArgs(
         machine_type=machine.name,
         image_type="COS_CONTAINERD",

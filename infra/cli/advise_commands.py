@@ -132,8 +132,8 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say how many nodes to commit to, from measured use or a given baseline. What is above is paid on demand."""
-    from capacity.alignment.spending import HOURS_OF_A_MONTH  # noqa: PLC0415
     from capacity.money.reservation import advise_reservation, read_use  # noqa: PLC0415
+    from capacity.price_book import HOURS_OF_A_MONTH  # noqa: PLC0415
     from infra.cli.advise_options import cloud_of, percent, prices_of_machine  # noqa: PLC0415
     from infra.cli.advise_report import show_reservation  # noqa: PLC0415
 

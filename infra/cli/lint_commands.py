@@ -43,6 +43,11 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
     details: Annotated[bool, typer.Option("--details", help="List suppressed and undecided verdicts too.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write what surely mends a finding into the YAML, then judge it again.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change, and write nothing.")] = False,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="KEY=VALUE", help="The label of an owner, for --fix where one is missing.")
+    ] = None,
 ) -> None:
     """Judge Kubernetes manifests by the same policies that previews are judged by.
 
@@ -57,10 +62,12 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if write_baseline:
         _write_baseline(report, configuration.baseline)
         return
-    if configuration.baseline is not None:
-        from policies.lint.baseline import with_baseline  # noqa: PLC0415
-
-        report = with_baseline(report, configuration.baseline)
+    report = _accepting(report, configuration)
+    if fix or diff or owner:
+        if _fixed(report, configuration, owner, diff=diff) and not diff:
+            report = _accepting(run(paths, configuration, details=details), configuration)
+        if diff:
+            raise typer.Exit(1 if report.failed else 0)
     _print(_formatted(report, form, details=details))
     if report.failed:
         raise typer.Exit(1)
@@ -80,6 +87,31 @@ def _configured(config: Path | None, fail_on: Severity | None, closed: bool | No
         closed=read.closed if closed is None else closed,
         baseline=read.baseline if baseline is None else baseline,
     )
+
+
+def _accepting(report: Report, configuration: Configuration) -> Report:
+    if configuration.baseline is None:
+        return report
+    from policies.lint.baseline import with_baseline  # noqa: PLC0415
+
+    return with_baseline(report, configuration.baseline)
+
+
+def _fixed(report: Report, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
+    """Writes or shows the changes, and says what came of them; whether there are any."""
+    from policies.lint.fixes import fixes_of, owner_label  # noqa: PLC0415
+
+    fixes = fixes_of(report, owner_label(owner, configuration.settings) if owner else None)
+    for change in fixes.changes:
+        if diff:
+            _print(change.diff())
+        else:
+            change.write()
+    mended = sum(change.mended for change in fixes.changes)
+    err.print(f"{'would mend' if diff else 'mended'} {mended} findings in {len(fixes.changes)} files.")
+    for placed, reason in fixes.left:
+        err.print(f"{placed.path}:{placed.line}: {placed.finding.rule} is left: {reason}.", markup=False)
+    return bool(fixes.changes)
 
 
 def _write_baseline(report: Report, path: Path | None) -> None:

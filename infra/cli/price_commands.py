@@ -52,7 +52,7 @@ def check(
 
 def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:
     """A row for each machine of each pool. Money is text, so that no program rounds it."""
-    from capacity.alignment.spending import priced_as  # noqa: PLC0415
+    from capacity.price_book import priced_as  # noqa: PLC0415
 
     today = datetime.now(UTC).date()
     plan, book = planned_stack.plan, planned_stack.prices

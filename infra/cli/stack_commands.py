@@ -15,7 +15,7 @@ import typer
 from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out
 from infra.cli.lab_commands import lab_home, show_next_steps
-from infra.cli.stacks import Stack, planned
+from infra.cli.stacks import STACKS, Stack, planned
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -37,10 +37,28 @@ def preview(
     stack: Stack,
     lab: Lab = "default",
     offline: Annotated[bool, typer.Option("--offline", help="Without any cluster or cloud, as if nothing were deployed.")] = False,
+    plan_out: Annotated[
+        Path | None, typer.Option("--plan-out", metavar="FILE", help="Write the plan there, for `flexspot cost`; a refused one too.")
+    ] = None,
 ) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
     with _offline_run(stack) if offline else _run(stack, lab) as run:
-        _show(run.preview(_tell, color=out.is_terminal), "would be")
+        if plan_out is None:
+            _show(run.preview(_tell, color=out.is_terminal), "would be")
+            return
+        _show(_preview_to(plan_out, stack, run), "would be")
+
+
+def _preview_to(path: Path, stack: str, run: StackRun) -> Mapping[str, int]:
+    """A preview that is written down even when it is refused: what it costs may be why."""
+    from infra.plan_file import PlannedResources, write_plan_file  # noqa: PLC0415
+
+    heard, found = PlannedResources(), planned(stack)
+    own_prices = found.settings.prices_file
+    try:
+        return run.preview(_tell, color=out.is_terminal, hear=heard.hear)
+    finally:
+        write_plan_file(path, stack, found, heard, None if own_prices is None else STACKS / own_prices)
 
 
 def up(stack: Stack, lab: Lab = "default") -> None:

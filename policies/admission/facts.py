@@ -4,8 +4,8 @@ By key:
 
 - `way.NAME`: nodes that pods can land on, directly or through a flavor. In its lines: the pool as messages call it; the flavor likewise
   (empty: none); the seconds that pods have before the cloud takes a node back (0: it does not); whether the flavor's labels say that it
-  does; then a line `label KEY=VALUE` for each label of the nodes, `via KEY=VALUE` for each label of the flavor, and
-  `taint KEY=VALUE:EFFECT` for each taint that pods must tolerate themselves.
+  does; then a line `flex-start` if the nodes are of that capacity, which ends after seven days, a line `label KEY=VALUE` for each label of
+  the nodes, `via KEY=VALUE` for each label of the flavor, and `taint KEY=VALUE:EFFECT` for each taint that pods must tolerate themselves.
 - `queue.NAMESPACE.LOCALQUEUE`: the names of the ways that a queue leads to, a line each; `direct`: those of pods that go to no queue.
 - `most-gpus`, and `most-gpus.PRIORITYCLASS`: the most GPUs that a node has, of all pools and of those of a workload class.
 """
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from capacity.capacity_type import CapacityType
 from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
 from capacity.platform import Platform
-from policies.rules.grace_exceeds_notice import RULE as GRACE_EXCEEDS_NOTICE
 from policies.ways import SPOT_LABELS
 
 if TYPE_CHECKING:
@@ -28,10 +27,13 @@ if TYPE_CHECKING:
 WAY, QUEUE, DIRECT = "way.", "queue.", "direct"
 LABEL, VIA, TAINT = "label ", "via ", "taint "
 NAMES_SPOT = "names-spot"
+FLEX_START = "flex-start"
 MOST_GPUS = "most-gpus"
 
 _MARKS = {GKE_SPOT_LABEL: "true"}
 """What GKE writes on every Spot node, beside the labels that the plan goes by."""
+
+_FLEX = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 
 _GIVEN = frozenset({GPU_RESOURCE, GKE_QUEUED_LABEL})
 """Taints whose toleration the cloud adds by itself; see policies.placement."""
@@ -67,18 +69,12 @@ def _way(plan: Plan, pool: PoolPlan, flavor: FlavorPlan | None) -> str:
     labels = {**pool.selector, **of_flavor, **(_MARKS if plan.cloud is Platform.GKE and pool.capacity_type is CapacityType.SPOT else {})}
     names_spot = any(of_flavor.get(key) in values for key, values in SPOT_LABELS.items())
     via = f"flavor {flavor.name}" if flavor else ""
-    lines = [f"NodePool {pool.name}", via, str(_notice(plan, pool)), NAMES_SPOT if names_spot else ""]
+    lines = [f"NodePool {pool.name}", via, str(pool.notice_seconds or 0), NAMES_SPOT if names_spot else ""]
+    lines += [FLEX_START] if pool.capacity_type in _FLEX else []
     lines += [f"{LABEL}{key}={value}" for key, value in sorted(labels.items())]
     lines += [f"{VIA}{key}={value}" for key, value in sorted(of_flavor.items())]
     lines += [f"{TAINT}{taint.key}={taint.value}:{taint.effect.value}" for taint in _own_tolerations(pool, flavor)]
     return "\n".join(lines)
-
-
-def _notice(plan: Plan, pool: PoolPlan) -> int:
-    """What the rule holds against a grace period: on EC2 the two minutes of the notice, of which the plan gives away a little less."""
-    if pool.notice_seconds is None:
-        return 0
-    return pool.notice_seconds if plan.cloud is Platform.GKE else GRACE_EXCEEDS_NOTICE.defaults().number("ec2-seconds")
 
 
 def _own_tolerations(pool: PoolPlan, flavor: FlavorPlan | None) -> Iterator[Taint]:

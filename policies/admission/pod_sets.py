@@ -52,11 +52,11 @@ def made_by_nobody_judged() -> str:
     return f"!{list_at('object', 'metadata', 'ownerReferences')}.exists(o, {owner})"
 
 
-def queue_labels() -> str:
-    """The labels that Kueue reads."""
+def queued_metadata(field: str) -> str:
+    """The `labels` or the `annotations` that Kueue reads."""
     others = [maker for maker in MATCHED if maker.queued_as != ("metadata",)]
-    cases = [(f"object.kind == {text(maker.kind)}", mapping_at("object", *maker.queued_as, "labels")) for maker in others]
-    return first_of(*cases, otherwise=mapping_at("object", "metadata", "labels"))
+    cases = [(f"object.kind == {text(maker.kind)}", mapping_at("object", *maker.queued_as, field)) for maker in others]
+    return first_of(*cases, otherwise=mapping_at("object", "metadata", field))
 
 
 def _by_kind(makers: Iterable[PodMaker], expression: Callable[[PodMaker], str]) -> str:

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from policies.admission.cel import PLACES, mapping, mapping_at, text, text_at
+from policies.admission.checkpoint_places import VARIABLES as CHECKPOINT_VARIABLES
 from policies.admission.pod_gpus import ASKS, SERVES_NODES
-from policies.admission.pod_sets import pod_sets, queue_labels
+from policies.admission.pod_sets import pod_sets, queued_metadata
 from policies.admission.ways import QUEUE_NAME, WAYS
 from policies.suppression import PREFIX
 
@@ -22,9 +23,10 @@ _SHARED: Mapping[str, str] = {
     # What serves the nodes themselves is no work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
     "gpuWork": f"{WORK}.filter(p, {ASKS})",
+    **CHECKPOINT_VARIABLES,
     "annotations": f"[{mapping_at('object', 'metadata', 'annotations')}] + "
     f"{POD_SETS}.map(p, {mapping_at('p.template', 'metadata', 'annotations')})",
-    "queueLabels": queue_labels(),
+    "queueLabels": queued_metadata("labels"),
     "facts": mapping({}),
     "queue": QUEUE_NAME,
     "ways": WAYS,

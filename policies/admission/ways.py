@@ -35,7 +35,7 @@ _TOLERATED = either(
     f"x.startsWith({text(TAINT)} + {text_at('t', 'key')} + '=' + {text_at('t', 'value')} + ':')",
 )
 _SAME_EFFECT = f"{text_at('t', 'effect')} == '' || x.endsWith(':' + {text_at('t', 'effect')})"
-_TERMS = list_at("p.pod", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+TERMS = list_at("p.pod", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 _ALLOWED = (
     f"{text_at('e', 'operator')} != 'In' || {list_at('e', 'values')}.exists(v, ({text(LABEL)} + {text_at('e', 'key')} + '=' + v) in w)"
 )
@@ -46,7 +46,7 @@ _TOLERATES = (
 
 LANDS = every(
     f"{mapping_at('p.pod', 'nodeSelector')}.all(k, ({text(LABEL)} + k + '=' + string(p.pod.nodeSelector[k])) in w)",
-    f"size({_TERMS}) == 0 || {_TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_ALLOWED}))",
+    f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_ALLOWED}))",
     _TOLERATES,
 )
 """Whether it is certain that `p` can run on the nodes of the way `w`."""
@@ -55,12 +55,23 @@ SPOT_WAYS = f"variables.ways.filter(w, w[2] != '0' && ({LANDS}))"
 """The ways of `p` that certainly lead to nodes which the cloud takes back."""
 
 _SELECTOR = mapping_at("p.pod", "nodeSelector")
-_OWN = either(*(f"{entry(_SELECTOR, text(key))} in {texts(sorted(values))}" for key, values in SPOT_LABELS.items()))
+NAMES_SPOT_ITSELF = either(*(f"{entry(_SELECTOR, text(key))} in {texts(sorted(values))}" for key, values in SPOT_LABELS.items()))
 _SAME = f"[x.substring({len(VIA)}).split('=')].exists(l, !(l[0] in {_SELECTOR}) || string(p.pod.nodeSelector[l[0]]) == l[1])"
-_OPEN = every(f"w.filter(x, x.startsWith({text(VIA)})).all(x, {_SAME})", _TOLERATES)
-_NAMED = f"variables.ways.filter(w, w[1] != '' && ({_OPEN}) && (w[3] == {text(NAMES_SPOT)} || ({_OWN}))).map(w, w[1])"
+_VIA_KEY = f"{text(VIA)} + {text_at('e', 'key')} + '='"
+_LEFT_OPEN = either(
+    f"{text_at('e', 'operator')} != 'In'",
+    f"!w.exists(x, x.startsWith({_VIA_KEY}))",
+    f"{list_at('e', 'values')}.exists(v, ({_VIA_KEY} + v) in w)",
+)
+OPEN = every(
+    f"w.filter(x, x.startsWith({text(VIA)})).all(x, {_SAME})",
+    f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_LEFT_OPEN}))",
+    _TOLERATES,
+)
+"""Whether Kueue may give `p` the flavor of the way `w`: nothing that `p` asks for speaks against it."""
+_NAMED = f"variables.ways.filter(w, w[1] != '' && ({OPEN}) && (w[3] == {text(NAMES_SPOT)} || ({NAMES_SPOT_ITSELF}))).map(w, w[1])"
 
-NAMED_BY = first_of(("variables.queue == ''", f"({_OWN}) ? ['its nodeSelector'] : []"), otherwise=_NAMED)
+NAMED_BY = first_of(("variables.queue == ''", f"({NAMES_SPOT_ITSELF}) ? ['its nodeSelector'] : []"), otherwise=_NAMED)
 """What names such nodes for `p`, of whatever pool: its own selector, or flavors that Kueue may give it."""
 
 SHOWN_BY = first_of(

@@ -47,7 +47,7 @@ class Places:
             return manifest.line
         start = root.start_mark.line
         best = (0, start)
-        for steps in [_steps_of(at), *_paths_in(message)]:
+        for steps in [steps_of(at), *_paths_in(message)]:
             depth, node_line, node = _walk(root, steps)
             if depth > best[0]:
                 best = (depth, _container_line(node, message) or node_line)
@@ -76,10 +76,11 @@ def _roots(path: str, text: bytes, line: int) -> tuple[yaml.Node, ...]:
 
 def _paths_in(message: str) -> Iterator[list[str]]:
     for match in _PATH.finditer(message):
-        yield _steps_of(match[0])
+        yield steps_of(match[0])
 
 
-def _steps_of(path: str) -> list[str]:
+def steps_of(path: str) -> list[str]:
+    """The steps of a path such as spec.replicatedJobs[0].template.spec."""
     return [step["bracketed"] or step["plain"] or "" for step in _STEP.finditer(path)]
 
 

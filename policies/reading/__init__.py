@@ -15,6 +15,7 @@ from policies.reading import (
     kueue_configuration,
     pods,
     queries,
+    spending,
     termination_handler,
 )
 
@@ -36,6 +37,7 @@ READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
     iam.read,
     queries.read,
     exporters.read,
+    spending.read,
 )
 """Every reader sees every object and yields nothing for those that are not its own."""
 

@@ -11,15 +11,13 @@ from policies.gpu_machines import is_gpu_machine
 from policies.inventory import Ceiling, GpuPool, Pool, Taint
 from policies.machine_catalog import machines_of
 from policies.node_offer import NodeOffer
+from policies.spot_notice import EC2_NOTICE_SECONDS
 from policies.unknown import UNKNOWN, Tri, Unknown, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from policies.reading.source import Source
-
-_NOTICE = Decimal(120)
-"""Seconds between EC2's interruption notice and the end of a Spot instance."""
 
 # What EKS, the kubelet and the cloud's controllers label a node with.
 _CLOUDS = ("eks.amazonaws.com/", "kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "topology.k8s.aws/", "k8s.io/")
@@ -51,7 +49,7 @@ def read(source: Source) -> Iterator[Pool]:
         offer=_offer(group),
         spot=group.at("capacityType").equals("SPOT"),
         spot_field="capacityType",
-        notice_seconds=_NOTICE,
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
         gpus=_gpus(group),
         owner_labels=group.at("tags"),
         owner_field="tags",

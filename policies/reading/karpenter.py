@@ -10,6 +10,7 @@ from policies.field import Field
 from policies.gpu_machines import gpu_selection
 from policies.inventory import Ceiling, GpuPool, Pool, Taint
 from policies.node_offer import NodeOffer, allows
+from policies.spot_notice import EC2_NOTICE_SECONDS
 from policies.unknown import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ _WELL_KNOWN = (
 
 _GB = Decimal(1000) ** 3
 
-_NOTICE = Decimal(120)
-"""Seconds between EC2's interruption notice and the end of a Spot instance."""
-
 
 def read(source: Source) -> Iterator[Pool]:
     """The NodePool; a GpuPool if it makes GPU nodes."""
@@ -57,7 +55,7 @@ def read(source: Source) -> Iterator[Pool]:
         offer=_offer(source),
         spot=_may_be_spot(spec),
         spot_field=f"what it says of {CAPACITY_TYPE_LABEL}: nothing means any",
-        notice_seconds=_NOTICE,
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
         gpus=spec.at("limits", GPU_RESOURCE).number(),
         owner_labels=source.fields.at("metadata", "labels"),
         owner_field="metadata.labels",

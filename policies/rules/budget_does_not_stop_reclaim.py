@@ -8,7 +8,6 @@ from capacity.verdict import Severity
 from policies.flex_start import flex_start_of
 from policies.interruption import interruption_of
 from policies.objects import PodDisruptionBudget
-from policies.pod_gpus import asks_for_gpus
 from policies.pod_selection import selected
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
     """Services are left out: there a budget does its work, which is with drains."""
     kinds = parameters.texts("kinds")
-    jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and asks_for_gpus(pods.pod) is not False]
+    jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and pods.asks_for_gpus is not False]
     if not jobs:
         return not_applicable("it selects no GPU job that was given")
     hangs = False
     for pods, answer in jobs:
         interruption, (flex, by) = interruption_of(pods, inventory), flex_start_of(pods, inventory)
         spot = interruption.possible is True
-        if answer is True and asks_for_gpus(pods.pod) is True and (spot or flex is True):
+        if answer is True and pods.asks_for_gpus is True and (spot or flex is True):
             where = interruption.by if spot else by
             return fails(
                 f"spec.selector selects the pods of {pods.identity.described}; {where}, whose end no budget delays", at="spec.selector"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.checkpoint_paths import checkpoint_places
 from policies.inventory import PodSet
-from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from capacity.verdict import Outcome
 
 
+LOST = "{place} is {ends}"
+
+
 def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     """Judged are mounts whose path says checkpoint, and absolute paths that an argument or a variable of such a name gives."""
     if pods.kind not in parameters.texts("kinds"):
         return not_applicable("no kind that runs to an end")
-    asks = asks_for_gpus(pods.pod)
+    asks = pods.asks_for_gpus
     if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     places = list(checkpoint_places(pods, parameters.texts("path-words"), parameters.texts("names")))
     for place in places:
         if isinstance(place.ends_with, str) and place.ends_with and asks is True:
-            return fails(f"{place.described} is {place.ends_with}", at=place.at)
+            return fails(LOST.format(place=place.described, ends=place.ends_with), at=place.at)
     if asks is UNKNOWN or any(place.ends_with is UNKNOWN for place in places):
         return undecided(f"{pods.where}: what it asks for, or what its checkpoints are written to, is not known yet")
     return PASSES if places else not_applicable("nothing in it names checkpoints")

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Selection = tuple[str, dict[str, "Field"], bool]
 """Where it stands, the labels, and whether they are all."""
 
+EXTRA = "{where} selects {label}={name} and {extra} as well, which GKE refuses or never finds a node for"
+EXTRA_REMEDY = "take {extra} away, and let the priorities of ComputeClass {name} say which capacity comes first"
+
 
 def judge(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: Inventory) -> Outcome:
     """GKE's own classes (Performance, Accelerator) take such labels; a class of the platform's has its capacity in its rungs."""
@@ -33,8 +36,8 @@ def judge(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: In
         found = sorted(key for key in labels if key in extra)
         if found and isinstance(name, str) and name not in built_in:
             return fails(
-                f"{where} selects {COMPUTE_CLASS_LABEL}={name} and {found[0]} as well, which GKE refuses or never finds a node for",
-                f"take {found[0]} away, and let the priorities of ComputeClass {name} say which capacity comes first",
+                EXTRA.format(where=where, label=COMPUTE_CLASS_LABEL, name=name, extra=found[0]),
+                EXTRA_REMEDY.format(extra=found[0], name=name),
                 where.partition(" ")[0],
             )
         chosen |= isinstance(name, str)

@@ -10,7 +10,6 @@ from policies.flex_start import LONGEST_SECONDS, flex_start_of
 from policies.interruption import ignores_interruptions
 from policies.inventory import Inventory, PodSet
 from policies.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
-from policies.pod_gpus import asks_for_gpus
 from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri
 
@@ -20,9 +19,13 @@ if TYPE_CHECKING:
     from capacity.verdict import Outcome
     from policies.field import Field
 
-_RUN_TIME = "maxRunDurationSeconds"
-_ANNOTATION = f"provreq.kueue.x-k8s.io/{_RUN_TIME}"
-_SELECTOR = "cloud.google.com/gke-max-run-duration-seconds"
+RUN_TIME = "maxRunDurationSeconds"
+ANNOTATION = f"provreq.kueue.x-k8s.io/{RUN_TIME}"
+SELECTOR = "cloud.google.com/gke-max-run-duration-seconds"
+
+TOO_LONG = "{at} is {seconds} seconds, and a flex-start node ends after {most}{also}"
+TOO_LONG_REMEDY = "write {most} or less in {at}"
+ALSO = " ({by})"
 
 Asker = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClass
 
@@ -30,15 +33,16 @@ Asker = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClass
 def judge(asker: Asker, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A deadline alone says little of a Job that goes on after an interruption: it may need several nodes, one after the other."""
     most = parameters.number("most-seconds")
-    flex, by = flex_start_of(asker, inventory) if isinstance(asker, PodSet) and asks_for_gpus(asker.pod) is not False else (False, "")
+    flex, by = flex_start_of(asker, inventory) if isinstance(asker, PodSet) and asker.asks_for_gpus is not False else (False, "")
     asked = [each for each in _asked(asker, flex) if each[2] is not False]
     known = [(at, seconds.number()) for at, seconds, _ in asked]
     long = [(at, seconds) for at, seconds in known if isinstance(seconds, Decimal) and seconds > most]
     sure = [at for at, _, is_flex in asked if is_flex is True]
     for at, seconds in long:
         if at in sure:
-            also = f" ({by})" if by else ""
-            return fails(f"{at} is {seconds} seconds, and a flex-start node ends after {most}{also}", f"write {most} or less in {at}", at)
+            # Where the capacity is not certain, it is the field itself that asks flex-start.
+            also = ALSO.format(by=by) if flex is True else ""
+            return fails(TOO_LONG.format(at=at, seconds=seconds, most=most, also=also), TOO_LONG_REMEDY.format(most=most, at=at), at)
     if long or any(seconds is UNKNOWN for _, seconds in known):
         return undecided(f"{asked[0][0]}, or whether it runs on flex-start, is not known")
     return PASSES if asked and sure else not_applicable("it asks flex-start for no time of its own")
@@ -48,9 +52,9 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
     """Each field that asks for seconds, and whether it asks flex-start for them."""
     if isinstance(asker, PodSet):
         for annotations in asker.annotations:
-            if not annotations.at(_ANNOTATION).absent and annotations.known:
-                yield f'metadata.annotations["{_ANNOTATION}"]', annotations.at(_ANNOTATION), True
-        fields = {f'{asker.where}.nodeSelector["{_SELECTOR}"]': asker.pod.at("nodeSelector", _SELECTOR)}
+            if not annotations.at(ANNOTATION).absent and annotations.known:
+                yield f'metadata.annotations["{ANNOTATION}"]', annotations.at(ANNOTATION), True
+        fields = {f'{asker.where}.nodeSelector["{SELECTOR}"]': asker.pod.at("nodeSelector", SELECTOR)}
         if asker.job is None or ignores_interruptions(asker.job) is False:
             fields[f"{asker.where}.activeDeadlineSeconds"] = asker.pod.at("activeDeadlineSeconds")
             fields["spec.activeDeadlineSeconds"] = asker.object_spec.at("activeDeadlineSeconds")
@@ -61,12 +65,12 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
         yield from ((at, field, flex) for at, field in written.items())
     elif isinstance(asker, ComputeClass):
         for place, rung in asker.spec.at("priorities").parts().named:
-            if not rung.at(_RUN_TIME).absent:
-                yield f"spec.priorities[{place}].{_RUN_TIME}", rung.at(_RUN_TIME), rung.at("flexStart", "enabled").equals("true")
+            if not rung.at(RUN_TIME).absent:
+                yield f"spec.priorities[{place}].{RUN_TIME}", rung.at(RUN_TIME), rung.at("flexStart", "enabled").equals("true")
     else:
-        seconds = asker.spec.at("parameters", _RUN_TIME)
+        seconds = asker.spec.at("parameters", RUN_TIME)
         if not seconds.absent:
-            yield f"spec.parameters.{_RUN_TIME}", seconds, asker.spec.at("provisioningClassName").equals("queued-provisioning.gke.io")
+            yield f"spec.parameters.{RUN_TIME}", seconds, asker.spec.at("provisioningClassName").equals("queued-provisioning.gke.io")
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.node_labels import GPU_RESOURCE
 from capacity.verdict import Severity
 from policies.inventory import PodSet
-from policies.pod_gpus import asks_for_gpus, exemption, placed_on_gpus, unbacked_request
+from policies.pod_gpus import exemption, placed_on_gpus, unbacked_request
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, all_of, negated
 
@@ -27,7 +27,7 @@ def judge(pods: PodSet, _: Parameters) -> Outcome:
     unbacked, container = unbacked_request(pods.pod)
     if unbacked is True:
         return fails(UNBACKED.format(where=pods.where, container=container))
-    asks = asks_for_gpus(pods.pod)
+    asks = pods.asks_for_gpus
     placed, by = placed_on_gpus(pods.pod)
     idle = all_of([placed, negated(asks)])
     if idle is True:

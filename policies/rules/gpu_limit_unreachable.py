@@ -28,7 +28,7 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
         return fails(
             f'it has spec.limits["{GPU_RESOURCE}"]={limit}, but with {machine} {written} end it at {ended.gpus}',
             f"allow {ended.needed}, take {machine} out of its requirements, or lower the limit on {GPU_RESOURCE}",
-            "spec.limits",
+            f'spec.limits["{GPU_RESOURCE}"]',
         )
     return PASSES if known else undecided("its other limits are not known yet")
 

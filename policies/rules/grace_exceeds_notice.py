@@ -5,11 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.verdict import Addition, Severity
 from policies.interruption import interruption_of
 from policies.inventory import Inventory, PodSet, Pool
-from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.spot_notice import EC2_NOTICE_SECONDS
 from policies.unknown import UNKNOWN
 from policies.ways import SPOT_LABELS, ways_of
 
@@ -25,8 +26,8 @@ BY_DEFAULT = "by default "
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
-    """Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes."""
-    asks = asks_for_gpus(pods.pod)
+    """Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes less the warning's way."""
+    asks = pods.asks_for_gpus
     if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     field = pods.pod.at("terminationGracePeriodSeconds")
@@ -49,6 +50,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
             TOO_LONG.format(where=pods.where, grace=written, by=interruption.by, notice=notice),
             TOO_LONG_REMEDY.format(notice=notice),
             f"{pods.where}.terminationGracePeriodSeconds",
+            Addition(pods.where, "terminationGracePeriodSeconds", int(notice)) if field.absent else None,
         )
     if interruption.possible is False:
         return not_applicable("it does not run on Spot")
@@ -71,12 +73,12 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     why="The node is gone before the grace period is: a checkpoint that counts on it is cut off half-written.",
-    remediation="Ask for no more seconds than the pool gives: 15 on GKE by default, 120 on EC2; preStop hooks count too.",
+    remediation=f"Ask for no more seconds than the pool gives: 15 on GKE by default, {EC2_NOTICE_SECONDS} on EC2; preStop hooks count too.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#termination-graceful-shutdown",
     sources=("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html",),
     parameters=(
         Parameter("gke-seconds", 15, "Seconds that GKE gives pods of a Spot node whose pool does not say."),
-        Parameter("ec2-seconds", 120, "Seconds between EC2's notice and the end of a Spot instance."),
+        Parameter("ec2-seconds", EC2_NOTICE_SECONDS, "Seconds that pods on EC2's Spot are counted on to have of its two minutes' notice."),
         Parameter("longest-seconds", 120, "The most seconds that any Spot node gives its pods, however it is set."),
         Parameter("kubernetes-default-seconds", 30, "Kubernetes' grace period where a pod does not say."),
     ),

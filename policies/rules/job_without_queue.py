@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.inventory import Inventory, PodSet
 from policies.objects import ClusterQueue, LocalQueue
-from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 from policies.ways import QUEUE_LABEL, queue_of
@@ -24,7 +24,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     """Only kinds that run to an end: what serves for ever would never give its quota back."""
     if pods.kind not in parameters.texts("kinds"):
         return not_applicable("no kind that queues take")
-    asks = asks_for_gpus(pods.pod)
+    asks = pods.asks_for_gpus
     if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     if pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.verdict import Addition, Severity
 from policies.inventory import GpuPool, Inventory, PodSet
 from policies.objects import Namespace, named
-from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 
@@ -28,8 +28,11 @@ def judge(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory
         if answer is UNKNOWN:
             return undecided(f"{judged.owner_field} is not known yet")
         where = judged.owner_field
-        return PASSES if answer else fails(f"it makes GPU nodes, and {where} says not whose they are", f"add {keys[0]} to {where}", where)
-    asks = asks_for_gpus(judged.pod)
+        if answer:
+            return PASSES
+        remedy, adds = f"add {keys[0]} to {where}", Addition(where, "", None)
+        return fails(f"it makes GPU nodes, and {where} says not whose they are", remedy, where, adds)
+    asks = judged.asks_for_gpus
     if exempt := exemption(judged) or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     answer = any_of(_has(labels, keys) for labels in (judged.labels, judged.template_labels, judged.queue_labels))
@@ -50,7 +53,7 @@ def _by_namespace(pods: PodSet, keys: tuple[str, ...], inventory: Inventory, *, 
         return undecided("its labels, or those of its namespace, are not known yet")
     if not of_it and not inventory.closed:
         return undecided("its namespace, which may say whose it is, is not among what was given")
-    return fails(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0]), "metadata.labels")
+    return fails(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0]), "metadata.labels", Addition("metadata.labels", "", None))
 
 
 def _has(labels: Field, keys: tuple[str, ...]) -> Tri:

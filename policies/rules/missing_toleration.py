@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.verdict import Severity
-from policies.inventory import GpuPool, Inventory, PodSet
+from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
 from policies.placement import may_be_provisioned, placement_of
-from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, any_of
 from policies.ways import ways_of
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Fails where pools fit what the pods select, and the taints of each keep them away in every way that they can be scheduled."""
-    asks = asks_for_gpus(pods.pod)
+    asks = pods.asks_for_gpus
     if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     ways = ways_of(pods, inventory)
     if ways is None or asks is UNKNOWN:
         return undecided(f"{pods.where}: what it asks for, or what its queue leads to, is not known")
+    if not inventory.of(GpuPool) and any(each.concerned is True for each in inventory.of(Autopilot)):
+        return not_applicable("Autopilot makes the nodes that it asks for, and lets it onto them")
     if not inventory.tells(GpuPool):
         return undecided(f"{pods.where}: no GPU pool is among what was given")
     found = placement_of(pods, inventory)

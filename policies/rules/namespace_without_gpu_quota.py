@@ -9,7 +9,7 @@ from policies.gpu_quotas import gpu_quotas_of, quotas_somewhere
 from policies.inventory import Inventory, PodSet
 from policies.namespace_shares import gives_gpus
 from policies.objects import LocalQueue, Namespace, ResourceQuota
-from policies.pod_gpus import asks_for_gpus, exemption
+from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 
@@ -57,7 +57,7 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
     for each in inventory.of(PodSet):
         space = each.namespace.text()
         if not exemption(each):
-            found.setdefault(UNKNOWN if space is UNKNOWN else space or "default", []).append(asks_for_gpus(each.pod))
+            found.setdefault(UNKNOWN if space is UNKNOWN else space or "default", []).append(each.asks_for_gpus)
     return {space: any_of(answers) for space, answers in found.items()}
 
 

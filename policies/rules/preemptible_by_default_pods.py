@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from capacity.verdict import Severity
 from policies.objects import PriorityClass
-from policies.pod_gpus import asks_for_gpus
 from policies.pod_priorities import below_scale_up, defaults, is_of_pods, users_of, value_of
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
@@ -23,7 +22,7 @@ def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory)
     if not is_of_pods(priority) or below is True:
         return not_applicable("no PriorityClass of pods, or one that priority-below-scale-up judges")
     name, value = priority.identity.name.lower(), value_of(priority)
-    asked = [asks_for_gpus(each.pod) for each in users_of(priority, inventory)]
+    asked = [each.asks_for_gpus for each in users_of(priority, inventory)]
     if any(word in name for word in parameters.texts("words")) or (asked and not any(each is not False for each in asked)):
         return not_applicable("its pods hold a place for others, or ask for no GPUs")
     values = [value_of(each) for each in defaults(inventory)]

@@ -40,7 +40,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
             continue
         written = " and ".join(sorted(modes))
         return fails(
-            f"{pods.where}.{at} is claim {claim.text()}, which is {written}, and {copies} pods mount it at once", at=f"{pods.where}.volumes"
+            f"{pods.where}.{at} is claim {claim.text()}, which is {written}, and {copies} pods mount it at once", at=f"{pods.where}.{at}"
         )
     if hangs:
         return undecided(f"{pods.where}: a claim that it mounts is not among what was given, or how it may be mounted is not known yet")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.verdict import Addition, Severity
 from policies.inventory import GpuPool, Taint
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
@@ -28,20 +28,14 @@ def judge(pool: GpuPool, _: Parameters) -> Outcome:
         return PASSES
     if pool.spot is UNKNOWN or answer is UNKNOWN:
         return undecided(f"whether it has Spot capacity, and what {pool.taints_field} holds, is not known yet")
+    key, value = (GKE_SPOT_LABEL, "true") if "nodeConfig" in pool.taints_field else (CAPACITY_TAINT, "spot")
+    written = f'"{value}"' if value == "true" else value
     return fails(
         f"it has Spot capacity (by {pool.spot_field}), and {pool.taints_field} holds no taint that tells its nodes from other GPU nodes",
-        f"add to {pool.taints_field}, beside that on {GPU_RESOURCE}: "
-        f"{{key: {_key(pool)}, value: {_value(pool)}, effect: {pool.effect_spelling}}}",
+        f"add to {pool.taints_field}, beside that on {GPU_RESOURCE}: {{key: {key}, value: {written}, effect: {pool.effect_spelling}}}",
         pool.taints_field,
+        Addition(pool.taints_field, "", {"key": key, "value": value, "effect": pool.effect_spelling}),
     )
-
-
-def _key(pool: GpuPool) -> str:
-    return "cloud.google.com/gke-spot" if "nodeConfig" in pool.taints_field else "flexspot.dev/capacity-type"
-
-
-def _value(pool: GpuPool) -> str:
-    return '"true"' if "nodeConfig" in pool.taints_field else "spot"
 
 
 RULE = Rule(

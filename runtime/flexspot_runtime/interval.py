@@ -35,10 +35,12 @@ class InterruptionRate:
     """What is believed of the rate before anything was seen, and how firmly: as if `per_hour` had been seen for `weight_hours`.
 
     The mean of a gamma distribution that is updated by what happens, so a first lucky day changes little and a bad one is believed soon.
-    The defaults, once in 20 hours, are an assumption that errs towards saving too often; the clouds publish monthly shares at most.
+    The default, once in 4 hours, is the course's "average for GPU Spot on AWS", within the 0.00 to 1.39 an hour of public records, and the
+    figure that `flexspot advise` assumes. It errs towards saving too often, which is the cheaper error: with a checkpoint of a minute,
+    assuming 0.25 where 0.05 is true wastes 5.5 % instead of 4.1 %, and the other way round 12.2 % instead of 9.1 %.
     """
 
-    per_hour: float = 0.05
+    per_hour: float = 0.25
     weight_hours: float = 10.0
 
     def __post_init__(self) -> None:

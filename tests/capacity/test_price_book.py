@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from capacity.capacity_type import CapacityType
 from capacity.machines import Cloud
 from capacity.price_book import prices_of, read_prices
 from capacity.records import DataFileError
+from capacity.service_items import Measure, ServiceItem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,3 +131,59 @@ def test_every_shipped_price_has_a_source_that_says_whether_it_was_verified(clou
 
     assert book.cloud is cloud
     assert {book.source_of(price).verified for price in book.prices.values()} == {True, False}
+
+
+SERVICES = """
+cloud: aws
+sources:
+  list: {citation: the vendor's price list, as_of: 2026-11-21, verified: true}
+services:
+  - {item: nat-gateway, region: us-east-1, usd: "0.045", source: list}
+  - {item: nat-gateway, usd: "0.06", source: list}
+  - {item: kms-key, usd: "1", source: list}
+"""
+
+
+def test_a_service_has_the_price_of_its_region_or_that_of_all_others(tmp_path: Path) -> None:
+    path = tmp_path / "services.yaml"
+    path.write_text(SERVICES)
+
+    book = read_prices(path)
+
+    found = [book.find_service(ServiceItem.NAT_GATEWAY, region) for region in ("us-east-1", "eu-west-1")]
+    assert [each and each.usd for each in found] == [Decimal("0.045"), Decimal("0.06")]
+    assert book.find_service(ServiceItem.CLUSTER, "us-east-1") is None
+
+
+def test_the_services_of_ones_own_file_go_first(tmp_path: Path) -> None:
+    path = tmp_path / "negotiated.yaml"
+    path.write_text(SERVICES.replace('"1"', '"0.5"'))
+
+    book = prices_of(Cloud.AWS).overridden_by(path)
+
+    price = book.find_service(ServiceItem.KMS_KEY, "us-east-1")
+    assert price is not None
+    assert (price.usd, book.source_of(price).citation) == (Decimal("0.5"), "the vendor's price list")
+    assert book.find_service(ServiceItem.CLUSTER, "us-east-1") == prices_of(Cloud.AWS).find_service(ServiceItem.CLUSTER, "us-east-1")
+
+
+@pytest.mark.parametrize(
+    "change,told",
+    [
+        (('"1", source: list', '"1", source: hearsay'), "kms-key: source 'hearsay' is not one of list"),
+        (("item: kms-key", "item: nat-gateway"), "nat-gateway in all regions has two prices"),
+        (("item: kms-key", "item: kms"), "services.2.item"),
+        (('usd: "1"', 'usd: "0"'), "services.2.usd"),
+    ],
+)
+def test_a_service_price_is_refused_without_source_twice_unknown_or_free(change: tuple[str, str], told: str, tmp_path: Path) -> None:
+    path = tmp_path / "services.yaml"
+    path.write_text(SERVICES.replace(*change))
+
+    with pytest.raises(DataFileError, match=re.escape(told)):
+        read_prices(path)
+
+
+@pytest.mark.parametrize("item", ServiceItem)
+def test_every_item_is_billed_by_some_measure(item: ServiceItem) -> None:
+    assert item.measure in Measure

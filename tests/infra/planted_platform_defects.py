@@ -56,6 +56,7 @@ PLATFORM_DEFECTS = [
     Defect("iam-document-too-long", "dev-eks", LIFECYCLE, one_long_document),
     Defect("alert-on-bare-histogram", "dev-gke", ALERTS, lambda made: alert(made, "max(kueue_admission_wait_time_seconds) > 3600")),
     Defect("alert-on-absent-label", "dev-eks", ALERTS, idle_gpus_by_node),
+    Defect("alert-does-not-parse", "dev-gke", ALERTS, lambda made: alert(made, "sum(kueue_pending_workloads > 10")),
     Defect(
         *("gpu-count-instead-of-sum", "dev-eks", ALERTS),
         lambda made: alert(made, 'count(kube_pod_container_resource_limits{resource="nvidia_com_gpu"}) > 32'),

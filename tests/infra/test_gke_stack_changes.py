@@ -38,6 +38,9 @@ LIMITS = {"GkeCluster/cluster", "Cluster/cluster-cluster"}
 ADMISSION = "ValidatingAdmissionPolicy/admission-flexspot"
 """What the API server is told of the pools."""
 
+COST = "MonthlyCost/monthly-cost"
+"""What the pools come to."""
+
 
 def without_pool(name: str) -> Settings:
     """The settings without a pool, without what teams had of it and without quota that nothing else needs."""
@@ -157,7 +160,7 @@ def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives
     changes = deployed.up(settings)
 
     assert changes.deleted == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *deleted}
-    assert changes.updated == LIMITS | updated
+    assert changes.updated == LIMITS | {COST} | updated
     assert changes.created == set()
     assert_in_place(changes)
     assert previewed == changes.counts
@@ -207,7 +210,7 @@ def test_another_ceiling_of_a_pool_updates_that_pool_and_the_limits_and_quotas_d
 ) -> None:
     changes = deployed.up(with_max_nodes(pool, max_nodes))
 
-    assert changes.updated == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *LIMITS, *updated}
+    assert changes.updated == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *LIMITS, COST, *updated}
     assert (changes.created, changes.deleted) == (set(), set())
     assert_in_place(changes)
     [resized] = [call.changed for call in changes.calls if call.kind == NODE_POOL]

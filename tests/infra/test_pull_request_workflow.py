@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 WORKFLOW = CHECKOUT / ".github" / "workflows" / "flexspot.yaml"
 ACTIONLINT = CHECKOUT / ".tools" / "bin" / "actionlint"
 
-PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+PINNED = re.compile(r"[\w-]+/[\w-]+(/[\w-]+)?@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
 UNLIMITED_POOL = """\
 apiVersion: karpenter.sh/v1
@@ -51,7 +51,7 @@ def workflow() -> dict[str, Any]:
 
 
 def steps() -> list[dict[str, Any]]:
-    return workflow()["jobs"]["judge"]["steps"]
+    return [step for job in workflow()["jobs"].values() for step in job["steps"]]
 
 
 def script(name: str) -> str:
@@ -59,12 +59,16 @@ def script(name: str) -> str:
     return step["run"]
 
 
-def test_it_may_read_the_code_and_nothing_else() -> None:
+def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_none_of_it() -> None:
     told = workflow()
 
     assert set(told["on"]) == {"pull_request", "push"}
     assert told["permissions"] == {}
-    assert [job["permissions"] for job in told["jobs"].values()] == [{"contents": "read"}]
+    assert {name: job["permissions"] for name, job in told["jobs"].items()} == {
+        "judge": {"contents": "read"},
+        "comment": {"pull-requests": "write"},
+    }
+    assert [(step["name"], "uses" in step) for step in told["jobs"]["comment"]["steps"]] == [("Comment", False)]
     assert [step["with"]["persist-credentials"] for step in steps() if "checkout" in step.get("uses", "")] == [False]
     assert "secrets." not in WORKFLOW.read_text()
 
@@ -72,7 +76,7 @@ def test_it_may_read_the_code_and_nothing_else() -> None:
 def test_actions_are_pinned_by_commit_and_name_their_version() -> None:
     used = [line.partition("uses:")[2].strip() for line in WORKFLOW.read_text().splitlines() if "uses:" in line]
 
-    assert len(used) == 3
+    assert len(used) == 5
     assert [each for each in used if not PINNED.fullmatch(each)] == []
 
 
@@ -157,6 +161,7 @@ def run_step(folder: Path, branch: str, name: str) -> tuple[int, str, str]:
         "PYTHONPATH": str(folder),
         "RUNNER_TEMP": str(temporary),
         "GITHUB_STEP_SUMMARY": str(summary),
+        "GITHUB_OUTPUT": str(temporary / "output.txt"),
     }
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script(name)]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=500)
@@ -172,6 +177,13 @@ def test_a_clean_branch_passes_every_step(branches: Path) -> None:
     code, log, summary = run_step(branches, "clean", "Preview stacks")
     assert (code, "::error" in log) == (0, False), log
     assert summary.count("can be deployed") == len(list((CHECKOUT / "stacks").glob("Pulumi.*.yaml")))
+
+    code, log, summary = run_step(branches, "clean", "Say what it costs")
+    assert (code, log) == (0, "")
+    assert [line.partition(":")[0] for line in summary.splitlines() if line.startswith("###")] == [
+        f"### Cost of <code>{stack}</code>" for stack in ("dev-eks", "dev-gke", "prod-eks", "prod-gke")
+    ]
+    assert (branches.parent / "runner-clean" / "output.txt").read_text().startswith("comment<<")
 
 
 @pytest.mark.engine
@@ -191,3 +203,40 @@ def test_a_stack_that_cannot_be_deployed_is_annotated_with_the_reason(branches: 
     assert "no_such_setting" in annotations["stacks/Pulumi.dev-gke.yaml"], log
     assert "gpu-pool-without-limit" in annotations["stacks/Pulumi.dev-eks.yaml"], log
     assert summary.splitlines() == ["- stack `dev-eks` is refused", "- stack `dev-gke` is refused"]
+
+
+GH = """\
+#!/usr/bin/env bash
+# Stands in for GitHub: it has the comments of $COMMENTS, and notes what it is asked to write.
+case "$*" in
+  *--paginate*) cat "$COMMENTS" ;;
+  *) printf '%s\\n' "$*" >> "$ASKED"; for each in "$@"; do case "$each" in body=@*) cat "${each#body=@}" >> "$ASKED" ;; esac; done ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    "comments,asked",
+    [("", "--method POST repos/acme/platform/issues/7/comments"), ("11\n12\n", "--method PATCH repos/acme/platform/issues/comments/11")],
+    ids=["the first time", "again"],
+)
+def test_the_cost_is_one_comment_that_is_written_anew(comments: str, asked: str, tmp_path: Path) -> None:
+    (tmp_path / "gh").write_text(GH)
+    (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "comments").write_text(comments)
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "RUNNER_TEMP": str(tmp_path),
+        "REPOSITORY": "acme/platform",
+        "NUMBER": "7",
+        "COST": "### Cost of $(touch /nowhere) `x`",
+        "COMMENTS": str(tmp_path / "comments"),
+        "ASKED": str(tmp_path / "asked"),
+    }
+
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script("Comment")]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+
+    told = (tmp_path / "asked").read_text()
+    assert asked in told
+    assert told.endswith("<!-- flexspot cost -->\n### Cost of $(touch /nowhere) `x`\n")

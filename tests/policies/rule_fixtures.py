@@ -70,6 +70,11 @@ def cases() -> list[Case]:
     ]
 
 
+def cases_of(rule: str) -> list[Case]:
+    """The cases of one rule. A test takes all of a rule's and says which went wrong: a test for each would cost more than it does."""
+    return [case for case in cases() if case.rule == rule]
+
+
 def _case(rule: str, verdict: Verdict, document: dict[str, Any]) -> Case:
     among = tuple(_case(rule, verdict, other) for other in document.pop("among", []))
     if "resource" in document:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rule_fixtures import Case, cases
+from rule_fixtures import cases_of
 
 from capacity.verdict import Verdict
 from policies.lint.configuration import Configuration
@@ -24,22 +24,17 @@ def of_rule(name: str) -> Configuration:
     return Configuration(Settings(levels={rule.name: Level.DISABLED for rule in all_rules() if rule.name != name}))
 
 
-def as_files() -> list[Case]:
-    """The fixtures that Kubernetes objects alone make up."""
-    return [case for case in cases() if case.manifest and all(other.manifest for other in case.among)]
+@pytest.mark.parametrize("rule", [rule.name for rule in all_rules()])
+def test_a_fixture_gets_its_verdict_from_the_linter(rule: str, tmp_path: Path) -> None:
+    """Those that Kubernetes objects alone make up."""
+    configuration, file = of_rule(rule), tmp_path / "fixture.yaml"
+    for case in cases_of(rule):
+        objects: list[Any] = [case.manifest, *(other.manifest for other in case.among)]
+        if all(objects):
+            file.write_text("\n---\n".join(json.dumps(each) for each in objects))
 
+            report = lint([str(file)], configuration)
 
-@pytest.mark.parametrize("case", as_files(), ids=str)
-def test_a_fixture_gets_its_verdict_from_the_linter(case: Case, tmp_path: Path) -> None:
-    objects: list[Any] = [case.manifest, *(other.manifest for other in case.among)]
-    (tmp_path / "fixture.yaml").write_text("\n---\n".join(json.dumps(each) for each in objects))
-
-    report = lint([str(tmp_path)], of_rule(case.rule))
-
-    told = {
-        each.finding.verdict: each.finding.message
-        for each in (*report.undecided, *report.open)
-        if each.finding.rule == case.rule and each.line <= 1
-    }
-    assert (Verdict.FAIL in told) == (case.verdict is Verdict.FAIL), told
-    assert (Verdict.UNKNOWN in told) == (case.verdict is Verdict.UNKNOWN) or case.verdict is Verdict.FAIL, told
+            told = {each.finding.verdict: each.finding.message for each in (*report.undecided, *report.open) if each.line <= 1}
+            assert (Verdict.FAIL in told) == (case.verdict is Verdict.FAIL), (case.name, told)
+            assert (Verdict.UNKNOWN in told) == (case.verdict is Verdict.UNKNOWN) or case.verdict is Verdict.FAIL, (case.name, told)

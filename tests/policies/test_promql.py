@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.promql import Aggregation, Binary, Call, Literal, Matcher, Selector, parsed, walk
+from policies.promql_problem import promql_problem
+from policies.unknown import UNKNOWN
 
 WORDS = [
     "x",
@@ -86,6 +90,30 @@ def test_a_label_is_needed_where_nothing_without_it_is_selected(matcher: Matcher
 @pytest.mark.parametrize("text", ["", "sum(", "x{", "foo bar", "x[$interval]", "x offset inf", "x" * 20_001])
 def test_what_is_no_promql_is_no_tree(text: str) -> None:
     assert parsed(text) is None
+
+
+@pytest.mark.parametrize(
+    "text,problem",
+    [
+        ("sum(up)", ""),
+        ("sum(up", "unclosed left parenthesis"),
+        ("x" * 20_001, UNKNOWN),
+        ("holt_winters(up[1h], 0.3, 0.3)", UNKNOWN),
+        ("rate(up[5m] smoothed)", UNKNOWN),
+    ],
+    ids=["none", "a bracket", "too long", "a function of another release", "a feature"],
+)
+def test_what_is_wrong_is_told_where_the_parser_can_know(text: str, problem: object) -> None:
+    assert promql_problem(text) == problem
+
+
+def test_a_panic_of_the_parser_tells_nothing_of_the_expression_and_what_stops_the_program_does() -> None:
+    panic = type("PanicException", (BaseException,), {})
+
+    for raised in (panic, KeyboardInterrupt):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(raised) if raised is KeyboardInterrupt else nullcontext():
+            patch.setattr("promql_parser.parse", Mock(side_effect=raised))
+            assert promql_problem(f"up + {raised.__name__}") is UNKNOWN
 
 
 @pytest.mark.parametrize("text", ["(" * 150 + "x" + ")" * 150, "abs(" * 150 + "x" + ")" * 150, "-" * 190 + "x", "+".join(["x"] * 190)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from policy_server import PolicyServer, urn_of
-from rule_fixtures import WORDS, Case, cases
+from rule_fixtures import WORDS, Case, cases_of
 
 from capacity.verdict import Severity, Verdict
 from policies.core import judge, judge_all
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from policies.finding import Finding
     from policies.reading.source import Source
+
+
+NAMES = [rule.name for rule in all_rules()]
 
 
 def rules_named(name: str) -> list[AnyRule]:
@@ -38,37 +41,48 @@ def judged(case: Case, sources: list[Source]) -> tuple[Verdict, list[str]]:
     return verdict_of(findings), [finding.message for finding in findings]
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
-def test_the_core_gives_a_resource_the_verdict_of_its_fixture_file(case: Case) -> None:
-    verdict, messages = judged(case, [from_pulumi(each.type_token, each.name, each.inputs) for each in (case, *case.among)])
+@pytest.mark.parametrize("rule", NAMES)
+def test_the_core_gives_a_resource_the_verdict_of_its_fixture_file(rule: str) -> None:
+    for case in cases_of(rule):
+        verdict, messages = judged(case, [from_pulumi(each.type_token, each.name, each.inputs) for each in (case, *case.among)])
 
-    assert verdict is case.verdict, messages
-
-
-@pytest.mark.parametrize("case", [case for case in cases() if all(each.manifest for each in (case, *case.among))], ids=str)
-def test_the_core_gives_the_same_object_as_a_manifest_the_same_verdict(case: Case) -> None:
-    verdict, messages = judged(case, [from_manifest(each.manifest or {}) for each in (case, *case.among)])
-
-    assert verdict is case.verdict, messages
+        assert verdict is case.verdict, (case.name, messages)
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
-def test_through_the_policy_server_a_resource_gets_the_same_verdict_although_the_stack_has_no_outputs(case: Case) -> None:
+@pytest.mark.parametrize("rule", NAMES)
+def test_the_core_gives_the_same_object_as_a_manifest_the_same_verdict(rule: str) -> None:
+    for case in cases_of(rule):
+        if all(each.manifest for each in (case, *case.among)):
+            verdict, messages = judged(case, [from_manifest(each.manifest or {}) for each in (case, *case.among)])
+
+            assert verdict is case.verdict, (case.name, messages)
+
+
+@pytest.mark.parametrize("rule", NAMES)
+def test_through_the_policy_server_a_resource_gets_the_same_verdict_although_the_stack_has_no_outputs(rule: str) -> None:
+    for case in cases_of(rule):
+        reported = reported_by_the_server(case)
+
+        assert {level for level, _ in reported} == levels_told(case), (case.name, reported)
+        assert all(message.startswith(f"{rule}: ") for _, message in reported), (case.name, reported)
+
+
+def reported_by_the_server(case: Case) -> list[tuple[str, str]]:
     server = PolicyServer(Gate(rules_named(case.rule)))
     everything = (case, *case.among)
     alone = [server.analyze(each.type_token, each.name, each.inputs) for each in everything]
     across = server.analyze_stack([(each.type_token, each.name, {}) for each in everything])
+    return [*alone[0], *((level, message) for level, urn, message in across if urn == urn_of(case.type_token, case.name))]
 
-    reported = [*alone[0], *((level, message) for level, urn, message in across if urn == urn_of(case.type_token, case.name))]
+
+def levels_told(case: Case) -> set[str]:
     [rule] = rules_named(case.rule)
-    told = {Verdict.FAIL: {rule.level.value}, Verdict.UNKNOWN: {"advisory"}}.get(case.verdict, set())
-    assert {level for level, _ in reported} == told, reported
-    assert all(message.startswith(f"{case.rule}: ") for _, message in reported), reported
+    return {Verdict.FAIL: {rule.level.value}, Verdict.UNKNOWN: {"advisory"}}.get(case.verdict, set())
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
 def test_a_rule_has_fixtures_of_every_verdict_and_speaks_to_a_person(rule: AnyRule) -> None:
-    assert {case.verdict for case in cases() if case.rule == rule.name} == set(WORDS.values())
+    assert {case.verdict for case in cases_of(rule.name)} == set(WORDS.values())
     assert rule.code.startswith("FLX")
     assert rule.severity in Severity
     assert rule.clouds

@@ -232,7 +232,7 @@ def test_the_interval_is_estimated_anew_while_running() -> None:
 
     assert program.run.status.checkpoint_seconds == 2
     assert interval
-    assert 500 < interval < 1000, "Daly's for 2 s and one interruption in some 35 hours; for 500 s it were over 8,000"
+    assert 250 < interval < 350, "Daly's for 2 s and one interruption in some 6 hours; for 500 s it were over 4,000"
 
 
 def test_how_much_is_done_again_is_known_from_the_progress_file() -> None:

@@ -41,5 +41,6 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "object": str(finding.object),
         "message": finding.message,
         "remediation": finding.remediation,
+        "fixable": finding.adds is not None,
         "suppressed": None if suppressed is None else {"reason": suppressed.reason, "until": suppressed.until},
     }

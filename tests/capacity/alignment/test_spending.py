@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ground_fixtures import pool, settings_of, told
 
-from capacity.alignment.spending import HOURS_OF_A_MONTH, budgets_cover_what_is_guaranteed, cloud_quota_covers_the_ceilings
+from capacity.alignment.spending import budgets_cover_what_is_guaranteed, cloud_quota_covers_the_ceilings
 from capacity.capacity_type import CapacityType
 from capacity.machines import Cloud
 from capacity.planning.build import build_plan
-from capacity.price_book import prices_of
+from capacity.price_book import HOURS_OF_A_MONTH, prices_of
 
 if TYPE_CHECKING:
     from decimal import Decimal

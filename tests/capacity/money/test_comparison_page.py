@@ -6,10 +6,11 @@ import re
 from decimal import Decimal
 from xml.etree import ElementTree as ET
 
+import pytest
 from spot_traces import made_trace
 
 from capacity.money.comparison import compare
-from capacity.money.comparison_page import comparison_page
+from capacity.money.comparison_page import comparison_page, ticks
 from capacity.money.progress import Job
 from capacity.money.replay import Rates
 from capacity.money.traces import Trace
@@ -57,3 +58,18 @@ def test_what_never_ended_has_no_point_but_a_line_in_the_table() -> None:
 
     assert "none ended" in page
     assert "Spot, restarted:" not in page
+
+
+@pytest.mark.parametrize(
+    "most,shown",
+    [
+        (0, [0]),
+        (4, [0, 1, 2, 3, 4]),
+        (60, [0, 20, 40, 60]),
+        (90, [0, 20, 40, 60, 80]),
+        (1093, [0, 500, 1000]),
+        (26_085, [0, 10_000, 20_000]),
+    ],
+)
+def test_an_axis_shows_a_few_round_numbers(most: int, shown: list[int]) -> None:
+    assert ticks(most) == shown

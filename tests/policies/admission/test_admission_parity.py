@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import itertools
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_parity import Manifest, Written, agree, namespace_object, told_by_rules, without_one_field, written
+from admission_parity import Manifest, agree, namespace_object, namespace_of, told_by_rules, told_of_each, without_one_field, written
 from cel_evaluator import judged
 from program_declarations import as_shipped, plan_of
 from stack_readings import readings_of
 
 from capacity.platform import Platform
-from policies.admission.facts import MOST_GPUS, facts_of
+from policies.admission.facts import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
 from policies.admission.policy import admission_policies
 from policies.core import read_source
 from policies.pod_gpus import SYSTEM_NAMESPACE
@@ -21,10 +22,11 @@ from policies.reading.source import from_manifest
 from policies.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from capacity.plan import Plan, RoutePlan
     from policies.admission.policy import AdmissionPolicy
+    from policies.core import Reading
 
 STACKS = ("local", "prod-gke", "prod-eks")
 
@@ -42,15 +44,23 @@ def namespace_labels(stack: str, namespace: str) -> dict[str, str]:
     return next(each["labels"] for each in made if each["name"] == namespace)
 
 
-@pytest.mark.parametrize("each", written(), ids=str)
-def test_one_object_alone_gets_the_same_answer_and_still_does_without_any_one_of_its_fields(each: Written) -> None:
-    asked = any(judged(policy, each.manifest) is not None for policy in UNTOLD)
-    for missing, manifest in [("", each.manifest), *(without_one_field(each.manifest) if asked else ())]:
-        among = [read_source(from_manifest(namespace_object(manifest, {})))]
+@pytest.mark.parametrize("rule", sorted({each.rule for each in written()}))
+def test_one_object_alone_gets_the_same_answer_and_still_does_without_any_one_of_its_fields(rule: str) -> None:
+    for each in written():
+        if each.rule == rule:
+            namespace = [read_source(from_manifest(namespace_object(each.manifest, {})))]
+            asked = bool(told_by_forms(each.manifest))
+            for missing, manifest in [("", each.manifest), *(without_one_field(each.manifest) if asked else ())]:
+                among = namespace if namespace_of(manifest) == namespace_of(each.manifest) else default_namespace()
 
-        by_rules, by_forms = told_by_rules(manifest, among), told_by_forms(manifest)
+                by_rules, by_forms = told_by_rules(manifest, among), told_by_forms(manifest)
 
-        assert agree(by_rules, by_forms), (missing, by_rules, by_forms)
+                assert agree(by_rules, by_forms), (each.name, missing, by_rules, by_forms)
+
+
+@cache
+def default_namespace() -> list[Reading]:
+    return [read_source(from_manifest(namespace_object({"metadata": {}}, {})))]
 
 
 def jobs_of(plan: Plan) -> Iterator[Manifest]:
@@ -58,10 +68,12 @@ def jobs_of(plan: Plan) -> Iterator[Manifest]:
     spot = {"cloud.google.com/gke-spot": "true"} if plan.cloud is Platform.GKE else {"karpenter.sh/capacity-type": "spot"}
     placed = [(route.priority_class, placement(route)) for route in plan.routes]
     placed += [("", {"nodeSelector": spot}), ("", {"nodeSelector": {**spot, "example.com/unheard-of": "yes"}}), ("", {})]
-    numbers = itertools.product((15, 16, 105, 106, 120, 121, None), (2, 3))
+    numbers = itertools.product((15, 16, 90, 91, 105, 106, 121, None), (2, 3))
     for (priority, where), queue, (grace, limit) in itertools.product(placed, ("default", "none-such", None), numbers):
         spec = {"backoffLimit": limit, "template": {"spec": {**where, "terminationGracePeriodSeconds": grace}}}
         yield job(plan, spec, priority=priority, queue=queue, gpus=1)
+    for (priority, where), queue, seconds in itertools.product(placed, ("default", None), (604_800, 604_801)):
+        yield job(plan, {"activeDeadlineSeconds": seconds, "template": {"spec": where}}, priority=priority, queue=queue, gpus=1)
     for (priority, where), gpus in itertools.product(placed, (1, 2, 3, 8, 9, 16, 17)):
         yield job(plan, {"template": {"spec": where}}, priority=priority, queue="default", gpus=gpus)
 
@@ -106,16 +118,71 @@ def test_work_of_a_team_gets_the_answer_that_lint_gives_it_among_all_that_the_st
     facts, team = facts_of(plan), plan.teams[0].namespace
     policies = admission_policies(facts)
     broken: set[str] = set()
-    for manifest in [*jobs_of(plan), *(in_namespace(each.manifest, team) for each in written())]:
-        most = facts.get(f"{MOST_GPUS}.{pod_priority(manifest)}", facts[MOST_GPUS])
-        settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: int(most)}})
+    sent = [*jobs_of(plan), *(in_namespace(each.manifest, team) for each in written())]
+    labels = namespace_labels(stack, team)
+    for most, manifests in by_most_gpus(sent, facts).items():
+        settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
+        for manifest, by_rules in zip(manifests, told_of_each(manifests, among, settings), strict=True):
+            by_forms = told_by_forms(manifest, policies, namespace_labels=labels)
 
-        by_rules = told_by_rules(manifest, among, settings)
-        by_forms = told_by_forms(manifest, policies, namespace_labels=namespace_labels(stack, team))
+            assert agree(by_rules, by_forms), (manifest, by_rules, by_forms)
+            broken |= {name for name, said in by_rules.items() if said}
+    assert {"grace-exceeds-notice", "job-dies-on-interruption", "gpu-container-above-maximum", "flex-job-over-seven-days"} <= broken
 
-        assert agree(by_rules, by_forms), (manifest, by_rules, by_forms)
-        broken |= {name for name, said in by_rules.items() if said}
-    assert {"grace-exceeds-notice", "job-dies-on-interruption", "gpu-container-above-maximum"} <= broken
+
+def by_most_gpus(manifests: Sequence[Manifest], facts: Mapping[str, str]) -> dict[int, list[Manifest]]:
+    """The objects by how many GPUs a container of their class may have."""
+    found: dict[int, list[Manifest]] = {}
+    for each in manifests:
+        found.setdefault(int(facts.get(f"{MOST_GPUS}.{pod_priority(each)}", facts[MOST_GPUS])), []).append(each)
+    return found
+
+
+def through_a_flavor(labels: dict[str, str], pod: Manifest, **spec: Any) -> tuple[Manifest, list[Reading], dict[str, str]]:
+    """A Job whose queue gives it a flavor with these labels; what it stands among; and what the API server is told of that."""
+    container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    metadata = {"name": "job", "namespace": "research", "labels": {"kueue.x-k8s.io/queue-name": "gpus"}}
+    sent: Manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    sent["spec"] = {**spec, "template": {"spec": {**pod, "containers": [container]}}}
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    quota = [{"name": "ladder", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]}]
+    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": quota}]
+    objects = [
+        {**kueue, "kind": "LocalQueue", "metadata": {"name": "gpus", "namespace": "research"}, "spec": {"clusterQueue": "research"}},
+        {**kueue, "kind": "ClusterQueue", "metadata": {"name": "research"}, "spec": {"resourceGroups": groups}},
+        {**kueue, "kind": "ResourceFlavor", "metadata": {"name": "ladder"}, "spec": {"nodeLabels": labels}},
+    ]
+    lines = ["NodePool rung", "flavor ladder", "0", "", *(f"{word}{key}={each}" for word in (LABEL, VIA) for key, each in labels.items())]
+    facts = {f"{WAY}ladder.rung": "\n".join(lines), f"{QUEUE}research.gpus": "ladder.rung"}
+    return sent, [read_source(from_manifest(each)) for each in objects], facts
+
+
+@pytest.mark.parametrize(
+    "rule,labels,pod,spec",
+    [
+        (
+            "compute-class-with-extra-selector",
+            {"cloud.google.com/compute-class": "ladder"},
+            {"nodeSelector": {"cloud.google.com/gke-spot": "true"}},
+            {},
+        ),
+        (
+            "compute-class-with-extra-selector",
+            {"cloud.google.com/compute-class": "ladder", "cloud.google.com/machine-family": "a3"},
+            {},
+            {},
+        ),
+        ("flex-job-over-seven-days", {"cloud.google.com/gke-flex-start": "true"}, {}, {"activeDeadlineSeconds": 700_000}),
+    ],
+)
+def test_what_a_queue_adds_is_judged_in_the_same_words(rule: str, labels: dict[str, str], pod: Manifest, spec: dict[str, Any]) -> None:
+    sent, among, facts = through_a_flavor(labels, pod, **spec)
+
+    said = told_by_rules(sent, among)[rule]
+
+    assert len(said) == 1
+    assert "flavor ladder" in said[0]
+    assert told_by_forms(sent, admission_policies(facts))[rule] == said
 
 
 def pod_priority(manifest: Manifest) -> str:

@@ -82,6 +82,23 @@ def test_a_baseline_is_written_and_then_accepted(repository: Path) -> None:
     assert "suppressed." in summary
 
 
+def test_a_diff_is_shown_a_fix_is_written_and_what_is_left_is_told(repository: Path) -> None:
+    pool = repository / "teams" / "pool.yaml"
+
+    code, printed, told = flexspot_lint(repository, "teams", "--diff", "--owner", "team=research")
+    assert (code, pool.read_text()) == (1, UNTAINTED_POOL)
+    assert "+    team: research\n" in printed
+    assert "would mend 2 findings in 1 files." in told
+
+    code, printed, told = flexspot_lint(repository, "teams", "--fix")
+    assert code == 1
+    assert "pool.yaml:3: missing-owner-labels is left: whose it is, --owner KEY=VALUE must say." in told
+    assert "team: research" not in pool.read_text()
+    assert "spot-pool-without-taint" not in printed
+
+    assert flexspot_lint(repository, "teams", "--fix", "--owner", "colour=blue")[0] == 2
+
+
 def test_every_format_is_printed_whole(repository: Path) -> None:
     texts = {form: flexspot_lint(repository, "teams", "--format", form)[1] for form in ("text", "json", "sarif", "github")}
 

@@ -69,8 +69,10 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "message": "it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
         "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away",
         "remediation": "add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}",
+        "fixable": False,
         "suppressed": None,
     }
+    assert {each["rule"] for each in told["findings"] if each["fixable"]} == {"missing-owner-labels", "spot-pool-without-taint"}
     assert set(told) == {"findings", "summary"}
     assert told["summary"]["findings"]["high"] >= 1
     assert {key: told["summary"][key] for key in ("files", "documents", "objects", "suppressed", "skipped", "fail_on", "failed")} == {

@@ -1,0 +1,1 @@
+"""What a platform costs, as its own program declares it."""

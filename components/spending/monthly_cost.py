@@ -1,0 +1,70 @@
+"""What a month of the platform is worked out to cost, beside the budgets that it is to keep to."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+from decimal import Decimal, InvalidOperation
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+
+class SpendingArgs(TypedDict):
+    """What somebody spends in a month, US dollars as text such as "1234.50", so that nothing rounds them."""
+
+    owner: str
+    """The environment's or the team's name."""
+
+    budget_usd: NotRequired[str | None]
+    """What may be spent. Default: nobody has said."""
+
+    expected_usd: str
+    """What is expected to be spent."""
+
+    worst_case_usd: str
+    """What is spent when every enforced ceiling is reached all month."""
+
+    idle_floor_usd: str
+    """What is spent when nothing runs."""
+
+    unknown_prices: list[str]
+    """The prices that are in none of these sums because nobody knows them."""
+
+
+class MonthlyCostArgs(TypedDict):
+    """Arguments of MonthlyCost."""
+
+    environment: SpendingArgs
+    """The whole environment."""
+
+    teams: list[SpendingArgs]
+    """The teams that have a budget."""
+
+
+class MonthlyCost(pulumi.ComponentResource):
+    """The month's cost as a resource without any resources: previews show how a change moves it, and policies hold it to the budgets.
+
+    Raises ValueError for an amount that is none.
+    """
+
+    expected_usd: pulumi.Output[str]
+    """What is expected to be spent in the whole environment."""
+
+    def __init__(self, name: str, args: MonthlyCostArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for spending in (args["environment"], *args["teams"]):
+            _check(name, spending)
+        super().__init__("flexspot:index:MonthlyCost", name, {**args}, opts)
+        self.expected_usd = pulumi.Output.from_input(args["environment"]["expected_usd"])
+        self.register_outputs({"expected_usd": self.expected_usd})
+
+
+def _check(name: str, spending: SpendingArgs) -> None:
+    amounts = {key: spending[key] for key in ("expected_usd", "worst_case_usd", "idle_floor_usd")}
+    budget = spending.get("budget_usd")
+    for key, written in (amounts if budget is None else {**amounts, "budget_usd": budget}).items():
+        try:
+            amount = Decimal(written)
+        except InvalidOperation:
+            amount = Decimal("NaN")
+        if not amount.is_finite() or amount < 0:
+            raise ValueError(
+                f"MonthlyCost {name}: {key} of {spending['owner']} is {written!r}; allowed is an amount of 0 or more, such as '1234.50'"
+            )

@@ -1,0 +1,86 @@
+"""`flexspot cost`: what a plan costs in a month, against another plan, and against its budgets."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.explained_error import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from capacity.price_book import PriceBook
+
+
+class ReportFormat(StrEnum):
+    """How the report is printed: for people, for programs, or for a comment on a pull request."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class Against(StrEnum):
+    """Which month is held against the budgets."""
+
+    EXPECTED = "expected"
+    WORST_CASE = "worst-case"
+
+
+def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="What `flexspot preview --offline --plan-out PLAN` wrote.")],
+    base: Annotated[Path | None, typer.Option("--base", metavar="PLAN", help="Another plan to compare with, at the same prices.")] = None,
+    use: Annotated[Path | None, typer.Option("--use", help="What a month is expected to be like; see docs/guides/costs.md.")] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
+    against: Annotated[Against, typer.Option("--budget-against", help="Which month budgets are held against.")] = Against.EXPECTED,
+    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="From how much of a budget on it is told.")] = 80,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
+    ] = ReportFormat.TEXT,
+) -> None:
+    """Say what a plan costs in a month: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1 above a budget."""
+    from capacity.money.budgets import Standing, budget_checks  # noqa: PLC0415
+    from capacity.money.expected_use import read_use_file, shipped_use  # noqa: PLC0415
+    from capacity.money.figures import Scenario  # noqa: PLC0415
+    from capacity.money.plan_comparison import compared  # noqa: PLC0415
+    from capacity.money.plan_cost_lines import plan_cost  # noqa: PLC0415
+    from capacity.money.plan_file import read_plan_file  # noqa: PLC0415
+    from infra.cli.cost_markdown import cost_markdown  # noqa: PLC0415
+    from infra.cli.cost_report import CostReport, cost_json, show_cost  # noqa: PLC0415
+
+    file = read_plan_file(plan)
+    base_file = None if base is None else read_plan_file(base)
+    expected = shipped_use() if use is None else read_use_file(use)
+    book = _with_own(file.prices(), prices)
+    found = plan_cost(file.plan, book, expected)
+    comparison = None
+    if base_file is not None:
+        same = base_file.prices().cloud is book.cloud
+        comparison = compared(plan_cost(base_file.plan, book if same else _with_own(base_file.prices(), None), expected), found)
+    checks = budget_checks(found, Scenario(against.value), near)
+    report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against.value))
+    if form is ReportFormat.JSON:
+        sys.stdout.write(cost_json(report))
+    elif form is ReportFormat.MARKDOWN:
+        sys.stdout.write(cost_markdown(report))
+    else:
+        show_cost(report)
+    if any(each.standing is Standing.EXCEEDED for each in checks):
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _with_own(book: PriceBook, path: Path | None) -> PriceBook:
+    from capacity.records import DataFileError  # noqa: PLC0415
+
+    if path is None:
+        return book
+    try:
+        return book.overridden_by(path)
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        remedy = "mend it; its form is that of capacity/prices."
+        raise ExplainedError(
+            f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
+        ) from error

@@ -1,0 +1,46 @@
+"""An alert or a recorded series whose expression is no PromQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.verdict import Severity
+from policies.promql_problem import promql_problem
+from policies.queries import Query
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from policies.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+
+def judge(query: Query, _: Parameters) -> Outcome:
+    """A dashboard's expression may be PromQL only when its variables are filled in."""
+    text = query.expression.text()
+    if text is UNKNOWN:
+        return undecided(f"{query.described} is not known yet")
+    if not text:
+        return not_applicable("no expression is written")
+    problem = promql_problem(text)
+    if problem == "":
+        return PASSES
+    if query.templated:
+        return not_applicable("its variables may make PromQL of it")
+    if problem is UNKNOWN:
+        return undecided(f"{query.described} is too long to be read, or PromQL of a release or a feature that is not known here")
+    return fails(f"{query.described} is no PromQL: {problem}", at=query.where)
+
+
+RULE = Rule(
+    code="FLX065",
+    name="alert-does-not-parse",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(Query,),
+    judge=judge,
+    why="Prometheus leaves out the whole file of rules in which one cannot be read: the other alerts beside it are gone as well.",
+    remediation="Write the expression so that `promtool check rules` takes it.",
+    link="https://prometheus.io/docs/prometheus/latest/configuration/recording_rules/#syntax-checking-rules",
+    sources=("https://prometheus.io/docs/prometheus/latest/querying/basics/",),
+)

@@ -1,0 +1,48 @@
+"""A budget of which almost all is spoken for before the month begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.money.budgets import NEAR_PERCENT, Standing
+from capacity.verdict import Severity
+from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
+from policies.spending import SCENARIO, MonthlyCost, held
+
+if TYPE_CHECKING:
+    from capacity.verdict import Outcome
+
+_NEAR = "near-percent"
+
+
+def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
+    """What exceeds its budget, or has no known price, is told by budget-exceeded."""
+    budgets = held(cost, parameters, parameters.number(_NEAR))
+    if budgets is None:
+        return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed is expected or worst-case")
+    standings = [(each, each.check.standing if each.check else None) for each in budgets]
+    for each, standing in standings:
+        if each.check and standing is Standing.NEAR:
+            share = each.check.spent_usd * 100 / each.check.budget_usd
+            return fails(f"{each.owner} is worked out to use {share:.0f} % of its budget of {each.check.budget_usd:,} USD", at=each.path)
+    if budgets and all(standing is None for _, standing in standings):
+        return undecided("what is spent, or the budget, is not known yet")
+    if any(standing is not Standing.WITHIN for _, standing in standings) or not budgets:
+        return not_applicable("nobody has set a budget, or budget-exceeded tells of it")
+    return PASSES
+
+
+RULE = Rule(
+    code="FLX067",
+    name="budget-nearly-used",
+    severity=Severity.LOW,
+    level=Level.ADVISORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(MonthlyCost,),
+    judge=judge,
+    why="Spot prices move by the hour and a month has busy weeks: a budget without room is exceeded by an ordinary month.",
+    remediation="Look at `flexspot cost`, and agree on ceilings or budget before the month does it.",
+    link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
+    sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),
+    parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "From how many percent of a budget on it is told.")),
+)

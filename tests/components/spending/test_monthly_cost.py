@@ -1,0 +1,55 @@
+"""MonthlyCost: a resource without resources that says what a month costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.spending.monthly_cost import MonthlyCost, MonthlyCostArgs, SpendingArgs
+
+Register = Callable[[Callable[[], object]], Any]
+
+SPENT: SpendingArgs = {
+    "owner": "dev",
+    "budget_usd": "4000",
+    "expected_usd": "1940.21",
+    "worst_case_usd": "8521.29",
+    "idle_floor_usd": "375.46",
+    "unknown_prices": [],
+}
+
+
+def cost_args(**changes: Any) -> MonthlyCostArgs:
+    environment: Any = {**SPENT, **changes}
+    return {"environment": environment, "teams": [{**SPENT, "owner": "red"}]}
+
+
+def test_it_has_no_children_and_its_output_is_what_is_expected(register: Register) -> None:
+    seen: list[str] = []
+    names: list[str] = []
+
+    def note(resource: pulumi.ResourceTransformationArgs) -> None:
+        names.append(resource.name)
+
+    register(lambda: MonthlyCost("cost", cost_args(), pulumi.ResourceOptions(transformations=[note])).expected_usd.apply(seen.append))
+
+    assert names == ["cost"]
+    assert seen == ["1940.21"]
+
+
+@pytest.mark.parametrize("budget", [None, "0", "4000.50"])
+def test_a_budget_may_be_left_out(budget: str | None, register: Register) -> None:
+    register(lambda: MonthlyCost("cost", cost_args(budget_usd=budget)))
+
+
+@pytest.mark.parametrize("key", ["expected_usd", "worst_case_usd", "idle_floor_usd", "budget_usd"])
+@pytest.mark.parametrize("written", ["much", "", "NaN", "Infinity", "-1"])
+def test_what_is_no_amount_is_refused_before_anything_is_registered(key: str, written: str, register: Register) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match=f"MonthlyCost cost: {key} of dev is '{written}'; allowed is an amount of 0 or more"):
+            MonthlyCost("cost", cost_args(**{key: written}))
+
+    assert register(declare).of("flexspot:index:MonthlyCost") == []

@@ -1,0 +1,219 @@
+"""`flexspot cost` as a person, a program and a pull request meet it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from capacity.explained_error import ExplainedError
+from capacity.money.expected_use import read_use_file, shipped_use
+from capacity.money.plan_file import VERSION
+from capacity.plan_data import plan_data
+from capacity.stack_plan import plan_of_stack_file
+from infra.cli import console
+from infra.cli.app import app
+from infra.cli.cost_markdown import literal
+
+STACKS = Path(__file__).resolve().parents[2] / "stacks"
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.out, "width", 160)
+
+
+def run(*arguments: str | Path, code: int = 0) -> str:
+    """What it prints; an ExplainedError is shown as `main` would."""
+    result = CliRunner().invoke(app, ["cost", *map(str, arguments)])
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def plan_file(folder: Path, stack: str, name: str = "plan.json", **changes: Any) -> Path:
+    """The plan of a shipped stack as a preview writes it; `changes` are of the plan."""
+    plan = plan_data(plan_of_stack_file(STACKS / f"Pulumi.{stack}.yaml").plan) | changes
+    path = folder / name
+    path.write_text(json.dumps({"version": VERSION, "stack": stack, "cloud": plan["cloud"], "plan": plan, "cost": None}))
+    return path
+
+
+@pytest.fixture
+def eks(tmp_path: Path) -> Path:
+    return plan_file(tmp_path, "dev-eks")
+
+
+def with_budget(folder: Path, usd: int, *, team: int | None = None) -> Path:
+    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
+    plan["spending"]["budget_usd"] = usd
+    plan["teams"][0]["monthly_budget_usd"] = team
+    return plan_file(folder, "dev-eks", "budgeted.json", spending=plan["spending"], teams=plan["teams"])
+
+
+def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -> None:
+    shown = run(eks)
+
+    assert "dev-eks on eks in us-east-1, USD a month:" in shown
+    assert "within: expected 1,940.21 of 4,000 budgeted for dev (49 %)" in shown
+    for told in ("l4-spot", "interface endpoints, by zone", "(platform, shared by all)", "infracost", "(?) not checked"):
+        assert told in shown
+
+
+def test_where_prices_are_missing_the_sums_are_told_as_the_least_and_the_prices_named(tmp_path: Path) -> None:
+    shown = run(plan_file(tmp_path, "dev-gke"))
+
+    assert "expected at least 1,882.68" in shown
+    assert "unknown: expected at least 1,882.68 of 4,000" in shown
+    assert "not known, and in no sum: spot price of n1-standard-8 in us-central1" in shown
+
+
+def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Path) -> None:
+    found = json.loads(run(plan_file(tmp_path, "dev-gke"), "--format", "json"), parse_float=lambda text: pytest.fail(f"{text} is a float"))
+
+    assert found["at_least"] is True
+    assert found["unknown_prices"] == ["spot price of n1-standard-8 in us-central1"]
+    lines = {(each["section"], each["name"]): each for each in found["lines"]}
+    assert lines["pool", "t4-spot"]["worst_case_usd"] is None
+    parts = [Decimal(each["expected_usd"]) for each in (*found["teams"], found["unallocated"], found["platform"])]
+    assert sum(parts) == Decimal(found["expected_usd"])
+    assert found["budgets"] == [{"owner": "dev", "budget_usd": "4000", "spent_usd": found["expected_usd"], "standing": "unknown"}]
+
+
+@pytest.mark.parametrize(
+    "usd,team,more,told",
+    [
+        (1941, None, (), "near: expected 1,940.21 of 1,941 budgeted for dev (100 %)"),
+        (1940, None, (), "exceeded: expected 1,940.21 of 1,940 budgeted for dev (100 %)"),
+        (4000, 100, (), "exceeded: expected 348.26 of 100 budgeted for product (348 %)"),
+        (4000, None, ("--budget-against", "worst-case"), "exceeded: worst-case 8,521.29 of 4,000 budgeted for dev (213 %)"),
+        (4000, None, ("--near-percent", "40"), "near: expected 1,940.21 of 4,000"),
+    ],
+)
+def test_above_a_budget_the_exit_code_is_one(usd: int, team: int | None, more: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    assert told in run(with_budget(tmp_path, usd, team=team), *more, code=1 if told.startswith("exceeded") else 0)
+
+
+def test_a_plan_compared_with_itself_differs_in_no_line(eks: Path) -> None:
+    assert "no line differs from the base." in run(eks, "--base", eks)
+    assert "No line differs from the base." in run(eks, "--base", eks, "--format", "markdown")
+    assert json.loads(run(eks, "--base", eks, "--format", "json"))["comparison"]["lines"] == []
+
+
+def test_against_a_base_each_changed_line_is_told_with_what_it_adds(eks: Path, tmp_path: Path) -> None:
+    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
+    plan["pools"][1] |= {"max_nodes": 6, "ceiling": plan["pools"][1]["ceiling"] | {"gpus": 6}}
+    more = plan_file(tmp_path, "dev-eks", "more.json", pools=plan["pools"])
+
+    shown = run(more, "--base", eks)
+    found = json.loads(run(more, "--base", eks, "--format", "json"))["comparison"]
+
+    # Two g4dn.xlarge more: 0.202 an hour on Spot for 730 hours, with disks of 46 dollars.
+    assert "worst case +386.92" in shown
+    assert [(each["section"], each["name"]) for each in found["lines"]] == [("pool", "t4-spot"), ("pool-disk", "t4-spot")]
+    assert found["difference"]["worst_case_usd"] == "386.92"
+
+
+def test_the_comment_shows_the_sums_and_folds_the_rest(eks: Path, tmp_path: Path) -> None:
+    shown = run(eks, "--base", plan_file(tmp_path, "dev-gke", "base.json"), "--format", "markdown")
+
+    heading, _, rest = shown.partition("\n")
+    assert heading == "### Cost of <code>dev-eks</code>: 1,940.21 USD a month expected (+57.53)"
+    visible = rest.partition("<details>")[0]
+    assert "| expected | 1,882.68 | 1,940.21 | +57.53 |" in visible
+    assert "| USD a month | base, at least | now | change in known prices |" in visible
+    assert "| worst case: every ceiling reached all month | 6,081.00 | 8,521.29 | +2,440.29 |" in visible
+    assert shown.count("<details>") == shown.count("</details>") == 4
+    # What stands behind a fold is Markdown again after an empty line alone.
+    assert shown.count("</summary>\n\n|") == 4
+
+
+HOSTILE = '@team | <img src=x onerror="a"> **b** `c` [d](http://e) \n# f'
+
+
+def test_no_markup_in_a_name_is_markup_in_the_comment(tmp_path: Path) -> None:
+    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
+    plan["teams"][0]["name"] = HOSTILE
+    plan["spending"]["shares"] = []
+    named = plan_file(tmp_path, "dev-eks", "hostile.json", teams=plan["teams"], spending=plan["spending"])
+
+    shown = run(named, "--format", "markdown")
+    [row] = [line for line in shown.splitlines() if "img" in line]
+
+    assert row.count("|") == 6, "the cells of the table and no other"
+    assert not any(mark in row for mark in ("<", "@", "*", "`", "[", "#e"))
+    assert "[bold]" not in run(named)
+    assert literal("a|b") == "a&#124;b"
+
+
+def test_rich_markup_in_a_name_is_shown_as_it_is(tmp_path: Path) -> None:
+    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
+    plan["environment"] = "[red]x[/red]"
+
+    assert "[red]x[/red]" in run(plan_file(tmp_path, "dev-eks", environment="[red]x[/red]"))
+
+
+def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Path) -> None:
+    use, prices = tmp_path / "use.yaml", tmp_path / "prices.yaml"
+    use.write_text("classes: {training: {used_percent: 100}}\n")
+    prices.write_text(
+        "cloud: aws\nsources: {own: {citation: our contract, as_of: 2026-11-01, verified: true}}\n"
+        'services: [{item: cluster, usd: "0.05", source: own}]\n'
+    )
+
+    assert "expected 2,274.20" in run(eks, "--use", use)
+    found = json.loads(run(eks, "--prices", prices, "--format", "json"))
+    [plane] = [each for each in found["lines"] if each["name"] == "control plane"]
+    assert (plane["expected_usd"], plane["prices"][0]["source"]) == ("36.50", "our contract")
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (("none.json",), "cannot be read"),
+        (("{eks}", "--base", "none.json"), "cannot be read"),
+        (("{eks}", "--use", "none.yaml"), "cannot be used"),
+        (("{eks}", "--prices", "none.yaml"), "cannot be used"),
+    ],
+)
+def test_files_that_cannot_be_used_are_bad_usage(arguments: tuple[str, ...], told: str, eks: Path) -> None:
+    assert told in run(*(each.format(eks=eks) for each in arguments), code=2)
+
+
+@pytest.mark.parametrize("stack", ["dev-gke", "prod-gke", "dev-eks", "prod-eks"])
+def test_the_guides_show_what_the_command_prints(stack: str, tmp_path: Path) -> None:
+    shown = run(plan_file(tmp_path, stack)).partition("what is billed")[0]
+    guide = (STACKS.parent / "docs" / "guides" / f"{stack.partition('-')[2]}.md").read_text()
+
+    assert "".join(f"    {line}\n" for line in shown.splitlines()) in guide
+
+
+def test_the_guide_to_costs_shows_what_is_expected_where_nothing_is_said_and_its_example_is_understood(tmp_path: Path) -> None:
+    guide = (STACKS.parent / "docs" / "guides" / "costs.md").read_text()
+    rows = {"of one's own": shipped_use().other_classes, **shipped_use().classes}
+    example = guide.partition("    classes:\n")[2].partition("\n\n")[0]
+    path = tmp_path / "use.yaml"
+    path.write_text("    classes:\n" + example)
+
+    told = {name: f"| {name} | {use.used_percent} % | {use.later_percent} % | {use.hours_per_month} |" for name, use in rows.items()}
+    assert [name for name, row in told.items() if row not in guide] == []
+    assert read_use_file(path).load_balancers == 2
+
+
+def test_it_loads_neither_pulumi_nor_the_lab(eks: Path) -> None:
+    program = (
+        "import sys; from typer.testing import CliRunner; from infra.cli.app import app\n"
+        "result = CliRunner().invoke(app, ['cost', sys.argv[1]]); assert result.exit_code == 0, result.output\n"
+        "print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi', 'policies', 'components')])"
+    )
+    shown = subprocess.run([sys.executable, "-c", program, str(eks)], capture_output=True, text=True, check=True)
+
+    assert shown.stdout == "[]\n"

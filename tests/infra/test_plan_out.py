@@ -1,0 +1,112 @@
+"""`flexspot preview --plan-out`: what is written down of a preview, and budgets that stop one."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from capacity.explained_error import ExitCode, ExplainedError
+from capacity.money.plan_file import read_plan_file
+from capacity.stack_plan import plan_of_stack_file
+from infra.cli.stacks import STACKS
+from infra.plan_file import PlannedResources, write_plan_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from checkout_fixtures import OwnCheckout
+
+URN = "urn:pulumi:dev-eks::flexspot::flexspot:index:EksCluster$aws:eks/cluster:Cluster::cluster-cluster"
+UNKNOWN, SIGNATURE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "4dabf18193072939515e22adb298388d"
+
+
+def event(inputs: dict[str, Any] | None = None, verdict: str | None = None) -> Any:
+    """An event of the engine's: of a resource, or of a policy."""
+    new = SimpleNamespace(urn=URN, type="aws:eks/cluster:Cluster", parent="", inputs=inputs)
+    step = None if inputs is None else SimpleNamespace(metadata=SimpleNamespace(new=new))
+    told = None
+    if verdict is not None:
+        told = SimpleNamespace(policy_name="rules", enforcement_level="mandatory", resource_urn=URN, message=f"{verdict}\n")
+    return SimpleNamespace(resource_pre_event=step, policy_event=told)
+
+
+def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[str, Any]:
+    heard = PlannedResources()
+    for each in events:
+        heard.hear(each)
+    write_plan_file(path, "dev-eks", plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml"), heard, own_prices)
+    return json.loads(path.read_text())
+
+
+def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_secret(tmp_path: Path) -> None:
+    inputs = {"name": "dev", "role": UNKNOWN, "keys": [{SIGNATURE: "1b47", "ciphertext": "[secret]"}, "[secret]"], "zones": 2}
+
+    found = written(tmp_path / "plan.json", event(inputs), event(verdict="gpu-pool-without-taint: no"), event())
+
+    assert found["resources"] == [
+        {
+            "urn": URN,
+            "type": "aws:eks/cluster:Cluster",
+            "name": "cluster-cluster",
+            "parent": None,
+            "inputs": {"name": "dev", "role": {"$unknown": True}, "keys": [{"$secret": True}, {"$secret": True}], "zones": 2},
+        }
+    ]
+    assert found["policies"] == [{"policy": "rules", "level": "mandatory", "resource": URN, "message": "gpu-pool-without-taint: no"}]
+    assert (found["stack"], found["cloud"], found["cost"]["budget_usd"]) == ("dev-eks", "eks", "4000")
+
+
+def test_what_is_written_can_be_costed_with_the_stacks_own_prices(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(
+        "cloud: aws\nsources: {own: {citation: our contract, as_of: 2026-11-01, verified: true}}\n"
+        'prices: [{machine: g6.xlarge, region: us-east-1, capacity_type: spot, usd_per_hour: "0.125", source: own}]\n'
+    )
+
+    written(tmp_path / "plan.json", own_prices=prices)
+
+    book = read_plan_file(tmp_path / "plan.json").prices()
+    assert [str(price.usd_per_hour) for price in book.prices.values() if price.source == "prices_file: own"] == ["0.125"]
+
+
+def test_a_file_that_cannot_be_written_is_bad_usage(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError, match="cannot be written") as refused:
+        written(tmp_path / "nowhere" / "plan.json")
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+
+
+@pytest.mark.engine
+def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_same(checkout: OwnCheckout, tmp_path: Path) -> None:
+    file = checkout.folder / "stacks" / "Pulumi.dev-eks.yaml"
+    file.write_text(file.read_text().replace("monthly_usd: 4000", "monthly_usd: 1900"))
+    plan = tmp_path / "plan.json"
+
+    refused = checkout.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", str(plan))
+    told = checkout.flexspot("cost", str(plan))
+
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert "budget-exceeded: " in refused.stderr
+    assert "dev costs 1,940.21 USD in a month (expected), and its budget is 1,900" in " ".join(refused.stderr.split())
+    found = json.loads(plan.read_text())
+    assert len(found["resources"]) > 200
+    assert any("budget-exceeded" in each["message"] for each in found["policies"])
+    assert told.returncode == 1
+    assert "exceeded: expected 1,940.21 of 1,900 budgeted for dev" in told.stdout
+
+
+@pytest.mark.engine
+def test_a_stack_within_its_budget_is_let_through_and_what_it_declares_is_what_is_costed(checkout: OwnCheckout, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+
+    shown = checkout.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", str(plan))
+
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    found = json.loads(plan.read_text())
+    [declared] = [each["inputs"] for each in found["resources"] if each["type"] == "flexspot:index:MonthlyCost"]
+    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1940.21"
+    assert found["policies"] == []
+    assert "4dabf18193072939515e22adb298388d" not in plan.read_text()

@@ -1,0 +1,50 @@
+"""The rules of budgets where their parameters are set: another month, another part of the budget, and a month that there is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from capacity.verdict import Verdict
+from policies.core import judge
+from policies.reading.source import from_pulumi
+from policies.rules import all_rules
+from policies.settings import read_settings
+
+if TYPE_CHECKING:
+    from policies.finding import Finding
+
+SPENT: dict[str, Any] = {"owner": "dev", "budget_usd": "4000", "expected_usd": "1940.21", "worst_case_usd": "8521.29", "unknown_prices": []}
+BUDGETS = ("budget-exceeded", "budget-nearly-used")
+
+
+def found(rule: str, **settings: Any) -> Finding:
+    [chosen] = [each for each in all_rules() if each.name == rule]
+    source = from_pulumi("flexspot:index:MonthlyCost", "monthly-cost", {"environment": SPENT, "teams": []})
+    [finding] = judge(source, [chosen], read_settings({rule: settings}, [chosen]))
+    return finding
+
+
+def test_the_worst_case_can_be_held_to_the_budget() -> None:
+    assert found("budget-exceeded").verdict is Verdict.PASS
+    exceeded = found("budget-exceeded", scenario="worst-case")
+
+    assert exceeded.verdict is Verdict.FAIL
+    assert exceeded.message == "dev costs 8,521.29 USD in a month (worst-case), and its budget is 4,000"
+    assert exceeded.at == "environment.budget_usd"
+
+
+def test_from_which_part_of_a_budget_on_it_is_told_can_be_said() -> None:
+    near = found("budget-nearly-used", **{"near-percent": 48})
+
+    assert found("budget-nearly-used", **{"near-percent": 49}).verdict is Verdict.PASS
+    assert (near.verdict, near.message) == (Verdict.FAIL, "dev is worked out to use 49 % of its budget of 4,000 USD")
+
+
+@pytest.mark.parametrize("rule", BUDGETS)
+def test_a_month_that_there_is_not_is_told_and_nothing_is_let_through_for_it(rule: str) -> None:
+    told = found(rule, scenario="best-case")
+
+    assert told.verdict is Verdict.UNKNOWN
+    assert told.message == "scenario is 'best-case'; allowed is expected or worst-case"
