@@ -1,9 +1,9 @@
 """KEDA's objects: workers for as long as there is work.
 
 Written from KEDA's documentation (keda.sh, 2.16 and later: ScaledJob, ScaledObject, TriggerAuthentication, the scalers aws-sqs-queue and
-gcp-pubsub); an API server with the definitions of 2.18.1 takes them, and no operator has acted on them. The operator asks the queue as itself: it needs
-sqs:GetQueueAttributes on it, or roles/monitoring.viewer on the project. Reading the queue as the team is not possible for it: the team's
-service account names its role by Pod Identity, of which KEDA reads nothing.
+gcp-pubsub); an API server with the definitions of 2.18.1 takes them, and no operator has acted on them. The operator asks the queue as
+itself: it needs sqs:GetQueueAttributes on it, or roles/monitoring.viewer on the project. Reading the queue as the team is not possible for
+it: the team's service account names its role by Pod Identity, of which KEDA reads nothing.
 """
 
 from __future__ import annotations
