@@ -11,6 +11,7 @@ import typer
 from capacity.explained_error import ExplainedError
 from infra.cli import (
     advise_commands,
+    chargeback_commands,
     console,
     cost_commands,
     lab_commands,
@@ -38,6 +39,7 @@ app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
 app.command()(cost_commands.cost)
+app.command()(chargeback_commands.chargeback)
 app.command()(render_commands.render)
 
 INTERRUPTED = 130

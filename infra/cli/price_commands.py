@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from capacity.explained_error import ExitCode
+from infra.cli import price_refresh
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import planned, stack_names
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from capacity.stack_plan import StackPlan
 
 app = typer.Typer(help="The price book.", no_args_is_help=True)
+app.command()(price_refresh.refresh)
 
 
 @app.callback()

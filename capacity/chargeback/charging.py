@@ -1,0 +1,128 @@
+"""Who pays: each node's cost divided among those who had its GPUs, and what nobody had given to whom the policy names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from capacity.chargeback.owners import CENTRAL, NONE, PLATFORM, Owner
+from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals
+from capacity.chargeback.rounding import to_cents
+from capacity.money.usd import cents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity.chargeback.books import Books, NodeBook, NodeKey, Use
+    from capacity.chargeback.extra_costs import ExtraCost
+    from capacity.chargeback.nodes import NodeFacts
+    from capacity.chargeback.period import Period
+    from capacity.chargeback.prices_of_nodes import NodeCosts
+
+
+class _Charges:
+    """Exact sums by line: what is paid for GPUs had, and what for idle ones."""
+
+    def __init__(self) -> None:
+        self.allocated: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
+        self.idle: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
+        self.idle_of: defaultdict[NodeFacts, Fraction] = defaultdict(Fraction)
+        self.platform: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
+        self.uses: dict[LineKey, Totals] = {}
+
+    def add_use(self, key: LineKey, use: Use, *, priced: bool) -> None:
+        seconds = float(use.allocated)
+        more = Totals(gpu_seconds=seconds, measured=float(use.measured), used=use.used, unpriced=0.0 if priced else seconds)
+        self.uses[key] = self.uses.get(key, Totals()) + more
+
+    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None) -> None:
+        for owner, use in book.uses.items():
+            self.add_use(_line(owner, facts), use, priced=usd is not None)
+        if usd is None:
+            return
+        allocated = book.allocated
+        # A pod can be seen for longer than its node: then its GPUs are all that the node had.
+        whole = max(book.gpu_seconds, allocated)
+        if whole == 0:
+            self.platform[_line(Owner(team=PLATFORM), facts)] += usd
+            return
+        for owner, use in book.uses.items():
+            self.allocated[_line(owner, facts)] += usd * use.allocated / whole
+        self.idle_of[facts] += usd * (whole - allocated) / whole
+
+    def charge_idle(self, policy: IdlePolicy) -> None:
+        """Gives every idle dollar to somebody."""
+        # What is given below must not make anybody's part of what is given later greater.
+        had = {key: usd for key, usd in self.allocated.items() if usd}
+        for facts, usd in self.idle_of.items():
+            if policy is IdlePolicy.OWNER and facts.owner:
+                self.idle[_line(Owner(team=facts.owner), facts)] += usd
+            elif policy is IdlePolicy.PROPORTIONAL and had:
+                pool = {key: each for key, each in had.items() if (key.pool, key.capacity_type) == (facts.pool, facts.bought_as)} or had
+                whole = sum(pool.values(), Fraction(0))
+                for key, each in pool.items():
+                    self.idle[key] += usd * each / whole
+            else:
+                self.idle[_line(Owner(team=CENTRAL), facts)] += usd
+
+
+def charge(  # noqa: PLR0913 -- what a report is made of, given by name
+    books: Books, costs: NodeCosts, *, idle: IdlePolicy, asked: Period, extra: Iterable[ExtraCost] = (), notes: Iterable[str] = ()
+) -> Report:
+    """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy."""
+    charges = _Charges()
+    for key, book in books.nodes.items():
+        charges.add_node(key[1], book, costs.usd.get(key))
+    charges.charge_idle(idle)
+    parts = {
+        **{("allocated", key): usd for key, usd in charges.allocated.items()},
+        **{("platform", key): usd for key, usd in charges.platform.items()},
+        **{("idle", key): usd for key, usd in charges.idle.items()},
+    }
+    rounded = to_cents(parts)
+    keys = sorted({key for _, key in parts} | set(charges.uses))
+    lines = tuple(_totals(key, rounded, charges.uses.get(key, Totals())) for key in keys)
+    return Report(
+        period=books.period,
+        asked=asked,
+        step=books.step,
+        idle=idle,
+        lines=lines,
+        node_usd=sum(rounded.values(), Decimal(0)),
+        idle_usd=sum((usd for (kind, _), usd in rounded.items() if kind == "idle"), Decimal(0)),
+        platform_usd=sum((usd for (kind, _), usd in rounded.items() if kind == "platform"), Decimal(0)),
+        node_seconds=sum(book.seconds for book in books.nodes.values()),
+        gpu_seconds=float(sum((max(book.gpu_seconds, book.allocated) for book in books.nodes.values()), Fraction(0))),
+        unknown=costs.unknown,
+        sources=costs.sources,
+        lost=books.lost,
+        evictions=books.evictions,
+        homeless=books.homeless,
+        extra=tuple(extra),
+        opencost=_opencost(books, costs),
+        gaps=tuple(books.gaps),
+        notes=(*books.notes, *notes),
+    )
+
+
+def _totals(key: LineKey, rounded: dict[tuple[str, LineKey], Decimal], use: Totals) -> Line:
+    nothing = Decimal("0.00")
+    had = rounded.get(("allocated", key), nothing) + rounded.get(("platform", key), nothing)
+    return Line(key, Totals(allocated_usd=had, idle_usd=rounded.get(("idle", key), nothing)) + use)
+
+
+def _line(owner: Owner, facts: NodeFacts) -> LineKey:
+    environment = owner.environment if owner.environment != NONE else facts.environment or NONE
+    return LineKey(owner.team, owner.project, owner.workload_type, environment, facts.bought_as, facts.pool)
+
+
+def _opencost(books: Books, costs: NodeCosts) -> OpenCostFigure | None:
+    both: list[tuple[NodeKey, Decimal]] = [
+        (key, book.opencost_usd) for key, book in books.nodes.items() if book.opencost_usd is not None and key in costs.usd
+    ]
+    if not both:
+        return None
+    ours = to_cents({key: costs.usd[key] for key, _ in both})
+    return OpenCostFigure(len(both), cents(sum((usd for _, usd in both), Decimal(0))), sum(ours.values(), Decimal(0)))

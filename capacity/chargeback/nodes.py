@@ -1,0 +1,106 @@
+"""What a node is, read off the labels that its cloud and its autoscaler gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.capacity_type import CapacityType
+from capacity.chargeback.label_names import (
+    EKS_CAPACITY_LABEL,
+    EKS_POOL_LABEL,
+    GKE_FLEX_START_LABEL,
+    GKE_PROVISIONING_LABEL,
+    REGION_LABEL,
+    label_of,
+)
+from capacity.machines import Cloud, Machine, machines_of
+from capacity.node_labels import (
+    CAPACITY_TYPE_LABEL,
+    ENVIRONMENT_LABEL,
+    GKE_POOL_LABEL,
+    GKE_QUEUED_LABEL,
+    GKE_RESERVATION_NAME_LABEL,
+    GKE_SPOT_LABEL,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_POOL_LABEL,
+    OWNER_LABEL,
+    TEAM_LABEL,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+UNKNOWN = "(unknown)"
+"""Stands where a label is missing. No Kubernetes label can have this value."""
+
+_KARPENTER = {each.value: each for each in (CapacityType.SPOT, CapacityType.ON_DEMAND, CapacityType.RESERVED)}
+_EKS = {"SPOT": CapacityType.SPOT, "ON_DEMAND": CapacityType.ON_DEMAND, "CAPACITY_BLOCK": CapacityType.RESERVED}
+_PREEMPTIBLE = "preemptible"
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What decides a node's price and who answers for it. `owner` is the team, or else the owner, of its labels; empty: nobody."""
+
+    machine: str = UNKNOWN
+    region: str = UNKNOWN
+    capacity_type: CapacityType | None = None
+    pool: str = UNKNOWN
+    environment: str = ""
+    owner: str = ""
+
+    @property
+    def bought_as(self) -> str:
+        """The capacity type in a word."""
+        return UNKNOWN if self.capacity_type is None else self.capacity_type.value
+
+    @property
+    def catalogued(self) -> Machine | None:
+        """The machine in the catalog, if it is there."""
+        return None if (cloud := cloud_of(self.machine)) is None else machines_of(cloud).get(self.machine)
+
+
+def cloud_of(machine: str) -> Cloud | None:
+    """Whose machine it is, by its name: EC2 writes family.size, Compute Engine family-kind-size."""
+    if machine == UNKNOWN:
+        return None
+    return Cloud.AWS if "." in machine else Cloud.GCP
+
+
+def node_facts(labels: Mapping[str, str]) -> NodeFacts:
+    """Of the labels of a kube_node_labels series."""
+
+    def label(*keys: str) -> str:
+        return next((value for key in keys if (value := labels.get(label_of(key)))), "")
+
+    return NodeFacts(
+        machine=label(INSTANCE_TYPE_LABEL) or UNKNOWN,
+        region=label(REGION_LABEL) or UNKNOWN,
+        capacity_type=_capacity_type(label),
+        pool=label(KARPENTER_POOL_LABEL, GKE_POOL_LABEL, EKS_POOL_LABEL) or UNKNOWN,
+        environment=label(ENVIRONMENT_LABEL),
+        owner=label(TEAM_LABEL, OWNER_LABEL),
+    )
+
+
+def _capacity_type(label: _Label) -> CapacityType | None:
+    if bought := _KARPENTER.get(label(CAPACITY_TYPE_LABEL)) or _EKS.get(label(EKS_CAPACITY_LABEL)):
+        return bought
+    provisioning = label(GKE_PROVISIONING_LABEL)
+    if label(GKE_QUEUED_LABEL) == "true":
+        return CapacityType.QUEUED
+    if label(GKE_FLEX_START_LABEL) == "true" or provisioning == CapacityType.FLEX_START:
+        return CapacityType.FLEX_START
+    if label(GKE_SPOT_LABEL) == "true" or provisioning in {CapacityType.SPOT, _PREEMPTIBLE}:
+        return CapacityType.SPOT
+    if label(GKE_RESERVATION_NAME_LABEL):
+        return CapacityType.RESERVED
+    # GKE labels a node of standard provisioning only where its autoscaler made it.
+    return CapacityType.ON_DEMAND if label(GKE_POOL_LABEL) else None
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Label = Callable[..., str]

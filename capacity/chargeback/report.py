@@ -1,0 +1,145 @@
+"""The report: lines that sum to the nodes' cost to the cent, and what must be known to read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from capacity.chargeback.books import Lost
+    from capacity.chargeback.extra_costs import ExtraCost
+    from capacity.chargeback.owners import Owner
+    from capacity.chargeback.period import Period
+    from capacity.chargeback.prices_of_nodes import UnknownPrice
+    from capacity.chargeback.samples import Seconds
+    from capacity.chargeback.timelines import Gap
+    from capacity.records import Source
+
+HOUR = 3600
+
+
+class IdlePolicy(StrEnum):
+    """Who pays for GPUs that nobody had.
+
+    PROPORTIONAL: those who had GPUs of the same pool, by what these cost; of a pool that nobody used, all teams likewise. OWNER: the
+    team or owner that the node is labelled with. CENTRAL: no team; it is a line of its own, also for what nobody can be found for.
+    """
+
+    PROPORTIONAL = "proportional"
+    OWNER = "owner"
+    CENTRAL = "central"
+
+
+@dataclass(frozen=True, order=True)
+class LineKey:
+    """By what a line is told apart: who, for what, on what."""
+
+    team: str
+    project: str
+    workload_type: str
+    environment: str
+    capacity_type: str
+    pool: str
+
+
+DIMENSIONS = tuple(each.name for each in fields(LineKey))
+"""The names by which the lines can be added up."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums. Seconds are of GPUs: had, had while somebody measured, and busy. `unpriced` are those on nodes whose price is not known."""
+
+    allocated_usd: Decimal = Decimal(0)
+    idle_usd: Decimal = Decimal(0)
+    gpu_seconds: float = 0.0
+    measured: float = 0.0
+    used: float = 0.0
+    unpriced: float = 0.0
+
+    @property
+    def usd(self) -> Decimal:
+        """What is paid: for what was had, and for what was idle."""
+        return self.allocated_usd + self.idle_usd
+
+    @property
+    def gpu_hours(self) -> float:
+        """GPU hours had."""
+        return self.gpu_seconds / HOUR
+
+    @property
+    def used_share(self) -> float | None:
+        """How busy GPUs were while somebody measured; None: nobody did."""
+        return self.used / self.measured if self.measured else None
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Totals)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line."""
+
+    key: LineKey
+    totals: Totals
+
+
+@dataclass(frozen=True)
+class OpenCostFigure:
+    """What OpenCost says of the nodes that it knows, and what this report says of the same ones."""
+
+    nodes: int
+    opencost_usd: Decimal
+    report_usd: Decimal
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes."""
+
+    period: Period
+    asked: Period
+    step: Seconds
+    idle: IdlePolicy
+    lines: tuple[Line, ...]
+    node_usd: Decimal
+    idle_usd: Decimal
+    platform_usd: Decimal
+    node_seconds: Seconds
+    gpu_seconds: float
+    unknown: dict[UnknownPrice, Seconds]
+    sources: dict[str, Source]
+    lost: dict[Owner, Lost]
+    evictions: dict[tuple[str, str], float]
+    homeless: dict[Owner, Fraction]
+    extra: tuple[ExtraCost, ...]
+    opencost: OpenCostFigure | None
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing from the sums: every price is known, nothing was unseen, and the period is over."""
+        return not (self.unknown or self.gaps or self.homeless) and self.period == self.asked
+
+    @property
+    def total(self) -> Totals:
+        """All lines."""
+        return sum((each.totals for each in self.lines), Totals())
+
+    @property
+    def extra_usd(self) -> Decimal:
+        """Storage and traffic, which are no part of the nodes' cost."""
+        return sum((each.usd for each in self.extra), Decimal(0))
+
+    def by(self, *dimensions: str) -> dict[tuple[str, ...], Totals]:
+        """The lines added up, the dearest first."""
+        found: dict[tuple[str, ...], Totals] = {}
+        for line in self.lines:
+            key = tuple(getattr(line.key, each) for each in dimensions)
+            found[key] = found.get(key, Totals()) + line.totals
+        return dict(sorted(found.items(), key=lambda each: (-each[1].usd, each[0])))

@@ -1,0 +1,173 @@
+"""`flexspot chargeback`: who pays what of a month's nodes, from what Prometheus recorded."""
+
+from __future__ import annotations
+
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.chargeback.report import IdlePolicy
+from capacity.chargeback.timelines import BRIDGED_STEPS
+from capacity.explained_error import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capacity.chargeback.extra_costs import ExtraCost
+    from capacity.chargeback.period import Period
+    from capacity.chargeback.report import Report
+    from capacity.machines import Cloud
+    from capacity.price_book import PriceBook
+    from infra.prometheus.access import Access
+
+
+class ChargebackFormat(StrEnum):
+    """How the report is written: for a terminal, a spreadsheet, programs, a comment, or a browser and a printer."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Where Prometheus' API is, without /api/v1.")],
+    month: Annotated[str | None, typer.Option("--month", metavar="YYYY-MM", help="A calendar month in --timezone.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Instead of a month: from this date or time on.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Until before this date or time.")] = None,
+    timezone: Annotated[str, typer.Option("--timezone", help="In which months and times are, such as Europe/Berlin.")] = "UTC",
+    match: Annotated[str, typer.Option("--match", help="A matcher for every selector, such as 'cluster=\"prod\"'.")] = "",
+    header: Annotated[list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.")] = None,
+    ca: Annotated[Path | None, typer.Option("--ca", help="Certificate authorities of the server, in PEM form.")] = None,
+    token_file: Annotated[Path | None, typer.Option("--token-file", help="A file that holds a bearer token.")] = None,
+    token_env: Annotated[str | None, typer.Option("--token-env", metavar="NAME", help="An environment variable that holds one.")] = None,
+    idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
+    storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
+    form: Annotated[ChargebackFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs, html.")] = (
+        ChargebackFormat.TEXT
+    ),
+    write_to: Annotated[Path | None, typer.Option("--out", help="Write the report there instead of printing it.")] = None,
+    step: Annotated[int, typer.Option("--step", min=5, max=3600, help="Seconds between samples: the scrape interval.")] = 60,
+    bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, max=3600, help="Seconds that one query may take.")] = 120,
+    resume_dir: Annotated[
+        Path | None, typer.Option("--resume-dir", help="Keep answers there. Default: the user's cache folder, until the report is done.")
+    ] = None,
+) -> None:
+    """Say what a month's GPUs cost whom: allocated, used, idle and lost, to the cent of what the nodes cost.
+
+    Exit code 1: the report is there, but something is missing from its sums, and it says what. 2: bad usage or input.
+    """
+    from infra.cli.chargeback_inputs import extra_costs, own_prices, period_asked, period_begun  # noqa: PLC0415
+    from infra.prometheus.access import access_to  # noqa: PLC0415
+
+    now = int(time.time())
+    asked = period_asked(month, start, end, timezone)
+    period = period_begun(asked, now)
+    access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
+    extra = extra_costs(storage)
+    book = own_prices(prices)
+    source = _Source(access, match, step, bridge, float(timeout), resume_dir, now)
+    report = _report(source, period, asked, book, idle, extra)
+    _write(report, form, write_to)
+    if not report.complete:
+        raise typer.Exit(ExitCode.UNMET)
+
+
+class _Source:
+    """Where samples are read, and how."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 -- what the command line says of reading
+        self, access: Access, match: str, step: int, bridge: int, timeout: float, resume_dir: Path | None, now: int
+    ) -> None:
+        self.access, self.match, self.step, self.bridge = access, match, step, bridge
+        self.timeout, self.resume_dir, self.now = timeout, resume_dir, now
+
+
+def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
+    source: _Source, period: Period, asked: Period, prices: Callable[[Cloud], PriceBook], idle: IdlePolicy, extra: tuple[ExtraCost, ...]
+) -> Report:
+    import hashlib  # noqa: PLC0415
+
+    import platformdirs  # noqa: PLC0415
+
+    from capacity.chargeback.charging import charge  # noqa: PLC0415
+    from capacity.chargeback.ledger import Ledger  # noqa: PLC0415
+    from capacity.chargeback.prices_of_nodes import cost_nodes  # noqa: PLC0415
+    from capacity.chargeback.queries import queries  # noqa: PLC0415
+    from infra.cli.console import ConsoleProgress  # noqa: PLC0415
+    from infra.prometheus.client import PrometheusClient  # noqa: PLC0415
+    from infra.prometheus.kept_slices import KeptSlices, ReportIdentity  # noqa: PLC0415
+    from infra.prometheus.reading import Reading  # noqa: PLC0415
+
+    access, step_name = source.access, "samples"
+    tenant = tuple(
+        f"{name}={hashlib.sha256(value.encode()).hexdigest()[:12]}"
+        for name, value in sorted(access.headers.items())
+        if name.lower() != "authorization"
+    )
+    identity = ReportIdentity(access.url, source.match, source.step, tenant)
+    cache = platformdirs.user_cache_path("flexspot") / "chargeback" / f"{identity.fingerprint[:16]}-{period.start}"
+    kept = KeptSlices(source.resume_dir or cache, identity)
+    progress = ConsoleProgress()
+
+    def told(done: int, total: int) -> None:
+        progress.advance(step_name, f"reading {period.name} from {access.url}", done, total)
+
+    reading = Reading(PrometheusClient(access, read_seconds=source.timeout), kept, source.step, source.now, told)
+    ledger = Ledger(period, source.step, source.bridge)
+    progress.begin(step_name, f"reading {period.name} from {access.url}")
+    try:
+        for answers in reading.slices(period, queries(source.match)):
+            ledger.take(answers)
+        again = f", {reading.from_disk} answers from an earlier run" if reading.from_disk else ""
+        progress.end(step_name, f"read {period.name}{again}")
+    finally:
+        progress.close()
+    books = ledger.close()
+    if not books.nodes:
+        raise ExplainedError(
+            f"Prometheus knows of no node in {period.name}.",
+            "check that it scrapes kube-state-metrics (kube_node_info), keeps data for so long, and that --match is right.",
+        )
+    warned = [f"Prometheus warned, and data may be missing: {each}" for each in reading.warnings]
+    report = charge(books, cost_nodes(books, prices), idle=idle, asked=asked, extra=extra, notes=warned)
+    if source.resume_dir is None:
+        kept.discard()
+    return report
+
+
+def _write(report: Report, form: ChargebackFormat, path: Path | None) -> None:
+    from infra.cli.chargeback_data import report_csv, report_json  # noqa: PLC0415
+    from infra.cli.chargeback_html import report_html  # noqa: PLC0415
+    from infra.cli.chargeback_markdown import report_markdown  # noqa: PLC0415
+    from infra.cli.chargeback_text import report_text  # noqa: PLC0415
+
+    writers = {
+        ChargebackFormat.TEXT: report_text,
+        ChargebackFormat.CSV: report_csv,
+        ChargebackFormat.JSON: report_json,
+        ChargebackFormat.MARKDOWN: report_markdown,
+        ChargebackFormat.HTML: report_html,
+    }
+    text = writers[form](report)
+    if path is None:
+        sys.stdout.write(text)
+        return
+    half = path.with_name(f".{path.name}.half")
+    try:
+        half.write_text(text, encoding="utf-8", newline="")
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        raise ExplainedError(
+            f"the report cannot be written to {path}: {error.strerror or error}.",
+            "name a file in a folder that you may write.",
+            exit_code=ExitCode.BAD_USAGE,
+        ) from error

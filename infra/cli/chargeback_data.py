@@ -1,0 +1,105 @@
+"""The chargeback report for programs: CSV with the lines, JSON with everything. Money is text, so that no program rounds it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from capacity.chargeback.report import DIMENSIONS, HOUR
+
+if TYPE_CHECKING:
+    from capacity.chargeback.report import Report, Totals
+
+_FIGURES = ("allocated_gpu_hours", "measured_gpu_hours", "used_gpu_hours", "unpriced_gpu_hours", "allocated_usd", "idle_usd", "total_usd")
+
+
+def report_json(report: Report) -> str:
+    """Everything, as one object."""
+    return json.dumps(report_data(report), indent=2, allow_nan=False) + "\n"
+
+
+def report_csv(report: Report) -> str:
+    """The lines, then storage and egress, in one table: `total_usd` sums to all that is paid."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
+    for line in report.lines:
+        figures = _figures(line.totals)
+        writer.writerow((report.period.name, *map(_cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES)))
+    for each in report.extra:
+        key = (_cell(each.team), _cell(each.project), *("",) * (len(DIMENSIONS) - 2))
+        writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
+    return text.getvalue()
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """As plain data."""
+    period = report.period
+    return {
+        "period": {"name": period.name, "timezone": period.timezone, "from": _utc(period.start), "to": _utc(period.end)},
+        "step_seconds": report.step,
+        "idle_policy": report.idle.value,
+        "complete": report.complete,
+        "node_hours": round(report.node_seconds / HOUR, 4),
+        "gpu_hours": round(report.gpu_seconds / HOUR, 4),
+        "node_usd": str(report.node_usd),
+        "idle_usd": str(report.idle_usd),
+        "platform_usd": str(report.platform_usd),
+        "total": _figures(report.total),
+        "lines": [{**asdict(line.key), **_figures(line.totals)} for line in report.lines],
+        "by": {each: [{each: key[0], **_figures(totals)} for key, totals in report.by(each).items()] for each in DIMENSIONS},
+        "extra": [{**each.model_dump(mode="json"), "usd": str(each.usd)} for each in report.extra],
+        "extra_usd": str(report.extra_usd),
+        "lost": [
+            {
+                **asdict(owner),
+                "interruptions": each.interruptions,
+                "steps": each.steps,
+                "gpu_hours": round(each.gpu_seconds / HOUR, 4),
+                "steps_of_unknown_pace": each.of_unknown_pace,
+            }
+            for owner, each in report.lost.items()
+        ],
+        "evictions": [
+            {"cluster_queue": queue, "reason": reason, "workloads": risen} for (queue, reason), risen in report.evictions.items()
+        ],
+        "opencost": None
+        if report.opencost is None
+        else {
+            "nodes": report.opencost.nodes,
+            "opencost_usd": str(report.opencost.opencost_usd),
+            "same_nodes_usd": str(report.opencost.report_usd),
+        },
+        "unknown_prices": [{**asdict(price), "node_hours": round(seconds / HOUR, 4)} for price, seconds in report.unknown.items()],
+        "homeless": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.homeless.items()],
+        "gaps": [{"of": each.name, "from": _utc(each.start), "to": _utc(each.end)} for each in report.gaps],
+        "prices": [
+            {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified} for name, source in report.sources.items()
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def _figures(totals: Totals) -> dict[str, Any]:
+    return {
+        "allocated_gpu_hours": round(totals.gpu_hours, 4),
+        "measured_gpu_hours": round(totals.measured / HOUR, 4),
+        "used_gpu_hours": round(totals.used / HOUR, 4) if totals.measured else None,
+        "unpriced_gpu_hours": round(totals.unpriced / HOUR, 4),
+        "allocated_usd": str(totals.allocated_usd),
+        "idle_usd": str(totals.idle_usd),
+        "total_usd": str(totals.usd),
+    }
+
+
+def _cell(text: str) -> str:
+    """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def _utc(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,85 @@
+"""The chargeback report as one HTML page: nothing is loaded from elsewhere, no scripts, for a phone, a desktop and a printer."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from infra.cli import chargeback_words as words
+from infra.cli.chargeback_charts import charts
+
+if TYPE_CHECKING:
+    from capacity.chargeback.report import Report
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --quiet: #5b6470; --line: #d4d8de; --ground: #ffffff; --warn: #fff4dc; --edge: #d1971f;
+  --first: #3a62c8; --second: #e0a83c; --third: #3b8a5a }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #a3acb8; --line: #3a424d; --ground: #14181d; --warn: #33290f;
+  --first: #7b9bea; --second: #d59a35; --third: #62b886 } }
+* { box-sizing: border-box }
+body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 1080px; margin: 1.5rem auto;
+  padding: 0 1rem }
+h1 { font-size: 1.45rem; margin: 0 0 .2rem; overflow-wrap: anywhere } h2 { font-size: 1.05rem; margin: 1.8rem 0 .4rem }
+p { color: var(--quiet); margin: .2rem 0 .9rem; overflow-wrap: anywhere }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .6rem; margin: 0 }
+dl div { border: 1px solid var(--line); border-radius: .4rem; padding: .5rem .7rem }
+dt { color: var(--quiet); font-size: .85rem } dd { margin: 0; font-weight: 600; font-variant-numeric: tabular-nums }
+.notes { background: var(--warn); border-left: 4px solid var(--edge); padding: .6rem .6rem .6rem 1.7rem; margin: 1rem 0;
+  overflow-wrap: anywhere }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 0 2rem }
+.bar { display: grid; grid-template-columns: 1fr auto; gap: 0 .8rem; margin: .45rem 0; break-inside: avoid }
+.bar span { overflow-wrap: anywhere } .bar b { font-weight: 500; font-variant-numeric: tabular-nums }
+.bar svg { grid-column: 1 / -1; width: 100%; height: .8rem; display: block }
+.key { display: flex; flex-wrap: wrap; gap: .2rem 1rem; color: var(--quiet); font-size: .85rem }
+.key svg { width: .8rem; height: .8rem; margin-right: .35rem; vertical-align: -1px }
+.rail { fill: var(--line); fill-opacity: .45 } .first { fill: var(--first) } .second { fill: var(--second) } .third { fill: var(--third) }
+.wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+th, td { padding: .3rem .55rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap } th { font-weight: 600 }
+.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 7rem } tr.sum td { font-weight: 600; border-bottom: 0 }
+footer { color: var(--quiet); font-size: .85rem; margin: 2rem 0 1rem; overflow-wrap: anywhere }
+@media print { :root { color-scheme: light; --ink: #000; --quiet: #444; --line: #bbb; --ground: #fff; --warn: #fff }
+  body { margin: 0; max-width: none; font-size: 11px } svg { print-color-adjust: exact } tr { break-inside: avoid }
+  h2 { break-after: avoid } }
+@media screen and (max-width: 620px) { thead { position: absolute; left: -9999px }
+  tr { display: grid; grid-template-columns: repeat(3, 1fr); gap: .2rem .6rem; padding: .5rem 0; border-bottom: 1px solid var(--line) }
+  td, .text { display: block; border: 0; padding: 0; text-align: left; min-width: 0 } td:empty { display: none }
+  td::before { content: attr(data-of); display: block; color: var(--quiet); font-size: .75rem; font-weight: 400 }
+  td:first-child { grid-column: 1 / -1; font-weight: 600 } td:first-child::before { display: none } }
+"""
+
+_SUM_ROW = '<tr class="sum">'
+
+
+def report_html(report: Report) -> str:
+    """The page. Names are escaped wherever they stand."""
+    sums = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(figure)}</dd></div>" for name, figure in words.summary(report))
+    notes = "".join(f"<li>{escape(each)}</li>" for each in words.warnings(report))
+    sections = "".join(map(_table, words.tables(report)))
+    prices = "".join(f"<div>{escape(each)}</div>" for each in words.price_notes(report))
+    # The policy forbids the page to load or run anything, whatever a name may hold.
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>{escape(words.title(report))}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{escape(words.title(report))}</h1><p>{escape(words.how(report))}</p><dl>{sums}</dl>"
+        + (f'<ul class="notes">{notes}</ul>' if notes else "")
+        + f'<div class="charts">{charts(report)}</div>{sections}<footer>{prices}</footer></body></html>\n'
+    )
+
+
+def _table(table: words.Table) -> str:
+    head = "".join(f'<th scope="col"{_class(column, table)}>{escape(each)}</th>' for column, each in enumerate(table.headings))
+    rows = "".join(
+        (_SUM_ROW if row[0] == "total" and number == len(table.rows) - 1 else "<tr>")
+        + "".join(
+            f'<td{_class(column, table)} data-of="{escape(table.headings[column])}">{escape(each)}</td>' for column, each in enumerate(row)
+        )
+        + "</tr>"
+        for number, row in enumerate(table.rows)
+    )
+    return f'<h2>{escape(table.title)}</h2><div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _class(column: int, table: words.Table) -> str:
+    return ' class="text"' if column < table.texts else ""

@@ -1,0 +1,149 @@
+"""What every form of the chargeback report says in words and figures, so that no two say different things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from capacity.chargeback.report import HOUR, IdlePolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.chargeback.report import Report, Totals
+
+_PAYS = {
+    IdlePolicy.PROPORTIONAL: "idle GPUs are paid by those who had GPUs of the same pool, by what these cost",
+    IdlePolicy.OWNER: "idle GPUs are paid by the team or owner that their node is labelled with",
+    IdlePolicy.CENTRAL: "idle GPUs are paid centrally, by no team",
+}
+_GAPS_TOLD = 10
+
+TITLES = {
+    "team": "by team",
+    "project": "by project",
+    "workload_type": "by workload type",
+    "environment": "by environment",
+    "capacity_type": "by capacity type",
+    "pool": "by pool",
+}
+"""The tables, by dimension."""
+
+COLUMNS = ("USD", "allocated USD", "idle USD", "GPU hours", "measured h", "busy")
+"""The headings of their figures."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, headings and rows of text. The first `texts` columns are text, the others figures."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: int = 1
+
+
+def title(report: Report) -> str:
+    """What the report is."""
+    return f"Chargeback {report.period.name}"
+
+
+def least(report: Report) -> str:
+    """Stands before sums from which something is missing."""
+    return "" if report.complete else "at least "
+
+
+def summary(report: Report) -> Iterator[tuple[str, str]]:
+    """The sums: what they are of, and how much."""
+    total = report.total
+    yield "nodes", f"{least(report)}{report.node_usd:,} USD"
+    yield "of these idle", f"{report.idle_usd:,} USD{_percent(float(report.idle_usd), float(report.node_usd))}"
+    if report.platform_usd:
+        yield "nodes without GPUs", f"{report.platform_usd:,} USD"
+    yield (
+        "GPU hours",
+        f"{report.gpu_seconds / HOUR:,.1f}, allocated {total.gpu_hours:,.1f}{_percent(total.gpu_seconds, report.gpu_seconds)}",
+    )
+    yield "busy", busy(total) + (f" of {total.measured / HOUR:,.1f} GPU hours measured" if total.measured else "")
+    if report.extra:
+        yield "storage and egress", f"{report.extra_usd:,} USD, as given"
+    if report.opencost is not None:
+        yield "OpenCost", f"{report.opencost.opencost_usd:,} USD for {report.opencost.nodes} nodes, here {report.opencost.report_usd:,} USD"
+
+
+def how(report: Report) -> str:
+    """Of when it is, how it was counted, and who pays for idle GPUs."""
+    period = report.period
+    return f"{_utc(period.start)} to {_utc(period.end)} ({period.timezone}), every {report.step} s; {_PAYS[report.idle]}."
+
+
+def busy(totals: Totals) -> str:
+    """How much of what was allocated did work, while somebody measured."""
+    return "not measured" if totals.used_share is None else f"{totals.used_share:.0%}"
+
+
+def tables(report: Report) -> Iterator[Table]:
+    """Every table that has a row."""
+    for dimension, name in TITLES.items():
+        rows = tuple((key[0], *_figures(totals)) for key, totals in report.by(dimension).items())
+        yield Table(name, (dimension.replace("_", " "), *COLUMNS), (*rows, ("total", *_figures(report.total))))
+    if report.extra:
+        rows = tuple((each.team, each.project, each.kind.value, each.what, f"{each.usd:,}") for each in report.extra)
+        yield Table(
+            "storage and egress", ("team", "project", "kind", "what", "USD"), (*rows, ("total", "", "", "", f"{report.extra_usd:,}")), 4
+        )
+    if report.lost:
+        yield Table(
+            "lost by interruptions",
+            ("team", "project", "interruptions", "steps done again", "GPU hours"),
+            tuple(
+                (
+                    owner.team,
+                    owner.project,
+                    f"{each.interruptions:,.0f}",
+                    f"{each.steps:,.0f}",
+                    f"{each.gpu_seconds / HOUR:,.1f}" + (f" and {each.of_unknown_pace:,.0f} steps" if each.of_unknown_pace else ""),
+                )
+                for owner, each in sorted(report.lost.items(), key=lambda pair: (pair[0].team, pair[0].project, pair[0].workload_type))
+            ),
+            2,
+        )
+    if report.evictions:
+        rows = tuple((queue, reason, f"{risen:,.0f}") for (queue, reason), risen in sorted(report.evictions.items()))
+        yield Table("sent back to their queue by Kueue", ("cluster queue", "reason", "workloads"), rows, 2)
+
+
+def warnings(report: Report) -> Iterator[str]:
+    """What is missing, and what else a reader must know."""
+    if report.period != report.asked:
+        yield f"{report.asked.name} is not over: this is what was until {_utc(report.period.end)}."
+    for price, seconds in report.unknown.items():
+        yield f"not known, and in no sum: {price} ({seconds / HOUR:,.1f} node hours); give it with --prices."
+    for owner, seconds in report.homeless.items():
+        yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} were on nodes of which nothing was recorded, and are in no sum."
+    for gap in report.gaps[:_GAPS_TOLD]:
+        yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: what was then is not counted."
+    if len(report.gaps) > _GAPS_TOLD:
+        yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
+    yield from report.notes
+
+
+def price_notes(report: Report) -> Iterator[str]:
+    """Where the prices are from."""
+    for name, source in sorted(report.sources.items()):
+        yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {source.as_of}: {name}"
+
+
+def _figures(totals: Totals) -> tuple[str, ...]:
+    unknown = " +?" if totals.unpriced else ""
+    hours = (f"{totals.gpu_hours:,.1f}", f"{totals.measured / HOUR:,.1f}", busy(totals) if totals.measured else "")
+    return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", *hours)
+
+
+def _percent(part: float, whole: float) -> str:
+    return f" ({part / whole:.0%})" if whole else ""
+
+
+def _utc(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,154 @@
+"""Who pays what of a month: a month worked out by hand, and months made up, whose lines must always sum to what the nodes cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from chargeback_months import HOUR, Month
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.chargeback.owners import CENTRAL, PLATFORM
+from capacity.chargeback.queries import Question
+from capacity.chargeback.report import IdlePolicy, LineKey
+from capacity.chargeback.rounding import to_cents
+
+ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
+
+
+@pytest.fixture
+def month() -> Month:
+    """A Spot node (7.6435 an hour) for 24 hours, an on-demand one (21.957642) for 10, and one without GPUs (0.1785) for 24."""
+    found = Month()
+    found.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/team": "vision"})
+    found.node("od-1", 4 * HOUR, 14 * HOUR, labels=ON_DEMAND)
+    found.node(
+        "system-1",
+        0,
+        24 * HOUR,
+        gpus=0,
+        labels={"node.kubernetes.io/instance-type": "c7i.xlarge", "karpenter.sh/capacity-type": "on-demand"},
+    )
+    found.pod("train", "spot-1", 0, 12 * HOUR, gpus=4, team="vision", project="maps", workload_type="training", environment="prod")
+    found.pod("serve", "spot-1", 6 * HOUR, 24 * HOUR, gpus=2, team="speech", workload_type="inference")
+    found.pod("rush", "od-1", 4 * HOUR, 14 * HOUR, gpus=8, team="speech", workload_type="training")
+    return found
+
+
+def test_a_small_month_comes_to_what_it_comes_to_by_hand(month: Month) -> None:
+    report = month.report(IdlePolicy.CENTRAL)
+
+    # 183.444 for 192 GPU hours, of which 48 and 36 were had and 108 were idle; 219.57642, all had; 4.284.
+    assert report.node_usd == Decimal("407.30")
+    assert report.complete
+    by_team = {key[0]: totals for key, totals in report.by("team").items()}
+    assert by_team["vision"].allocated_usd == Decimal("45.86")
+    assert by_team["speech"].allocated_usd == Decimal("253.97")
+    assert by_team[CENTRAL].idle_usd == report.idle_usd == Decimal("103.19")
+    assert by_team[PLATFORM].usd == report.platform_usd == Decimal("4.28")
+    assert {name: totals.gpu_hours for name, totals in by_team.items()} == {"vision": 48, "speech": 116, CENTRAL: 0, PLATFORM: 0}
+    assert report.gpu_seconds == (192 + 80) * HOUR
+    assert LineKey("vision", "maps", "training", "prod", "spot", "a100-spot") in {line.key for line in report.lines}
+
+
+def test_idle_gpus_are_paid_by_whom_the_policy_names(month: Month) -> None:
+    def idle(policy: IdlePolicy) -> dict[str, Decimal]:
+        return {key[0]: totals.idle_usd for key, totals in month.report(policy).by("team").items() if totals.idle_usd}
+
+    assert idle(IdlePolicy.CENTRAL) == {CENTRAL: Decimal("103.19")}
+    assert idle(IdlePolicy.OWNER) == {"vision": Decimal("103.19")}
+    # The pool's, by what its two users had of it: 48 to 36 GPU hours. Who had on-demand GPUs as well pays no more for that.
+    assert idle(IdlePolicy.PROPORTIONAL) == {"vision": Decimal("58.96"), "speech": Decimal("44.22")}
+
+
+def test_the_idle_gpus_of_a_pool_that_nobody_used_are_paid_by_all_or_if_there_is_nobody_centrally() -> None:
+    month = Month()
+    month.node("unused", 0, 2 * HOUR)
+    assert [line.key.team for line in month.report(IdlePolicy.PROPORTIONAL).lines] == [CENTRAL]
+
+    month.node("od-1", 0, 2 * HOUR, labels=ON_DEMAND)
+    month.pod("train", "od-1", 0, 2 * HOUR, gpus=1, team="vision")
+    assert [line.key.team for line in month.report(IdlePolicy.PROPORTIONAL).lines] == ["vision"]
+
+
+def test_what_no_price_is_known_of_is_listed_and_never_nothing(month: Month) -> None:
+    month.node("new", 0, 3 * HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    month.node("bare", 0, 2 * HOUR, labels=dict.fromkeys(["node.kubernetes.io/instance-type", "karpenter.sh/capacity-type"], ""))
+    month.pod("try", "new", 0, 3 * HOUR, gpus=2, team="vision")
+    report = month.report()
+
+    assert {str(price): seconds for price, seconds in report.unknown.items()} == {
+        "spot price of p9.48xlarge in us-east-1": 3 * HOUR,
+        "(unknown) price of (unknown) in us-east-1": 2 * HOUR,
+    }
+    assert not report.complete
+    assert report.by("team")["vision",].unpriced == 6 * HOUR
+    assert report.node_usd == Decimal("407.30")
+
+
+def test_a_pod_that_is_seen_for_longer_than_its_node_pays_no_more_than_the_node(month: Month) -> None:
+    month.node("brief", 0, HOUR)
+    month.pod("late", "brief", 0, 2 * HOUR, gpus=8, team="late")
+
+    assert month.report().by("team")["late",].usd == Decimal("7.64")
+
+
+def test_gpu_hours_on_a_node_that_nobody_saw_are_told_and_not_priced(month: Month) -> None:
+    month.pod("ghost", "nowhere", 0, HOUR, gpus=3, team="vision")
+    report = month.report()
+
+    assert {owner.team: seconds for owner, seconds in report.homeless.items()} == {"vision": Fraction(3 * HOUR)}
+    assert not report.complete
+    assert report.by("team")["vision",].gpu_hours == 48
+
+
+def test_opencost_is_held_against_the_same_nodes(month: Month) -> None:
+    month.seen(Question.OPENCOST, {"node": "spot-1"}, 0, 24 * HOUR, 8.0)
+    figure = month.report().opencost
+
+    assert figure is not None
+    assert (figure.nodes, figure.opencost_usd, figure.report_usd) == (1, Decimal("192.00"), Decimal("183.44"))
+
+
+PODS = st.tuples(
+    st.sampled_from(["vision", "speech", "search", ""]),
+    st.integers(0, 3),
+    st.integers(0, 300),
+    st.integers(1, 200),
+    st.sampled_from([1, 2, 3, 8]),
+)
+NODES = st.tuples(
+    st.integers(0, 200), st.integers(1, 300), st.sampled_from(["spot", "on-demand", "reserved"]), st.sampled_from(["vision", ""])
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(nodes=st.lists(NODES, min_size=1, max_size=4), pods=st.lists(PODS, max_size=8), idle=st.sampled_from(IdlePolicy))
+def test_the_lines_of_any_month_sum_to_what_its_nodes_cost(
+    nodes: list[tuple[int, int, str, str]], pods: list[tuple[str, int, int, int, int]], idle: IdlePolicy
+) -> None:
+    month = Month(hours=9)
+    for number, (start, minutes, bought, owner) in enumerate(nodes):
+        labels = {"karpenter.sh/capacity-type": bought, "karpenter.sh/nodepool": bought, "flexspot.dev/team": owner}
+        month.node(f"n{number}", start * 60, (start + minutes) * 60, labels=labels)
+    for number, (team, node, start, minutes, gpus) in enumerate(pods):
+        month.pod(f"p{number}", f"n{node}", start * 60, (start + minutes) * 60, gpus=gpus, team=team)
+    report = month.report(idle)
+
+    usd_per_hour = {"spot": Fraction("7.6435"), "on-demand": Fraction("21.957642"), "reserved": Fraction("21.957642")}
+    exact = sum((usd_per_hour[bought] * min(minutes, 540 - start) / 60 for start, minutes, bought, _ in nodes), Fraction(0))
+    assert report.total.usd == report.node_usd
+    assert abs(Fraction(report.node_usd) - exact) <= Fraction(1, 200)
+    for dimension in ("team", "project", "pool", "capacity_type"):
+        assert sum(totals.usd for totals in report.by(dimension).values()) == report.node_usd
+    assert all(line.totals.allocated_usd >= 0 and line.totals.idle_usd >= 0 for line in report.lines)
+
+
+@given(st.lists(st.fractions(min_value=0, max_value=10**6, max_denominator=10**6), max_size=12))
+def test_cents_sum_to_the_rounded_whole_and_none_is_a_cent_off(amounts: list[Fraction]) -> None:
+    rounded = to_cents(dict(enumerate(amounts)))
+
+    assert abs(sum((Fraction(each) for each in rounded.values()), Fraction(0)) - sum(amounts, Fraction(0))) <= Fraction(1, 200)
+    assert all(abs(Fraction(rounded[number]) - amount) < Fraction(1, 100) for number, amount in enumerate(amounts))

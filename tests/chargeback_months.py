@@ -1,0 +1,91 @@
+"""Months in small, as Prometheus would tell of them: series by question, made of what was there from when until when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.chargeback.charging import charge
+from capacity.chargeback.label_names import label_of
+from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.period import Period
+from capacity.chargeback.prices_of_nodes import cost_nodes
+from capacity.chargeback.queries import Question
+from capacity.chargeback.report import IdlePolicy, Report
+from capacity.chargeback.samples import Matrix, Series
+from capacity.price_book import prices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity.chargeback.books import Books
+
+HOUR = 3600
+STEP = 60
+
+
+class Month:
+    """Collects series. Times are seconds from the month's start; a pod or node is seen at every step within its times."""
+
+    def __init__(self, hours: int = 24, start: int = 1_790_812_800) -> None:
+        self.period = Period(start, start + hours * HOUR, "2026-10", "UTC")
+        self.series: dict[Question, list[tuple[dict[str, str], int, int, float]]] = {}
+
+    def seen(self, question: Question, labels: dict[str, str], start: int, end: int, value: float = 1.0) -> None:
+        self.series.setdefault(question, []).append((labels, start, end, value))
+
+    def node(  # noqa: PLR0913 -- what a node is
+        self, name: str, start: int, end: int, gpus: int = 8, *, resource: str = "nvidia_com_gpu", labels: dict[str, str] | None = None
+    ) -> None:
+        """A Spot p4d.24xlarge of us-east-1 unless `labels` say otherwise; an empty one is left out."""
+        known = {
+            "node.kubernetes.io/instance-type": "p4d.24xlarge",
+            "topology.kubernetes.io/region": "us-east-1",
+            "karpenter.sh/capacity-type": "spot",
+            "karpenter.sh/nodepool": "a100-spot",
+        } | (labels or {})
+        self.seen(Question.NODES, {"node": name, "provider_id": f"aws:///{name}"}, start, end)
+        self.seen(Question.NODE_LABELS, {"node": name} | {label_of(key): value for key, value in known.items() if value}, start, end)
+        if gpus:
+            self.seen(Question.NODE_GPUS, {"node": name, "resource": resource}, start, end, gpus)
+
+    def pod(  # noqa: PLR0913 -- what a pod is
+        self, name: str, node: str, start: int, end: int, *, gpus: int = 1, team: str = "vision", **more: str
+    ) -> None:
+        resource = more.pop("resource", "nvidia_com_gpu")
+        uid = f"uid-{name}"
+        self.seen(
+            Question.ALLOCATIONS,
+            {"uid": uid, "namespace": f"ns-{team}", "pod": name, "node": node, "resource": resource},
+            start,
+            end,
+            gpus,
+        )
+        owners = {label_of(f"flexspot.dev/{key.replace('_', '-')}"): value for key, value in ({"team": team} | more).items() if value}
+        self.seen(Question.POD_LABELS, {"uid": uid, **owners}, start, end)
+
+    def answers(
+        self, start: int, end: int, missing: Iterable[tuple[int, int]] = (), only: Question | None = None
+    ) -> dict[Question, Matrix]:
+        """What Prometheus answers of a slice, to all questions or one; `missing` are times of which it knows nothing."""
+        origin = self.period.start
+        moments = [each for each in range(start, end, STEP) if not any(a <= each - origin < b for a, b in missing)]
+        found: dict[Question, Matrix] = {}
+        for question, rows in self.series.items():
+            if only not in {None, question}:
+                continue
+            matrix = found.setdefault(question, Matrix())
+            for labels, first, last, value in rows:
+                samples = [(moment, value) for moment in moments if first <= moment - origin < last]
+                if samples:
+                    matrix.series.append(Series(labels, samples))
+        return found
+
+    def books(self, slice_seconds: int = 6 * HOUR, missing: Iterable[tuple[int, int]] = ()) -> Books:
+        ledger = Ledger(self.period, STEP)
+        for start, end in self.period.slices(slice_seconds):
+            ledger.take(self.answers(start, end, list(missing)))
+        return ledger.close()
+
+    def report(self, idle: IdlePolicy = IdlePolicy.CENTRAL, slice_seconds: int = 6 * HOUR) -> Report:
+        books = self.books(slice_seconds)
+        return charge(books, cost_nodes(books, prices_of), idle=idle, asked=self.period)

@@ -1,0 +1,103 @@
+"""A Prometheus in this process, as far as its range queries go: answers from a Month, and misbehaves on demand."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from capacity.chargeback.queries import queries
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Generator
+
+    from chargeback_months import Month
+
+Reply = tuple[int, str, bytes]
+"""Status, content type, body."""
+
+
+def as_json(body: Any, status: int = 200) -> Reply:
+    return status, "application/json", json.dumps(body).encode()
+
+
+def refused(status: int, kind: str, error: str) -> Reply:
+    """In the form of Prometheus' web/api/v1/api.go."""
+    return as_json({"status": "error", "errorType": kind, "error": error}, status)
+
+
+class FakePrometheus:
+    """`misbehave` sees each request's number and fields before it is answered, and returns the reply; None: the right one."""
+
+    def __init__(self, month: Month, match: str = "") -> None:
+        self.month = month
+        self.asked: list[dict[str, str]] = []
+        self.headers: list[dict[str, str]] = []
+        self.misbehave: Callable[[int, dict[str, str]], Reply | None] = lambda _number, _fields: None
+        self.url = ""
+        self._questions = {each.expression: each.question for each in queries(match)}
+
+    def reply(self, fields: dict[str, str], headers: dict[str, str]) -> Reply:
+        self.asked.append(fields)
+        self.headers.append(headers)
+        bad = self.misbehave(len(self.asked), fields)
+        return self.right(fields) if bad is None else bad
+
+    def right(self, fields: dict[str, str], **more: Any) -> Reply:
+        start, end, step = int(fields["start"]), int(fields["end"]), int(fields["step"])
+        if (end - start) // step + 1 > 11_000:
+            return refused(
+                400, "bad_data", "exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution"
+            )
+        question = self._questions[fields["query"]]
+        matrix = self.month.answers(start, end + 1, only=question).get(question)
+        series = [] if matrix is None else matrix.series
+        result = [{"metric": each.labels, "values": [[moment, f"{value:g}"] for moment, value in each.samples]} for each in series]
+        return as_json({"status": "success", "data": {"resultType": "matrix", "result": result}, **more})
+
+    @property
+    def slices(self) -> set[tuple[int, int]]:
+        return {(int(each["start"]), int(each["end"])) for each in self.asked}
+
+
+@contextmanager
+def served(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator[FakePrometheus]:
+    """Serves it on a port of the loopback, with `tls` over TLS; `url` is its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Head and body in one packet: otherwise each reply waits for the acknowledgement of its head.
+        wbufsize = -1
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            fields = {key: values[0] for key, values in parse_qs(body).items()}
+            status, kind, content = fake.reply(fields, dict(self.headers.items()))
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            if 300 <= status < 400:
+                self.send_header("Location", "http://elsewhere.test/")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the server's own name
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    fake.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,183 @@
+"""`flexspot chargeback` as a person, a spreadsheet, a program and a browser meet it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from decimal import Decimal
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus, refused, served
+from typer.testing import CliRunner
+
+from capacity.chargeback.queries import Question
+from capacity.explained_error import ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HOSTILE = '<img src=x onerror=alert(1)>&"|`@everyone'
+DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR)
+    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4, team="vision", project=HOSTILE)
+    month.pod("serve", "spot-1", 6 * HOUR, 24 * HOUR, gpus=2, team="=cmd|' /C calc'!A0")
+    month.seen(Question.UTILISATION, {"namespace": "ns-vision", "pod": "train"}, 0, 6 * HOUR, 3.0)
+    month.seen(Question.LOST_STEPS, {"namespace": "ns-vision", "pod": "train"}, HOUR, 2 * HOUR, 9)
+    month.seen(Question.EVICTIONS, {"instance": "k", "cluster_queue": "vision", "reason": "Preempted"}, HOUR, 2 * HOUR, 3)
+    month.seen(Question.OPENCOST, {"node": "spot-1"}, 0, 24 * HOUR, 8.0)
+    with served(FakePrometheus(month)) as found:
+        yield found
+
+
+def run(prometheus: FakePrometheus, *arguments: str | Path, code: int = 0) -> str:
+    """What it prints on standard output; an ExplainedError as `main` would show it."""
+    result = CliRunner().invoke(app, ["chargeback", "--prometheus", prometheus.url, *map(str, arguments)], env={"COLUMNS": "160"})
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def test_a_person_reads_the_sums_and_who_pays_what(prometheus: FakePrometheus) -> None:
+    shown = run(prometheus, *DAY, "--idle", "proportional")
+
+    for told in (
+        "2026-10-01 00:00 UTC to 2026-10-02 00:00 UTC (UTC), every 60 s; idle GPUs are paid by those who had",
+        "nodes: 183.44 USD",
+        "GPU hours: 192.0, allocated 84.0 (44%)",
+        "busy: 75% of 24.0 GPU hours measured",
+        "OpenCost: 192.00 USD for 1 nodes, here 183.44 USD",
+        "sent back to their queue by Kueue",
+        HOSTILE,
+        "skypilot-catalog",
+    ):
+        assert told in shown
+
+
+def test_a_program_gets_money_as_text_and_lines_that_sum_to_the_nodes(prometheus: FakePrometheus) -> None:
+    found = json.loads(run(prometheus, *DAY, "--format", "json"))
+
+    assert sum(Decimal(line["total_usd"]) for line in found["lines"]) == Decimal(found["node_usd"]) == Decimal("183.44")
+    assert found["complete"] is True
+    assert found["lost"][0]["steps_of_unknown_pace"] == 9
+    assert found["opencost"] == {"nodes": 1, "opencost_usd": "192.00", "same_nodes_usd": "183.44"}
+
+
+def test_a_spreadsheet_sums_to_all_that_is_paid_and_runs_no_formula(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    (tmp_path / "storage.yaml").write_text("costs: [{team: vision, kind: egress, usd: '4.56'}]")
+    out = tmp_path / "report.csv"
+    run(prometheus, *DAY, "--format", "csv", "--storage", tmp_path / "storage.yaml", "--out", out)
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+
+    assert sum(Decimal(row["total_usd"]) for row in rows) == Decimal("188.00")
+    assert {row["team"] for row in rows} == {"vision", "'=cmd|' /C calc'!A0", "(central)"}
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[tuple[str, str]] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {(name, value or "") for name, value in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_loads_and_runs_nothing_and_shows_names_as_they_are(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    run(prometheus, *DAY, "--format", "html", "--out", out)
+    page = Page()
+    page.feed(out.read_text())
+
+    assert not page.tags & {"script", "img", "iframe", "object", "embed", "form"}
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    assert {value for name, value in page.attributes if name in {"src", "href"}} == {"data:,"}
+    assert HOSTILE in page.text
+    assert ("viewport" in dict(page.attributes).values()) or "width=device-width" in out.read_text()
+    assert {"svg", "rect", "table"} <= page.tags
+
+
+def test_markdown_mentions_nobody_and_breaks_no_table(prometheus: FakePrometheus) -> None:
+    shown = run(prometheus, *DAY, "--format", "markdown")
+
+    assert "@everyone" not in shown
+    assert "<img" not in shown
+    tables = [line for line in shown.splitlines() if line.startswith("| ")]
+    assert all(re.fullmatch(r"\|( [^|]* \|)+", line) for line in tables)
+
+
+def test_what_is_missing_is_told_and_is_exit_code_1(prometheus: FakePrometheus) -> None:
+    prometheus.month.node("new", 0, HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    prometheus.misbehave = lambda _, fields: prometheus.right(fields, warnings=["one store is away"])
+    shown = run(prometheus, *DAY, code=1)
+
+    assert "nodes: at least 183.44 USD" in shown
+    assert "not known, and in no sum: spot price of p9.48xlarge in us-east-1 (1.0 node hours)" in shown
+    assert "Prometheus warned, and data may be missing: one store is away" in shown
+
+
+def test_prices_of_ones_own_count_first(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    source = "sources: {ours: {citation: what we pay them, as_of: 2026-10-01, verified: true}}"
+    row = "{machine: p4d.24xlarge, region: us-east-1, capacity_type: spot, usd_per_hour: '10', source: ours}"
+    (tmp_path / "own.yaml").write_text(f"cloud: aws\n{source}\nprices: [{row}]\n")
+
+    assert "nodes: 240.00 USD" in run(prometheus, *DAY, "--prices", tmp_path / "own.yaml")
+
+
+def test_an_interrupted_report_goes_on_by_the_same_command_and_then_leaves_nothing(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    prometheus.misbehave = lambda number, _: refused(400, "bad_data", "broken") if number == 5 else None
+    run(prometheus, *DAY, code=1)
+    assert list((tmp_path / "cache").rglob("*.json.gz"))
+
+    prometheus.misbehave = lambda _, __: None
+    run(prometheus, *DAY)
+    assert len(prometheus.asked) == 5 + len(Question) - 4
+    assert not list((tmp_path / "cache").rglob("*.json*"))
+
+
+def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    run(prometheus, *DAY, "--resume-dir", tmp_path / "kept", "--idle", "central")
+    asked = len(prometheus.asked)
+    run(prometheus, *DAY, "--resume-dir", tmp_path / "kept", "--idle", "proportional")
+
+    assert len(prometheus.asked) == asked
+
+
+@pytest.mark.parametrize(
+    "arguments,code,told",
+    [
+        ((), 2, "give --month, or else --from and --to"),
+        (("--month", "2026-10", "--from", "2026-10-01"), 2, "said twice"),
+        (("--month", "2026-00"), 2, "write YYYY-MM"),
+        (("--month", "2026-10", "--timezone", "Berlin"), 2, "IANA"),
+        (("--month", "2999-01"), 2, "has not begun"),
+        ((*DAY, "--storage", "missing.yaml"), 2, "missing.yaml cannot be used"),
+        ((*DAY, "--prices", "missing.yaml"), 2, "the prices of missing.yaml cannot be used"),
+        ((*DAY, "--out", "missing/report"), 2, "cannot be written to missing/report"),
+        (("--from", "2026-08-01", "--to", "2026-08-02"), 1, "knows of no node in 2026-08-01 to 2026-08-02"),
+    ],
+)
+def test_what_cannot_be_done_is_told_with_what_to_do(prometheus: FakePrometheus, arguments: tuple[str, ...], code: int, told: str) -> None:
+    assert told in run(prometheus, *arguments, code=code)

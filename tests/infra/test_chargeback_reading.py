@@ -1,0 +1,296 @@
+"""Reading Prometheus: in slices, again after failures, from disk after an interruption, and never repeating what is secret."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import ssl
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from chargeback_months import HOUR, Month
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from fake_prometheus import FakePrometheus, Reply, as_json, refused, served
+
+from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.queries import Question, queries
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.prometheus.access import access_to
+from infra.prometheus.client import PrometheusClient
+from infra.prometheus.kept_slices import KeptSlices, ReportIdentity
+from infra.prometheus.reading import Reading, slice_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECRET = "s3cr3t-t0ken"  # noqa: S105 -- to be found nowhere
+
+NODES = queries()[0]
+
+
+@pytest.fixture
+def fake() -> Iterator[FakePrometheus]:
+    month = Month(hours=30)
+    month.node("n1", 0, 30 * HOUR)
+    month.pod("train", "n1", HOUR, 29 * HOUR, gpus=4)
+    with served(FakePrometheus(month)) as found:
+        yield found
+
+
+def reading(fake: FakePrometheus, folder: Path, *, step: int = 60, largest_reply: int = 10**8, now: int = 10**10) -> Reading:
+    client = PrometheusClient(
+        access_to(fake.url, headers=[f"Authorization: Bearer {SECRET}"]), largest_reply=largest_reply, wait=lambda _: None
+    )
+    return Reading(client, KeptSlices(folder, ReportIdentity(fake.url, "", step)), step, now)
+
+
+def allocated(found: Reading, fake: FakePrometheus) -> float:
+    """GPU hours."""
+    ledger = Ledger(fake.month.period, found.step)
+    for answers in found.slices(fake.month.period, queries()):
+        ledger.take(answers)
+    return sum(float(book.allocated) for book in ledger.close().nodes.values()) / HOUR
+
+
+def failure(fake: FakePrometheus, folder: Path, **how: int) -> ExplainedError:
+    with pytest.raises(ExplainedError) as caught:
+        allocated(reading(fake, folder, **how), fake)
+    assert SECRET not in str(caught.value)
+    assert SECRET not in repr(caught.value.__cause__)
+    return caught.value
+
+
+def test_a_period_is_read_in_slices_of_a_day_each_query_once(fake: FakePrometheus, tmp_path: Path) -> None:
+    assert allocated(reading(fake, tmp_path), fake) == 28 * 4
+
+    start = fake.month.period.start
+    assert fake.slices == {(start, start + 24 * HOUR - 1), (start + 24 * HOUR, start + 30 * HOUR - 1)}
+    assert len(fake.asked) == 2 * len(Question)
+    assert fake.headers[0]["Authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize("step", [1, 5, 7, 60, 3600])
+def test_a_slice_is_whole_steps_and_within_the_limit_of_points(step: int) -> None:
+    assert slice_seconds(step) % step == 0
+    assert slice_seconds(step) // step <= 11_000
+    assert slice_seconds(step) <= 86_400
+
+
+@pytest.mark.parametrize(
+    "too_much",
+    [
+        refused(422, "execution", "query processing would load too many samples into memory in query execution"),
+        refused(503, "timeout", "query timed out in expression evaluation"),
+        refused(400, "bad_data", "exceeded maximum resolution of 11,000 points per timeseries"),
+    ],
+)
+def test_a_slice_that_is_too_much_is_halved_until_it_is_not(fake: FakePrometheus, tmp_path: Path, too_much: Reply) -> None:
+    fake.misbehave = lambda _, fields: too_much if int(fields["end"]) - int(fields["start"]) > 4 * HOUR else None
+
+    assert allocated(reading(fake, tmp_path), fake) == 28 * 4
+    assert max(end - start for start, end in fake.slices if end - start <= 4 * HOUR) == 3 * HOUR - 1
+
+
+def test_a_reply_that_is_too_large_is_not_read_to_its_end_and_one_moment_that_is_too_large_is_told(
+    fake: FakePrometheus, tmp_path: Path
+) -> None:
+    assert allocated(reading(fake, tmp_path / "a", largest_reply=20_000), fake) == 28 * 4
+
+    error = failure(fake, tmp_path / "b", largest_reply=80)
+    assert "even one moment of nodes" in error.problem
+    assert "--match" in error.remedy
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_what_may_pass_is_tried_again(fake: FakePrometheus, tmp_path: Path, status: int) -> None:
+    fake.misbehave = lambda number, _: (status, "text/html", b"<html>try later</html>") if number % 3 else None
+
+    assert allocated(reading(fake, tmp_path), fake) == 28 * 4
+
+
+@pytest.mark.parametrize(
+    "reply,told",
+    [
+        ((200, "text/html", b"<html><head><title>Log in\n to Grafana</title>"), "a page titled 'Log in to Grafana'"),
+        ((200, "text/plain", b"ok"), "answered with text/plain and not with JSON"),
+        ((404, "", b""), "no content type"),
+        ((200, "application/json", b'{"status": "success", "data": {"resultType": "matrix", "result": [{"met'), "not with JSON"),
+        (as_json([1, 2]), "JSON of another form"),
+        (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "something else than a matrix"),
+        (as_json({"status": "success", "data": None}), "something else than a matrix"),
+        (
+            as_json({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}),
+            "a series without labels and values",
+        ),
+        (refused(400, "bad_data", "parse error"), "Prometheus refused a query (HTTP 400)"),
+        (refused(400, "bad_data", f"you sent {SECRET}"), "you sent (hidden)"),
+        ((401, "text/html", b"<title>who are you</title>"), "refused access (HTTP 401)"),
+        ((403, "application/json", b"{}"), "refused access (HTTP 403)"),
+        ((302, "text/html", b""), "redirects to another one"),
+        ((502, "text/html", b"<title>Bad gateway</title>"), "a page titled 'Bad gateway'"),
+    ],
+)
+def test_what_is_no_answer_is_told_for_what_it_is(fake: FakePrometheus, tmp_path: Path, reply: Reply, told: str) -> None:
+    fake.misbehave = lambda _, __: reply
+
+    assert told in str(failure(fake, tmp_path))
+
+
+def test_a_server_that_is_not_there_is_told_with_what_to_do(fake: FakePrometheus, tmp_path: Path) -> None:
+    fake.url = "http://127.0.0.1:9"
+    error = failure(fake, tmp_path)
+
+    assert "cannot be reached" in error.problem
+    assert error.exit_code is ExitCode.UNMET
+
+
+def test_warnings_are_kept_each_once_also_over_an_interruption(fake: FakePrometheus, tmp_path: Path) -> None:
+    fake.misbehave = lambda _, fields: fake.right(fields, warnings=["no store matched for this query"])
+    for _ in range(2):
+        found = reading(fake, tmp_path)
+        allocated(found, fake)
+        assert list(found.warnings) == ["no store matched for this query"]
+
+
+def test_an_interrupted_report_goes_on_where_it_was(fake: FakePrometheus, tmp_path: Path) -> None:
+    fake.misbehave = lambda number, _: refused(400, "bad_data", "broken") if number == 15 else None
+    failure(fake, tmp_path)
+    fake.misbehave = lambda _, __: None
+    found = reading(fake, tmp_path)
+
+    assert allocated(found, fake) == 28 * 4
+    assert found.from_disk == 14
+    assert len(fake.asked) == 15 + 10
+
+
+def test_a_kept_answer_that_was_changed_or_cut_is_asked_for_again(fake: FakePrometheus, tmp_path: Path) -> None:
+    allocated(reading(fake, tmp_path), fake)
+    kept = sorted(tmp_path.glob("allocations-*.json.gz"))
+    kept[0].write_bytes(kept[0].read_bytes()[:-9])
+    kept[1].write_bytes(gzip.compress(json.dumps({"result": [], "warnings": []}).encode()))
+    found = reading(fake, tmp_path)
+
+    assert allocated(found, fake) == 28 * 4
+    assert found.from_disk == 2 * len(Question) - 2
+
+    (tmp_path / "manifest.json").write_text("{half")
+    assert reading(fake, tmp_path).kept.find(NODES, fake.month.period.start, fake.month.period.start + 24 * HOUR) is None
+
+
+def test_a_folder_of_other_questions_is_not_mixed_in(fake: FakePrometheus, tmp_path: Path) -> None:
+    allocated(reading(fake, tmp_path), fake)
+    with pytest.raises(ExplainedError, match="answers to other questions"):
+        reading(fake, tmp_path, step=30)
+
+
+def test_what_may_still_change_is_not_kept(fake: FakePrometheus, tmp_path: Path) -> None:
+    allocated(reading(fake, tmp_path, now=fake.month.period.end + 60), fake)
+
+    assert len(list(tmp_path.glob("*.json.gz"))) == len(Question)
+
+
+def test_the_folder_holds_nothing_secret(fake: FakePrometheus, tmp_path: Path) -> None:
+    allocated(reading(fake, tmp_path), fake)
+
+    assert not [path for path in tmp_path.iterdir() if SECRET.encode() in path.read_bytes()]
+
+
+def test_a_folder_that_cannot_be_written_is_told(fake: FakePrometheus, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    assert "--resume-dir" in failure(fake, tmp_path / "file" / "below").remedy
+
+
+@pytest.mark.parametrize(
+    "options,told",
+    [
+        ({"url": "prometheus:9090"}, "no address"),
+        ({"url": "https://"}, "no address"),
+        ({"url": "https://host:99999"}, "no address"),
+        ({"url": f"https://user:{SECRET}@host"}, "has a user or password in it"),
+        ({"url": "https://host/?tenant=a"}, "no address"),
+        ({"headers": [SECRET]}, "not of the form"),
+        ({"headers": [f"X-Key: {SECRET}\r\nX-Other: 1"]}, "not of the form"),
+        ({"ca": Path("missing.pem")}, "missing.pem is no file"),
+        ({"token_file": Path("missing")}, "cannot be read: FileNotFoundError"),
+        ({"token_env": "FLEXSPOT_TEST_UNSET"}, "holds no token"),
+        ({"token_env": "FLEXSPOT_TEST_TWO"}, "holds more than a token"),
+        ({"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]}, "both given"),
+        ({"token_env": "FLEXSPOT_TEST_TOKEN", "token_file": Path("x")}, "both given"),
+    ],
+)
+def test_access_that_cannot_work_is_refused_without_telling_a_secret(
+    options: dict[str, object], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", SECRET)
+    monkeypatch.setenv("FLEXSPOT_TEST_TWO", f"{SECRET} {SECRET}")
+    with pytest.raises(ExplainedError) as caught:
+        access_to(**({"url": "https://host"} | options))  # pyright: ignore[reportArgumentType] -- as a table has them
+
+    assert told in caught.value.problem
+    assert SECRET not in str(caught.value)
+    assert caught.value.exit_code is ExitCode.BAD_USAGE
+
+
+def test_a_token_comes_from_a_file_or_the_environment_and_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text(f"{SECRET}\n")
+    monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", SECRET)
+    for found in (
+        access_to("https://host/prometheus/api/v1/", token_file=tmp_path / "token"),
+        access_to("https://host/prometheus", token_env="FLEXSPOT_TEST_TOKEN"),  # noqa: S106 -- the name of a variable
+    ):
+        assert found.headers == {"Authorization": f"Bearer {SECRET}"}
+        assert found.url == "https://host/prometheus"
+        assert SECRET not in repr(found)
+
+
+def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for the loopback that no authority of this machine has signed, and a server's context with it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "prometheus")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, private = folder / "ca.pem", folder / "key.pem"
+    pem.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem, private)
+    return pem, context
+
+
+def test_a_server_is_trusted_only_by_an_authority_that_is_given(tmp_path: Path) -> None:
+    month = Month()
+    month.node("n1", 0, 24 * HOUR)
+    ca, context = certificate(tmp_path)
+    start = month.period.start
+    with served(FakePrometheus(month), context) as fake:
+        found = PrometheusClient(access_to(fake.url, ca=ca)).query_range(NODES, start, start + HOUR, 60)
+        assert len(found.matrix.series[0].samples) == 60
+
+        with pytest.raises(ExplainedError, match="cannot be reached") as caught:
+            PrometheusClient(access_to(fake.url), wait=lambda _: None).query_range(NODES, start, start + HOUR, 60)
+    assert "--ca" in caught.value.remedy
+    assert len(fake.asked) == 1
+
+
+def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    with pytest.raises(ExplainedError, match="no certificate that can be used"):
+        PrometheusClient(access_to("https://host", ca=tmp_path / "ca.pem"))

@@ -1,0 +1,283 @@
+"""`flexspot prices refresh`: AWS through botocore's own models of its APIs, Google in the JSON of its API, neither over a network."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import google.auth
+import pytest
+import requests
+from botocore.stub import ANY, Stubber
+from google.auth.credentials import AnonymousCredentials
+from google.auth.transport.requests import AuthorizedSession
+from typer.testing import CliRunner
+
+from capacity.capacity_type import CapacityType
+from capacity.explained_error import ExplainedError
+from capacity.machines import Cloud, machines_of
+from capacity.price_book import prices_of
+from capacity.refresh.aws_prices import on_demand_usd, product_filters, spot_usd
+from capacity.refresh.gcp_prices import Sku, SkuPrices, skus_of_page
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
+
+OWN = """\
+cloud: aws
+sources:
+  contract: {citation: our contract with AWS, as_of: 2026-01-01, verified: true}
+  old-list: {citation: what the list said in spring, as_of: 2026-04-01, verified: true}
+services:
+  - {item: cluster, usd: "0.09", source: contract}
+prices:
+  - {machine: g6.xlarge, region: us-east-1, capacity_type: on-demand, usd_per_hour: "0.90", source: old-list}
+  - {machine: p5.48xlarge, region: eu-west-1, capacity_type: reserved, usd_per_hour: "31.00", source: contract}
+"""
+
+
+def refresh(*arguments: str | Path, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["prices", "refresh", *map(str, arguments)], env={"COLUMNS": "160"})
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def product(usd: str, unit: str = "Hrs") -> str:
+    """As GetProducts has it, in the parts that count."""
+    dimension = {"unit": unit, "pricePerUnit": {"USD": usd}, "description": f"${usd} per On Demand Linux g6.xlarge Instance Hour"}
+    attributes = {"instanceType": "g6.xlarge", "operatingSystem": "Linux", "tenancy": "Shared"}
+    return json.dumps({"product": {"attributes": attributes}, "terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": dimension}}}}})
+
+
+def spot(zone: str, usd: str, hour: int = 1, machine: str = "g6.xlarge") -> dict[str, Any]:
+    return {
+        "AvailabilityZone": zone,
+        "InstanceType": machine,
+        "ProductDescription": "Linux/UNIX",
+        "SpotPrice": usd,
+        "Timestamp": datetime(2026, 11, 22, hour, tzinfo=UTC),
+    }
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> dict[str, Stubber]:
+    """Clients that answer from stubs; what is asked of them and answered is checked against the APIs' models."""
+    options: dict[str, Any] = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "example-secret", "region_name": "us-east-1"}
+    library: Any = boto3
+    clients: dict[str, Any] = {service: library.client(service, **options) for service in ("pricing", "ec2")}
+    stubs = {name: Stubber(client) for name, client in clients.items()}
+    for stub in stubs.values():
+        stub.activate()
+
+    def client(service: str, *, region_name: str) -> Any:
+        assert region_name == "us-east-1"
+        return clients[service]
+
+    monkeypatch.setattr(boto3, "client", client)
+    return stubs
+
+
+def answer_with(aws: dict[str, Stubber], list_price: list[str], history: list[dict[str, Any]]) -> None:
+    asked = {"InstanceTypes": ["g6.xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": ANY}
+    aws["ec2"].add_response("describe_spot_price_history", {"SpotPriceHistory": history}, asked)
+    filters = product_filters("g6.xlarge", "us-east-1")
+    aws["pricing"].add_response(
+        "get_products",
+        {"FormatVersion": "aws_v1", "PriceList": list_price},
+        {"ServiceCode": "AmazonEC2", "FormatVersion": "aws_v1", "Filters": filters},
+    )
+
+
+def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stubber], tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text(OWN)
+    answer_with(aws, [product("0.8048000000")], [spot("us-east-1a", "0.31"), spot("us-east-1b", "0.29"), spot("us-east-1-bos-1a", "0.5")])
+    shown = refresh("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
+
+    assert "-10.6 %" in shown
+    assert "new" in shown
+    book = prices_of(Cloud.AWS).overridden_by(own)
+    found = {key: row.usd_per_hour for key, row in book.prices.items() if row.source.startswith("prices.yaml")}
+    assert found == {
+        ("g6.xlarge", "us-east-1", ON_DEMAND): Decimal("0.8048"),
+        ("g6.xlarge", "us-east-1", SPOT): Decimal("0.29"),
+        ("p5.48xlarge", "eu-west-1", CapacityType.RESERVED): Decimal("31.00"),
+    }
+    text = own.read_text()
+    assert "old-list" not in text
+    assert "{item: cluster, usd: '0.09', source: contract}" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["prices.yaml"]
+
+    answer_with(aws, [product("0.8048")], [spot("us-east-1a", "0.31"), spot("us-east-1b", "0.29")])
+    assert "no price differs" in refresh("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
+    assert own.read_text() == text
+
+
+def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, Stubber], tmp_path: Path) -> None:
+    answer_with(aws, [product("0.8048")], [])
+    shown = refresh("--cloud", "aws", "--file", tmp_path / "new.yaml", "--region", "us-east-1", "--machine", "g6.xlarge", "--dry-run")
+
+    assert "not found, and left as it was: spot price of g6.xlarge in us-east-1" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws: dict[str, Stubber], tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text(OWN)
+    arguments = ("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
+    answer_with(aws, [], [])
+    assert "AWS has no price of what was asked for" in refresh(*arguments, code=1)
+
+    aws["ec2"].add_client_error("describe_spot_price_history", "AuthFailure", "AKIAEXAMPLE is not allowed")
+    told = refresh(*arguments, code=1)
+    assert "AWS did not answer with prices: AuthFailure" in told
+    assert "AKIAEXAMPLE" not in told
+    assert own.read_text() == OWN
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        (("--cloud", "azure"), "write aws or gcp"),
+        (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
+        (("--cloud", "gcp"), "has prices of aws, not of gcp"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text(OWN)
+
+    assert told in refresh(*arguments, "--file", own, code=2)
+
+
+def test_a_file_that_is_no_price_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("cloud: aws\nprices: 3\n")
+
+    assert "bad.yaml cannot be used" in refresh("--cloud", "aws", "--file", tmp_path / "bad.yaml", "--region", "us-east-1", code=2)
+
+
+def test_a_library_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+
+    assert "--extra prices-aws" in refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", "--region", "us-east-1", code=2)
+
+
+@pytest.mark.parametrize(
+    "products,usd",
+    [
+        ([product("0.8048"), product("0.80480")], Decimal("0.8048")),
+        ([product("0.8048"), product("0.9")], None),
+        ([product("0.0000000000"), product("4", unit="Quantity"), product("free")], None),
+        ([json.dumps({"terms": {"Reserved": {}}})], None),
+    ],
+)
+def test_a_list_price_counts_where_there_is_exactly_one(products: list[str], usd: Decimal | None) -> None:
+    assert on_demand_usd(products) == usd
+
+
+def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
+    history = [spot("us-east-1a", "0.9", hour=2), spot("us-east-1a", "0.1"), spot("us-east-1b", "0.3"), spot("us-east-1c", "0.4")]
+
+    assert spot_usd([*history, spot("us-west-2a", "0.01"), spot("us-east-1d", "none")], "us-east-1") == {"g6.xlarge": Decimal("0.4")}
+
+
+def google_sku(description: str, nanos: int, *regions: str, unit: str = "h", currency: str = "USD") -> dict[str, Any]:
+    """An SKU in the JSON of the Cloud Billing Catalog API, in the parts that count."""
+    tier = {"startUsageAmount": 0, "unitPrice": {"currencyCode": currency, "units": "0", "nanos": nanos}}
+    price = {"effectiveTime": "2026-11-20T00:00:00Z", "pricingExpression": {"usageUnit": unit, "tieredRates": [tier]}}
+    return {"skuId": "0000-0000-0000", "description": description, "serviceRegions": list(regions), "pricingInfo": [price]}
+
+
+GOOGLE: list[dict[str, Any]] = [
+    google_sku("G2 Instance Core running in Americas", 24_988_000, "us-central1", "us-east1"),
+    google_sku("G2 Instance Ram running in Americas", 2_927_000, "us-central1", "us-east1", unit="GiBy.h"),
+    google_sku("Nvidia L4 GPU running in Americas", 560_004_000, "us-central1", "us-east1"),
+    google_sku("Commitment v1: G2 Cpu in Americas for 1 Year", 1, "us-central1"),
+    google_sku("Spot Preemptible G2 Instance Core running in Americas", 9_000_000, "us-central1"),
+    google_sku("Spot Preemptible G2 Instance Ram running in Americas", 1_000_000, "us-central1", unit="GiBy.h"),
+    google_sku("Nvidia L4 GPU attached to Spot Preemptible VMs running in Americas", 200_000_000, "us-central1"),
+    google_sku("Nvidia L4 GPU running in Europe", 1, "us-central1", currency="EUR"),
+    google_sku("Nvidia L4 GPU running in Nowhere", 1, "us-central1") | {"pricingInfo": []},
+]
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The pages that the API answers, one a request, or errors that it raises; and no credentials of this machine."""
+    pages: list[Any] = [{"skus": GOOGLE[:4], "nextPageToken": "more"}, {"skus": GOOGLE[4:]}]
+
+    def get(_session: Any, url: str, *, params: dict[str, Any], timeout: float) -> requests.Response:
+        assert url == "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"
+        assert timeout > 0
+        assert params["pageToken"] in {"", "more"}
+        page = pages.pop(0)
+        response = requests.Response()
+        response.status_code = page if isinstance(page, int) else 200
+        response.raw = io.BytesIO(json.dumps(page).encode())
+        return response
+
+    def default(*, scopes: list[str]) -> tuple[AnonymousCredentials, str]:
+        assert scopes == ["https://www.googleapis.com/auth/cloud-billing.readonly"]
+        return AnonymousCredentials(), "a-project"
+
+    monkeypatch.setattr(google.auth, "default", default)
+    monkeypatch.setattr(AuthorizedSession, "get", get)
+    return pages
+
+
+def test_a_google_machine_is_the_sum_of_its_parts_and_others_are_told(catalog: list[Any], tmp_path: Path) -> None:
+    own = tmp_path / "gcp.yaml"
+    machines = ("--machine", "g2-standard-8", "--machine", "a3-highgpu-8g")
+    shown = refresh("--cloud", "gcp", "--file", own, "--region", "us-central1", *machines)
+
+    assert catalog == []
+    assert "not found, and left as it was: spot price of a3-highgpu-8g in us-central1" in shown
+    book = prices_of(Cloud.GCP).overridden_by(own)
+    # 8 cores, 32 GiB and one L4.
+    assert book.prices["g2-standard-8", "us-central1", ON_DEMAND].usd_per_hour == Decimal("0.853572")
+    assert book.prices["g2-standard-8", "us-central1", SPOT].usd_per_hour == Decimal("0.304")
+
+
+@pytest.mark.parametrize(
+    "page,told", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
+)
+def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, told: str, tmp_path: Path) -> None:
+    catalog[:] = [page]
+
+    assert f"Google did not answer with prices: {told}" in refresh(
+        "--cloud", "gcp", "--file", tmp_path / "gcp.yaml", "--region", "us-central1", code=1
+    )
+
+
+@pytest.mark.parametrize(
+    "machine,region,bought",
+    [
+        ("g2-standard-8", "us-east1", SPOT),
+        ("g2-standard-8", "us-central1", CapacityType.FLEX_START),
+        ("n1-standard-8", "us-central1", ON_DEMAND),
+        ("a2-ultragpu-1g", "us-central1", ON_DEMAND),
+    ],
+)
+def test_a_machine_one_of_whose_parts_has_no_price_has_none(machine: str, region: str, bought: CapacityType) -> None:
+    assert SkuPrices(skus_of_page({"skus": GOOGLE})).of_machine(machines_of(Cloud.GCP)[machine], region, bought) is None
+
+
+def test_a_part_with_two_prices_has_none() -> None:
+    skus = [
+        Sku(f"{part} running in {place}", ("us-central1",), "h", usd)
+        for part in ("E2 Instance Core", "E2 Instance Ram")
+        for place, usd in (("Americas", Decimal(1)), ("Iowa", Decimal(2)))
+    ]
+
+    assert SkuPrices(skus).of_machine(machines_of(Cloud.GCP)["e2-standard-4"], "us-central1", ON_DEMAND) is None
