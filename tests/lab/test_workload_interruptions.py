@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from server_questions import integers
-from workload_ground import NODES, counted, fail, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
+from workload_ground import NODES, counted, fail, finish, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
 
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
 from infra.karpenter_pools import node_pool_args
@@ -14,7 +15,7 @@ from lab.cluster import condition
 from lab.exercise.jobs import NODE, wait_for_no_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from queue_fixtures import QueueGround
     from queue_objects import Register
@@ -75,28 +76,61 @@ def test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anyt
     ground.finish("alpha", "low")
 
 
+@contextmanager
+def karpenter_pool(ground: QueueGround, register: Register) -> Generator[str]:
+    """The platform's one pool as a NodePool of Karpenter's; its name. No node is left afterwards."""
+    [pool] = ground.plan.pools
+    registered = register(lambda: GpuNodePool(pool.name, node_pool_args(ground.plan, pool, NODE_CLASS)))
+    [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
+    node_class = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": NODE_CLASS["kind"], "metadata": {"name": NODE_CLASS["name"]}}
+    try:
+        ground.cluster.apply(node_class, integers(node_pool))
+        yield pool.name
+    finally:
+        ground.cluster.delete(NODE_POOL, pool.name)
+        wait_for_no_nodes(ground.cluster)
+
+
 def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluster, register: Register) -> None:
     """The deletion of a NodeClaim is how Karpenter interrupts, consolidates and drifts alike: it drains the node, then ends it."""
-    with spot_platform(cluster, register, nodes=0) as ground:
-        [pool] = ground.plan.pools
-        registered = register(lambda: GpuNodePool(pool.name, node_pool_args(ground.plan, pool, NODE_CLASS)))
-        [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
-        node_class = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": NODE_CLASS["kind"], "metadata": {"name": NODE_CLASS["name"]}}
-        try:
-            cluster.apply(node_class, integers(node_pool))
-            submit(ground, "checkpointed-job", "trainer")
-            pods = wait_for_pods(ground, "trainer", 1)
-            [claim] = cluster.list(NODE_CLAIM)
+    with spot_platform(cluster, register, nodes=0) as ground, karpenter_pool(ground, register):
+        submit(ground, "checkpointed-job", "trainer")
+        pods = wait_for_pods(ground, "trainer", 1)
+        [claim] = cluster.list(NODE_CLAIM)
 
-            cluster.delete(NODE_CLAIM, claim["metadata"]["name"])
-            [replaced] = wait_for_pods(ground, "trainer", 1, instead_of=uids(pods))
+        cluster.delete(NODE_CLAIM, claim["metadata"]["name"])
+        [replaced] = wait_for_pods(ground, "trainer", 1, instead_of=uids(pods))
 
-            assert replaced["spec"]["nodeName"] != pods[0]["spec"]["nodeName"]
-            assert_goes_on(job_of(ground, "trainer"))
-            ground.finish("alpha", "trainer")
-        finally:
-            cluster.delete(NODE_POOL, pool.name)
-            wait_for_no_nodes(cluster)
+        assert replaced["spec"]["nodeName"] != pods[0]["spec"]["nodeName"]
+        assert_goes_on(job_of(ground, "trainer"))
+        ground.finish("alpha", "trainer")
+
+
+def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_is_counted(cluster: Cluster, register: Register) -> None:
+    at_once = {"best-effort": {"disruption": {"remove": "underutilized", "idle_seconds": 0}}}
+    with (
+        spot_platform(cluster, register, nodes=0, serves=("best-effort",), classes=at_once) as ground,
+        karpenter_pool(ground, register),
+    ):
+        batch = {"workload_class": "best-effort"}
+        submit(ground, "queued-job", "filler", pods=3, **batch)
+        submit(ground, "queued-job", "first", **batch)
+        wait_for_pods(ground, "filler", 3)
+        wait_for_pods(ground, "first", 1)
+        # The first node is full: this one needs a second.
+        submit(ground, "queued-job", "second", **batch)
+        wait_for_pods(ground, "second", 1)
+        assert len(cluster.list(NODE)) == 2
+
+        finish(ground, "filler")
+        cluster.wait_for(NODE, lambda nodes: len(nodes) == 1, "one node for what fits on one", timeout_seconds=240)
+
+        [node] = [each["metadata"]["name"] for each in cluster.list(NODE)]
+        for name in ("first", "second"):
+            [pod] = wait_for_pods(ground, name, 1)
+            assert pod["spec"]["nodeName"] == node
+            assert_goes_on(job_of(ground, name))
+        ground.finish("alpha", "first", "second")
 
 
 def test_a_program_that_ends_with_0_when_it_is_interrupted_makes_its_job_complete_with_the_work_undone(ground: QueueGround) -> None:

@@ -28,12 +28,13 @@ _COMPLETE = "pod-complete.stage.kwok.x-k8s.io/"
 _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 
-def spot_platform(cluster: Cluster, register: Register, nodes: int = NODES) -> AbstractContextManager[QueueGround]:
+def spot_platform(
+    cluster: Cluster, register: Register, nodes: int = NODES, serves: tuple[str, ...] = ("training", "best-effort"), **settings: Any
+) -> AbstractContextManager[QueueGround]:
     """Two teams that own four GPUs each on two nodes of four; training is worth more than best effort."""
-    serves = ["training", "best-effort"]
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": NODES, "serves": serves}
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": NODES, "serves": [*serves]}
     teams = [{"name": name, "shares": {"l4-spot": 4}} for name in ("alpha", "beta")]
-    return queues_of(cluster, register, {"l4-spot": nodes}, pools=[pool], teams=teams)
+    return queues_of(cluster, register, {"l4-spot": nodes}, pools=[pool], teams=teams, **settings)
 
 
 def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", exit_code: int | None = None, **fields: Any) -> None:
@@ -74,6 +75,14 @@ def fail(ground: QueueGround, pod: KubeObject, exit_code: int) -> None:
     container = {"name": "main", "image": "trainer:1", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
     status = {"status": {"phase": "Failed", "containerStatuses": [container]}}
     ground.cluster.patch(POD, pod["metadata"]["name"], status, pod["metadata"]["namespace"], subresource="status")
+
+
+def finish(ground: QueueGround, job: str) -> None:
+    """Lets the running pods of one Job end well, and returns once it is Complete."""
+    for pod in pods_of(ground.cluster.list(POD, ground.own("alpha")), job):
+        how = {f"{_COMPLETE}delay": "0s", f"{_COMPLETE}jitter-delay": "0s"}
+        ground.cluster.patch(POD, pod["metadata"]["name"], {"metadata": {"annotations": how}}, ground.own("alpha"))
+    ground.wait_for_completion("alpha", job)
 
 
 def job_of(ground: QueueGround, name: str) -> KubeObject:
