@@ -112,13 +112,12 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         spot_platform(cluster, register, nodes=0, serves=("best-effort",), classes=at_once) as ground,
         karpenter_pool(ground, register),
     ):
-        batch = {"workload_class": "best-effort"}
-        submit(ground, "queued-job", "filler", pods=3, **batch)
-        submit(ground, "queued-job", "first", **batch)
+        submit(ground, "queued-job", "filler", pods=3, workload_class="best-effort")
+        submit(ground, "queued-job", "first", workload_class="best-effort")
         wait_for_pods(ground, "filler", 3)
         wait_for_pods(ground, "first", 1)
         # The first node is full: this one needs a second.
-        submit(ground, "queued-job", "second", **batch)
+        submit(ground, "queued-job", "second", workload_class="best-effort")
         wait_for_pods(ground, "second", 1)
         assert len(cluster.list(NODE)) == 2
 
