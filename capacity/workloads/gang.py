@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.workloads.names import COMPLETIONS_VARIABLE, INDEX_ANNOTATION, JOB_NAME_LABEL
+from capacity.workloads.names import COMPLETIONS_VARIABLE, GANG_SERVICE, INDEX_ANNOTATION
 
 if TYPE_CHECKING:
     from capacity.workloads.job_request import JobRequest
@@ -17,11 +17,12 @@ JOBSET_GROUP = "pods"
 def rendezvous(request: JobRequest) -> list[KubeObject]:
     """The variables by which the pods of a gang meet at pod 0, as torchrun's options and others' are called.
 
-    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the headless Service of the same name.
+    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the team's Service of gangs. A JobSet has a
+    Service of its own, of its own name, which its controller makes.
     """
-    first = f"{request.name}-{JOBSET_GROUP}-0-0" if request.jobset else f"{request.name}-0"
+    first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
     return [
-        {"name": "MASTER_ADDR", "value": f"{first}.{request.name}"},
+        {"name": "MASTER_ADDR", "value": first},
         {"name": "MASTER_PORT", "value": str(request.port)},
         {"name": "NNODES", "value": str(request.pods)},
         own_index("NODE_RANK"),
@@ -36,18 +37,3 @@ def own_index(variable: str) -> KubeObject:
 def completions(request: JobRequest) -> KubeObject:
     """The variable that says how many pods the job has."""
     return {"name": COMPLETIONS_VARIABLE, "value": str(request.pods)}
-
-
-def headless_service(request: JobRequest, namespace: str, labels: dict[str, str]) -> KubeObject:
-    """The Service that gives the pods names, also before they are ready: they wait for each other to become so."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": request.name, "namespace": namespace, "labels": labels},
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": {JOB_NAME_LABEL: request.name},
-            "ports": [{"name": "rendezvous", "port": request.port, "protocol": "TCP", "targetPort": request.port}],
-        },
-    }

@@ -1,4 +1,4 @@
-"""The objects of a job, whatever its kind: the Job or JobSet itself, and what its pods find each other by."""
+"""The object of a job, whatever its kind: the Job or JobSet itself."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 
 from capacity.planning.routes import RUN_TIME_ANNOTATION
 from capacity.workloads.failure_policy import pod_failure_policy
-from capacity.workloads.gang import completions, headless_service, own_index, rendezvous
+from capacity.workloads.gang import completions, own_index, rendezvous
 from capacity.workloads.job_limits import limit_problems, pods_at_once, run_seconds_of
 from capacity.workloads.jobset import jobset_of
-from capacity.workloads.names import CHECKPOINT_PATH, CHECKPOINT_VARIABLE, QUEUE_LABEL, QUEUE_PRIORITY_LABEL
+from capacity.workloads.names import (
+    CHECKPOINT_PATH,
+    CHECKPOINT_VARIABLE,
+    GANG_SELECTOR,
+    GANG_SERVICE,
+    QUEUE_LABEL,
+    QUEUE_PRIORITY_LABEL,
+)
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, pod_template
 from capacity.workloads.refusal import refuse
@@ -25,20 +32,14 @@ _START_SECONDS = 900
 
 
 def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -> tuple[KubeObject, ...]:
-    """The objects in the order in which they are made. With `together` the pods train together, otherwise each does its own part.
+    """The one object. With `together` the pods train together, otherwise each does its own part.
 
     Raises WorkloadError for a request that has no place, or that its class or the team's share is too small for.
     """
     place = find_place(plan, request, kind, queued=True)
     refuse(f"{kind} {request.name}", limit_problems(place, request))
     job = _job(place, request, together=together)
-    labels = job["metadata"]["labels"]
-    if together and request.jobset:
-        return (jobset_of(job, request),)
-    if together:
-        own = {name: value for name, value in labels.items() if name not in {QUEUE_LABEL, QUEUE_PRIORITY_LABEL}}
-        return (headless_service(request, place.namespace, own), job)
-    return (job,)
+    return (jobset_of(job, request) if together and request.jobset else job,)
 
 
 def _job(place: Place, request: JobRequest, *, together: bool) -> KubeObject:
@@ -65,7 +66,10 @@ def _job(place: Place, request: JobRequest, *, together: bool) -> KubeObject:
             QUEUE_PRIORITY_LABEL: place.route.priority_class,
         },
     }
-    pod_fields = {"restartPolicy": "Never", **({"subdomain": request.name} if together and not request.jobset else {})}
+    template = pod_template(place, request, sort, env=env, spec={"restartPolicy": "Never"})
+    if together and not request.jobset:
+        template["metadata"]["labels"] |= GANG_SELECTOR
+        template["spec"]["subdomain"] = GANG_SERVICE
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -83,7 +87,7 @@ def _job(place: Place, request: JobRequest, *, together: bool) -> KubeObject:
             # Counted from each admission on: Kueue's preemption, which suspends the job, sets the clock back.
             "activeDeadlineSeconds": run_seconds,
             "ttlSecondsAfterFinished": request.keep_seconds,
-            "template": pod_template(place, request, sort, env=env, spec=pod_fields),
+            "template": template,
         },
     }
 

@@ -38,6 +38,13 @@ GRACE_VARIABLE = "FLEXSPOT_GRACE_SECONDS"
 CHECKPOINT_VARIABLE = "CHECKPOINT_DIR"
 """The workload's own folder below CHECKPOINT_PATH. The program makes it: a bucket has no folders before it has files."""
 
+GANG_SERVICE = "flexspot-gang"
+"""In each team's namespace the headless Service by which pods that train together have names, in a domain of that name."""
+
+GANG_LABEL = "flexspot.dev/gang"
+GANG_SELECTOR = {GANG_LABEL: "true"}
+"""On the pods that it names."""
+
 INTERRUPTED_EXIT_CODE = 143
 """How flexspot_runtime ends a program that was interrupted: 128 and the number of SIGTERM."""
 
@@ -48,5 +55,4 @@ COMPLETIONS_VARIABLE = "JOB_COMPLETIONS"
 """How many pods the job has, for share_of of flexspot_runtime."""
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
-JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
-"""On a Job's pods; the Job controller sets both."""
+"""On a Job's pods; the Job controller sets it."""

@@ -11,7 +11,9 @@ from pulumi_kubernetes.core.v1 import (
     ResourceQuotaSpecArgs,
     ScopedResourceSelectorRequirementArgs,
     ScopeSelectorArgs,
+    Service,
     ServiceAccount,
+    ServiceSpecArgs,
 )
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
@@ -19,6 +21,7 @@ from pulumi_kubernetes.rbac.v1 import Role, RoleBinding, RoleRefArgs, SubjectArg
 
 from capacity.node_labels import GPU_QUOTA
 from capacity.quantities import count_quantity
+from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE
 from components.tenancy.access import SUBMIT, VIEW, submit_rules, view_rules
 from components.tenancy.network import isolation
 from components.tenancy.team_args import TeamArgs, check_team
@@ -46,6 +49,8 @@ class Team(pulumi.ComponentResource):
     - **Pod Security** `restricted`, enforced, and told in warnings and the audit log.
     - **Roles** `submit` and `view`, bound to the groups given.
     - **NetworkPolicy**: nothing in or out but what `isolation` lists. A service that others call needs a policy of its own beside it.
+    - **Service** `flexspot-gang`, headless: pods that train together have names in it. The team's members may make none themselves, since a
+      Service can take traffic that is not theirs.
     - **Service accounts** `workloads` and `default`, both without a Kubernetes token in their pods: GKE's metadata server knows a pod by
       its address, and EKS's agent by a token that EKS mounts by itself; neither needs this one.
 
@@ -80,6 +85,16 @@ class Team(pulumi.ComponentResource):
             ResourceQuota(f"{name}-unqueued", metadata=named("unqueued"), spec=spec, opts=inside)
         LimitRange(f"{name}-containers", metadata=named("containers"), spec=_limit_range(args), opts=inside)
         NetworkPolicy(f"{name}-isolation", metadata=named("isolation"), spec=isolation(args.get("endpoints", [])), opts=inside)
+        Service(
+            f"{name}-gang",
+            # There is nothing to wait for: it stands for pods that somebody may start one day.
+            metadata=ObjectMetaArgs(
+                name=GANG_SERVICE, namespace=args["namespace"], labels=args["labels"], annotations={"pulumi.com/skipAwait": "true"}
+            ),
+            # Pods wait for each other to become ready, and need the names before.
+            spec=ServiceSpecArgs(cluster_ip="None", publish_not_ready_addresses=True, selector=GANG_SELECTOR),
+            opts=inside,
+        )
         for role, rules, groups in (
             (SUBMIT, submit_rules(), args.get("submitters", [])),
             (VIEW, view_rules(), args.get("viewers", [])),

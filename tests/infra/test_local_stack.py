@@ -48,6 +48,7 @@ KINDS = (
     "v1/Namespace",
     "v1/ResourceQuota",
     "v1/LimitRange",
+    "v1/Service",
     "v1/ServiceAccount",
     "networking.k8s.io/v1/NetworkPolicy",
     "rbac.authorization.k8s.io/v1/Role",
@@ -93,8 +94,8 @@ def names(cluster: Cluster) -> set[str]:
 
 
 def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(run: StackRun, on_lab: Cluster) -> None:
-    assert run.up(ignore)["create"] >= 41
-    assert len(names(on_lab)) == 41
+    assert run.up(ignore)["create"] >= 43
+    assert len(names(on_lab)) == 43
 
     assert changed(run.preview(ignore)) == {}
     assert changed(run.up(ignore)) == {}
@@ -196,7 +197,7 @@ def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update
         restarted.result()
 
     assert "kube-apiserver" in started
-    assert len(names(on_lab)) == 41
+    assert len(names(on_lab)) == 43
     assert changed(run.up(ignore)) == {}
 
 
@@ -247,7 +248,7 @@ def test_a_state_that_was_cut_off_by_a_killed_engine_is_taken_up_where_it_was(ru
     run.up(told.append)
 
     assert told[0].startswith("An earlier run was killed while it wrote the state")
-    assert len(names(on_lab)) == 41, "nothing is doubled"
+    assert len(names(on_lab)) == 43, "nothing is doubled"
 
     # What an engine that is killed leaves of the attributes beside the state, without which it reads the state as well.
     state.with_name("local.json.attrs").write_text("")

@@ -44,7 +44,7 @@ def test_a_job_is_printed_as_yaml_with_the_command_behind_two_hyphens() -> None:
 def test_programs_get_a_list_of_objects() -> None:
     _, shown = flexspot("render", "checkpointed-job", *BERT, "--pods", "2", "--format", "json")
 
-    assert [each["kind"] for each in json.loads(shown)] == ["Service", "Job"]
+    assert [each["kind"] for each in json.loads(shown)] == ["Job"]
 
 
 def test_a_template_needs_no_name_and_no_image() -> None:

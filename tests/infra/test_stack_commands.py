@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from checkout_fixtures import OwnCheckout
 
-RESOURCES = 52
+RESOURCES = 54
 """Those of the local stack, components and the stack itself included."""
 
 

@@ -8,6 +8,9 @@ import pytest
 from queue_fixtures import QueueGround, queues_of
 from workload_ground import fail, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
 
+from capacity.node_labels import TEAM_LABEL
+from capacity.workloads.names import GANG_SERVICE
+from components.tenancy.team import Team
 from lab.cluster import POD, condition
 from lab.dws.provisioner import PROVISIONING_REQUEST, provisioner
 from lab.exercise.jobs import JOB
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 
@@ -34,12 +37,32 @@ def test_a_gang_and_a_batch_are_admitted_with_their_classes_priority_and_the_gan
 
     gang, batch = wait_for_pods(ground, "gang", 2), wait_for_pods(ground, "batch", 2)
 
-    assert {(each["spec"]["hostname"], each["spec"]["subdomain"]) for each in gang} == {("gang-0", "gang"), ("gang-1", "gang")}
+    assert {(each["spec"]["hostname"], each["spec"]["subdomain"]) for each in gang} == {(f"gang-{n}", GANG_SERVICE) for n in (0, 1)}
     assert [each["spec"]["terminationGracePeriodSeconds"] for each in (*gang, *batch)] == [90, 90, 60, 60]
     assert job_of(ground, "gang")["spec"]["suspend"] is False
     classes = {name: each["spec"]["priorityClassRef"]["name"] for name, each in ground.workloads("alpha").items()}
     assert classes == {"gang": "gpu-training", "batch": "gpu-best-effort"}
     ground.finish("alpha", "gang")
+
+
+def test_the_teams_service_names_the_pods_of_a_gang_and_no_others(ground: QueueGround, register: Register) -> None:
+    alpha = ground.own("alpha")
+    team = {"namespace": alpha, "labels": {TEAM_LABEL: alpha}, "hard": {"requests.nvidia.com/gpu": "8"}}
+    [service] = register(lambda: Team(alpha, team)).of("kubernetes:core/v1:Service")
+    ground.cluster.apply(service)
+    submit(ground, "checkpointed-job", "gang", pods=2)
+    submit(ground, "checkpointed-job", "alone")
+    wait_for_pods(ground, "gang", 2)
+    wait_for_pods(ground, "alone", 1)
+
+    def named(slices: list[KubeObject]) -> set[str] | None:
+        names = {endpoint.get("hostname", "") for each in slices for endpoint in each.get("endpoints") or []}
+        return names if len(names) == 2 else None
+
+    chosen = f"kubernetes.io/service-name={GANG_SERVICE}"
+    found = ground.cluster.wait_for("discovery.k8s.io/v1/EndpointSlice", named, "names of two pods", namespace=alpha, labels=chosen)
+    assert found == {"gang-0", "gang-1"}, "what a name server makes names of"
+    ground.finish("alpha", "gang", "alone")
 
 
 def test_a_flex_start_job_of_several_pods_gets_all_its_nodes_by_one_request_for_its_own_time(cluster: Cluster, register: Register) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from workload_plans import job_of, objects, pod_of, pools_of, variables
 
+from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE
+
 DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 INTERRUPTED = {"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [143]}}
 
@@ -27,19 +29,17 @@ def test_a_checkpointed_job_waits_in_its_teams_queue_and_counts_no_interruption(
 
 
 def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name() -> None:
-    service, job = objects("prod-eks", "checkpointed-job", pods=4, gpus=8, port=12_345)
+    [job] = objects("prod-eks", "checkpointed-job", pods=4, gpus=8, port=12_345)
     spec = job["spec"]
     pod = spec["template"]["spec"]
 
     assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (4, 4, "Indexed")
     assert (spec["backoffLimitPerIndex"], spec["maxFailedIndexes"]) == (3, 0), "no pod can do without another that has failed for good"
     assert "backoffLimit" not in spec, "one count for all would delay a new pod for the interruptions of every other"
-    assert pod["subdomain"] == service["metadata"]["name"] == "bert"
-    assert service["spec"]["clusterIP"] == "None"
-    assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "bert"}
-    assert "kueue.x-k8s.io/queue-name" not in service["metadata"]["labels"]
+    assert pod["subdomain"] == GANG_SERVICE
+    assert GANG_SELECTOR.items() <= spec["template"]["metadata"]["labels"].items(), "the team's Service names them"
     found = variables(pod)
-    assert (found["MASTER_ADDR"], found["MASTER_PORT"], found["NNODES"]) == ("bert-0.bert", "12345", "4")
+    assert (found["MASTER_ADDR"], found["MASTER_PORT"], found["NNODES"]) == ("bert-0.flexspot-gang", "12345", "4")
     assert found["NODE_RANK"]["fieldRef"]["fieldPath"] == "metadata.annotations['batch.kubernetes.io/job-completion-index']"
     assert found["CHECKPOINT_DIR"] == "/checkpoints/bert", "they write one checkpoint together"
 

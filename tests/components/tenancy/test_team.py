@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tenancy_args import LABELS, team_args
 
+from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE
 from components.tenancy.team import POD_SECURITY_VERSION, WORKLOAD_SERVICE_ACCOUNT, Team
 
 Register = Callable[[Callable[[], object]], Any]
@@ -121,11 +122,19 @@ def test_no_role_reads_secrets_changes_roles_makes_pods_or_names_everything(regi
     }
 
 
+def test_pods_that_train_together_have_names_before_they_are_ready_and_nobody_waits_for_any(register: Register) -> None:
+    [service] = register(lambda: Team("red", team_args())).of("kubernetes:core/v1:Service")
+
+    assert service["metadata"]["name"] == GANG_SERVICE
+    assert service["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+    assert service["spec"] == {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": GANG_SELECTOR}
+
+
 def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Register) -> None:
     registered = register(lambda: Team("red", team_args(submitters=["a"], viewers=["b"], unqueued={"gpus": 1, "priority_classes": ["c"]})))
 
     made = [(name, inputs) for token, name, inputs in registered.resources if token.startswith("kubernetes:")]
-    assert len(made) == 11
+    assert len(made) == 12
     assert all(name.startswith("red-") for name, _ in made)
     assert all(inputs["metadata"]["labels"].items() >= LABELS.items() for _, inputs in made)
     namespaces = {inputs["metadata"].get("namespace") for _, inputs in made if inputs["kind"] != "Namespace"}

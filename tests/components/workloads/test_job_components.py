@@ -13,6 +13,7 @@ from capacity.planning.build import build_plan
 from capacity.stack_file import parse_settings
 from capacity.workloads.job_request import JobRequest
 from capacity.workloads.kinds import objects_of
+from capacity.workloads.names import GANG_LABEL, GANG_SERVICE
 from capacity.workloads.refusal import WorkloadError
 from components.workloads.checkpointed_job import CheckpointedJob
 from components.workloads.flex_start_job import FlexStartJob
@@ -62,7 +63,7 @@ def test_what_is_asked_for_otherwise_is_what_the_objects_have(register: Register
     assert jobset["metadata"]["annotations"] == SKIP_AWAIT
 
 
-def test_the_service_of_a_gang_comes_before_its_job_and_both_are_the_components_own(register: Register) -> None:
+def test_a_gang_is_one_job_whose_pods_have_names_in_the_teams_own_service(register: Register) -> None:
     parents: dict[str, pulumi.Resource | None] = {}
     gangs: list[FlexStartJob] = []
 
@@ -74,13 +75,10 @@ def test_the_service_of_a_gang_comes_before_its_job_and_both_are_the_components_
 
     made = register(declare)
 
-    assert [token for token, _, _ in made.resources if token.startswith("kubernetes:")] == [
-        "kubernetes:core/v1:Service",
-        "kubernetes:batch/v1:Job",
-    ]
-    assert parents == {"gang": None, "gang-bert-service": gangs[0], "gang-bert-job": gangs[0]}
-    [service] = made.of("kubernetes:core/v1:Service")
-    assert "annotations" not in service["metadata"]
+    assert parents == {"gang": None, "gang-bert-job": gangs[0]}
+    [job] = made.of("kubernetes:batch/v1:Job")
+    template = job["spec"]["template"]
+    assert (template["spec"]["subdomain"], template["metadata"]["labels"][GANG_LABEL]) == (GANG_SERVICE, "true")
 
 
 def test_outputs_say_where_the_job_is(register: Register) -> None:
