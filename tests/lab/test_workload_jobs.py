@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from queue_objects import Register
 
+    from components.tenancy.team_args import TeamArgs
     from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
@@ -47,7 +48,7 @@ def test_a_gang_and_a_batch_are_admitted_with_their_classes_priority_and_the_gan
 
 def test_the_teams_service_names_the_pods_of_a_gang_and_no_others(ground: QueueGround, register: Register) -> None:
     alpha = ground.own("alpha")
-    team = {"namespace": alpha, "labels": {TEAM_LABEL: alpha}, "hard": {"requests.nvidia.com/gpu": "8"}}
+    team: TeamArgs = {"namespace": alpha, "labels": {TEAM_LABEL: alpha}, "hard": {"requests.nvidia.com/gpu": "8"}}
     [service] = register(lambda: Team(alpha, team)).of("kubernetes:core/v1:Service")
     ground.cluster.apply(service)
     submit(ground, "checkpointed-job", "gang", pods=2)
@@ -56,7 +57,8 @@ def test_the_teams_service_names_the_pods_of_a_gang_and_no_others(ground: QueueG
     wait_for_pods(ground, "alone", 1)
 
     def named(slices: list[KubeObject]) -> set[str] | None:
-        names = {endpoint.get("hostname", "") for each in slices for endpoint in each.get("endpoints") or []}
+        endpoints: list[list[dict[str, str]]] = [each.get("endpoints") or [] for each in slices]
+        names = {each.get("hostname", "") for listed in endpoints for each in listed}
         return names if len(names) == 2 else None
 
     chosen = f"kubernetes.io/service-name={GANG_SERVICE}"
