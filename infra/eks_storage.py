@@ -8,13 +8,13 @@ import pulumi
 
 from capacity.names import is_production
 from capacity.node_labels import TEAM_LABEL
+from capacity.workloads.names import SERVICE_ACCOUNT
 from components.storage.purposes import CHECKPOINTS, DATASETS
 from components.storage.s3_bucket import S3Bucket
 from components.storage.s3_bucket_name import bucket_name
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.storage.s3_team_access import S3TeamAccess
 from components.storage.sqs_work_queue import SqsWorkQueue
-from components.tenancy.team import WORKLOAD_SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
@@ -58,7 +58,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 "cluster": place.cluster,
                 "cluster_name": cluster.cluster_name,
                 "namespace": team.name,
-                "service_account": WORKLOAD_SERVICE_ACCOUNT,
+                "service_account": SERVICE_ACCOUNT,
                 "checkpoint_bucket": names[CHECKPOINTS],
                 "dataset_bucket": names[DATASETS],
                 "kms_key": key,

@@ -8,12 +8,12 @@ import pulumi
 
 from capacity.names import is_production
 from capacity.node_labels import TEAM_LABEL
+from capacity.workloads.names import SERVICE_ACCOUNT
 from components.storage.gcs_bucket import GcsBucket, bucket_name
 from components.storage.gcs_fuse_volume import GcsFuseVolume
 from components.storage.gcs_team_access import GcsTeamAccess, account_id
 from components.storage.pubsub_work_queue import PubsubWorkQueue
 from components.storage.purposes import CHECKPOINTS, DATASETS
-from components.tenancy.team import WORKLOAD_SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
@@ -62,7 +62,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 "environment": settings.environment,
                 "project": settings.project,
                 "namespace": team.name,
-                "service_account": WORKLOAD_SERVICE_ACCOUNT,
+                "service_account": SERVICE_ACCOUNT,
                 "checkpoint_bucket": buckets[CHECKPOINTS].name,
                 "dataset_bucket": buckets[DATASETS].name,
             },

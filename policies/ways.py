@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.workloads.names import QUEUE_LABEL
 from policies.field import Field
 from policies.objects import ClusterQueue, LocalQueue, ResourceFlavor
 from policies.unknown import UNKNOWN, Tri, all_of, any_of
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from policies.inventory import Inventory, PodSet
     from policies.unknown import Unknown
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 DEFAULT_QUEUE = "default"
 """Kueue gives a namespace's jobs without a label to its LocalQueue of this name (LocalQueueDefaulting, since 0.17)."""
 

@@ -1,6 +1,6 @@
 """The names that workloads share with the rest of the platform, and with the library inside their containers.
 
-Those that other folders define as well (`capacity` imports none of them) are compared in tests/components/workloads/test_shared_names.py.
+The library imports nothing of the platform's: what it defines as well is compared in tests/components/workloads/test_shared_names.py.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ CHECKPOINT_PATH = "/checkpoints"
 DATASET_CLAIM = "datasets"
 DATASET_PATH = "/datasets"
 """Where the shared folder of the dataset bucket is mounted, for reading."""
+
+MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
+"""Tags of images that somebody moves: the pod that replaces an interrupted one might run another program."""
 
 CONTAINER = "main"
 """The workload's own container. Sidecars that a cloud adds have other names, and their exit codes decide nothing."""

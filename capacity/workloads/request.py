@@ -13,14 +13,11 @@ from capacity.names import FORMS, Name
 from capacity.records import Record
 from capacity.settings.problems import SettingsProblem, nearest
 from capacity.settings.wording import said, shown
-from capacity.workloads.names import GRACE_VARIABLE
+from capacity.workloads.names import GRACE_VARIABLE, MOVING_TAGS
 from capacity.workloads.refusal import WorkloadError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
-"""Tags that somebody moves: the pod that replaces an interrupted one might run another program. As in the rule image-not-pinned."""
 
 _LABEL_VALUE = r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)$"
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"

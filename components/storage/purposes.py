@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 
-CHECKPOINTS = "checkpoints"
-DATASETS = "datasets"
+from capacity.workloads.names import CHECKPOINT_CLAIM, DATASET_CLAIM
+
+CHECKPOINTS, DATASETS = CHECKPOINT_CLAIM, DATASET_CLAIM
+"""The claims on them are called so in each namespace."""
+
 PURPOSES = (CHECKPOINTS, DATASETS)
 
 SHARED_FOLDER = "shared"

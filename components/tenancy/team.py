@@ -21,13 +21,10 @@ from pulumi_kubernetes.rbac.v1 import Role, RoleBinding, RoleRefArgs, SubjectArg
 
 from capacity.node_labels import GPU_QUOTA
 from capacity.quantities import count_quantity
-from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE
+from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 from components.tenancy.access import SUBMIT, VIEW, submit_rules, view_rules
 from components.tenancy.network import isolation
 from components.tenancy.team_args import TeamArgs, check_team
-
-WORKLOAD_SERVICE_ACCOUNT = "workloads"
-"""The Kubernetes service account, in each team's namespace, whose pods act as the team in the cloud."""
 
 POD_SECURITY_VERSION = "v1.35"
 """The Kubernetes version whose Pod Security rules hold, so that an upgrade of the cluster refuses nothing that ran before.
@@ -111,7 +108,7 @@ class Team(pulumi.ComponentResource):
         workloads = ServiceAccount(
             f"{name}-workloads",
             metadata=ObjectMetaArgs(
-                name=WORKLOAD_SERVICE_ACCOUNT,
+                name=SERVICE_ACCOUNT,
                 namespace=args["namespace"],
                 labels=args["labels"],
                 annotations=args.get("service_account_annotations") or None,

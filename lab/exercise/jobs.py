@@ -39,13 +39,14 @@ def gpu_job(name: str, team: str, priority: str, *, queue: str | None = None, ru
     [job] = read_objects(_FOLDER / "job.yaml")
     job["metadata"] = {"name": name, "namespace": team, "labels": {"kueue.x-k8s.io/queue-name": queue or f"{team}-queue"}}
     job["spec"]["template"]["spec"]["priorityClassName"] = priority
-    job["spec"]["template"]["metadata"]["annotations"] = _run_time(run_time)
+    job["spec"]["template"]["metadata"]["annotations"] = run_time_of_pods(run_time)
     return job
 
 
-def release(cluster: Cluster, team: str) -> None:
-    """Lets every running pod of the team finish its work now, and returns once they have."""
-    released = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running_pods(cluster.list(POD, team))}
+def release(cluster: Cluster, team: str, job: str | None = None) -> None:
+    """Lets every running pod of the team, or of one Job of it, finish its work now, and returns once they have."""
+    running = [each for each in running_pods(cluster.list(POD, team)) if job is None or each["metadata"]["labels"].get("job-name") == job]
+    released = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running}
 
     def still_running(pods: list[KubeObject]) -> dict[str, str]:
         return {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in running_pods(pods) if pod["metadata"]["uid"] in released}
@@ -54,7 +55,7 @@ def release(cluster: Cluster, team: str) -> None:
     # KWOK may take up an older state of a pod after a newer one, when it has only just begun to run: then it is told again.
     for attempt in range(_RELEASES):
         for name in left.values():
-            cluster.patch(POD, name, {"metadata": {"annotations": {**_run_time("0s"), _RELEASED: str(attempt)}}}, team)
+            cluster.patch(POD, name, {"metadata": {"annotations": {**run_time_of_pods("0s"), _RELEASED: str(attempt)}}}, team)
         try:
             cluster.wait_for(POD, lambda pods: not still_running(pods), f"the end of pods of {team}", namespace=team, timeout_seconds=15)
         except WaitTimeoutError:
@@ -113,6 +114,7 @@ def wait_for_no_nodes(cluster: Cluster) -> None:
     cluster.wait_for(NODE, lambda nodes: not nodes, "removal of every node", timeout_seconds=180)
 
 
-def _run_time(duration: str) -> dict[str, Any]:
+def run_time_of_pods(duration: str) -> dict[str, Any]:
+    """The annotations by which fake pods of Jobs run for `duration`, a Go duration, and then end well."""
     # Without the jitter set to the same, KWOK draws a time between the delay and its default jitter.
     return {f"{_RUN_TIME}delay": duration, f"{_RUN_TIME}jitter-delay": duration}

@@ -5,9 +5,10 @@ Of a pod set `p` only what is certain counts: a selector that the facts do not k
 
 from __future__ import annotations
 
+from capacity.workloads.names import QUEUE_LABEL
 from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
 from policies.admission.facts import DIRECT, LABEL, NAMES_SPOT, QUEUE, TAINT, VIA, WAY
-from policies.ways import DEFAULT_QUEUE, QUEUE_LABEL, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
+from policies.ways import DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
 
 _ASKED_FOR = f"variables.queueLabels[?{text(QUEUE_LABEL)}]"
 _DEFAULT = f"{text(QUEUE)} + request.namespace + {text('.' + DEFAULT_QUEUE)}"

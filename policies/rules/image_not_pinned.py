@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.verdict import Severity
+from capacity.workloads.names import MOVING_TAGS
 from policies.inventory import PodSet
 from policies.pod_gpus import containers, exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
@@ -51,7 +52,7 @@ RULE = Rule(
     remediation="Name the image by digest (IMAGE@sha256:...), or by a tag of one release.",
     link="https://kubernetes.io/docs/concepts/containers/images/#image-names",
     parameters=(
-        Parameter("moving-tags", ("latest", "main", "master", "nightly", "dev", "edge", "stable"), "Tags that somebody moves."),
+        Parameter("moving-tags", MOVING_TAGS, "Tags that somebody moves."),
         Parameter("allowed-registries", ("localhost/",), "Beginnings of images that need no pin: registries whose tags never move."),
     ),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.verdict import Severity
+from capacity.workloads.names import QUEUE_LABEL
 from policies.inventory import Inventory, PodSet
 from policies.objects import ClusterQueue, LocalQueue
 from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
-from policies.ways import QUEUE_LABEL, queue_of
+from policies.ways import queue_of
 
 if TYPE_CHECKING:
     from capacity.verdict import Outcome

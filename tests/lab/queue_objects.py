@@ -14,15 +14,13 @@ from capacity.plan import AdmissionPlan
 from capacity.settings.admission import AdmissionMode
 from infra.admission import declare_admission
 from infra.platform_objects import declare_platform_objects
-from lab.exercise.jobs import UNTIL_RELEASED
+from lab.exercise.jobs import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
     from capacity.plan import Plan, PoolPlan
     from lab.cluster import KubeObject
 
 Register = Callable[[Callable[[], object]], Any]
-
-_RUN_TIME = "pod-complete.stage.kwok.x-k8s.io/"
 
 # What others name comes before them.
 _ORDER = (
@@ -95,8 +93,7 @@ def class_job(  # noqa: PLR0913 -- a Job is described by exactly these
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "resources": {"requests": amounts, "limits": amounts},
     }
-    # Without the jitter set to the same, KWOK draws a time between the delay and its default jitter.
-    run_times = {f"{_RUN_TIME}delay": run_time, f"{_RUN_TIME}jitter-delay": run_time}
+    run_times = run_time_of_pods(run_time)
     labels = {"kueue.x-k8s.io/queue-name": "default"}
     return {
         "apiVersion": "batch/v1",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.cluster import POD, condition, read_objects
-from lab.exercise.jobs import JOB, running_pods
+from lab.exercise.jobs import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 TERMINATE = "pod-terminate.stage.kwok.x-k8s.io/"
-UNTIL_KILLED = {"pod-complete.stage.kwok.x-k8s.io/delay": "24h", "pod-complete.stage.kwok.x-k8s.io/jitter-delay": "24h"}
+UNTIL_KILLED = run_time_of_pods(UNTIL_RELEASED)
 
 NODE = """
 apiVersion: v1

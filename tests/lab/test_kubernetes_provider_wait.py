@@ -12,6 +12,8 @@ import pytest
 from provider_driver import Driver, config_map, deployment, driving, fake_node, pod_spec, refusal
 from pulumi.runtime.proto import provider_pb2
 
+from lab.exercise.jobs import run_time_of_pods
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -111,8 +113,7 @@ def test_a_pod_is_waited_for(driver: Driver, namespace: str, node: str) -> None:
 
 def test_a_job_is_waited_for_until_it_completes(driver: Driver, namespace: str, node: str) -> None:
     """Real: until the condition Complete."""
-    delay = {f"pod-complete.stage.kwok.x-k8s.io/{name}": "1s" for name in ("delay", "jitter-delay")}
-    made = driver.create(_job(namespace, node, annotations=delay))
+    made = driver.create(_job(namespace, node, annotations=run_time_of_pods("1s")))
     assert made.outputs["status"]["succeeded"] == 1
 
 

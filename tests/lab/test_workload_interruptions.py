@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from server_questions import integers
-from workload_ground import NODES, counted, fail, finish, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
+from workload_ground import NODES, counted, fail, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
 
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
 from infra.karpenter_pools import node_pool_args
 from lab.cluster import condition
-from lab.exercise.jobs import NODE, wait_for_no_nodes
+from lab.exercise.jobs import NODE, release, wait_for_no_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -121,7 +121,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         wait_for_pods(ground, "second", 1)
         assert len(cluster.list(NODE)) == 2
 
-        finish(ground, "filler")
+        release(cluster, ground.own("alpha"), "filler")
         cluster.wait_for(NODE, lambda nodes: len(nodes) == 1, "one node for what fits on one", timeout_seconds=240)
 
         [node] = [each["metadata"]["name"] for each in cluster.list(NODE)]

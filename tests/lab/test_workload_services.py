@@ -21,7 +21,7 @@ from capacity.workloads import notebook_stop
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.notebook_watch import scale_path
 from lab.cluster import POD, condition, status_of
-from lab.exercise.jobs import NODE, UNTIL_RELEASED, running_pods
+from lab.exercise.jobs import NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,6 @@ pytestmark = pytest.mark.lab
 DEPLOYMENT = "apps/v1/Deployment"
 PEOPLE = "ml-alpha"
 
-_COMPLETE = "pod-complete.stage.kwok.x-k8s.io/"
 _TOO_MANY, _FORBIDDEN = 429, 403
 
 
@@ -65,7 +64,7 @@ def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[K
         held = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
         if held is not each or each["kind"] == "Job":
             annotations = held["spec"]["template"]["metadata"].setdefault("annotations", {})
-            annotations |= {f"{_COMPLETE}delay": UNTIL_RELEASED, f"{_COMPLETE}jitter-delay": UNTIL_RELEASED}
+            annotations |= run_time_of_pods(UNTIL_RELEASED)
     return ground.cluster.apply(*objects)
 
 

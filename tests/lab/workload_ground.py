@@ -11,7 +11,7 @@ from queue_fixtures import FOUR_L4, queues_of
 
 from capacity.workloads.kinds import objects_of
 from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB, UNTIL_RELEASED, running_pods
+from lab.exercise.jobs import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NODES = 2
 
-_COMPLETE = "pod-complete.stage.kwok.x-k8s.io/"
 _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 
@@ -43,7 +42,7 @@ def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", ex
     for each in objects_of(ground.plan, kind, {**written, **fields}):
         if each["kind"] == "Job":
             how = each["spec"]["template"]["metadata"].setdefault("annotations", {})
-            how |= {f"{_COMPLETE}delay": UNTIL_RELEASED, f"{_COMPLETE}jitter-delay": UNTIL_RELEASED}
+            how |= run_time_of_pods(UNTIL_RELEASED)
             if exit_code is not None:
                 how[_EXIT_CODE] = str(exit_code)
         ground.cluster.create(each)
@@ -75,14 +74,6 @@ def fail(ground: QueueGround, pod: KubeObject, exit_code: int) -> None:
     container = {"name": "main", "image": "trainer:1", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
     status = {"status": {"phase": "Failed", "containerStatuses": [container]}}
     ground.cluster.patch(POD, pod["metadata"]["name"], status, pod["metadata"]["namespace"], subresource="status")
-
-
-def finish(ground: QueueGround, job: str) -> None:
-    """Lets the running pods of one Job end well, and returns once it is Complete."""
-    for pod in pods_of(ground.cluster.list(POD, ground.own("alpha")), job):
-        how = {f"{_COMPLETE}delay": "0s", f"{_COMPLETE}jitter-delay": "0s"}
-        ground.cluster.patch(POD, pod["metadata"]["name"], {"metadata": {"annotations": how}}, ground.own("alpha"))
-    ground.wait_for_completion("alpha", job)
 
 
 def job_of(ground: QueueGround, name: str) -> KubeObject:

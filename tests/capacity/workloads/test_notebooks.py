@@ -71,14 +71,14 @@ def test_another_command_options_and_secret_are_the_authors() -> None:
         "command": ["start-notebook.py"],
         "args": ["--ServerApp.base_url=/ann"],
         "token_secret": "ann",
-        "env": {"HOME": "/home/ann"},
+        "env": {"HOME": "/scratch/ann"},
     }
 
     [main] = session(**fields)["spec"]["template"]["spec"]["containers"]
 
     assert (main["command"], main["args"][-1]) == (["start-notebook.py"], "--ServerApp.base_url=/ann")
     assert told(main)["JUPYTER_TOKEN"]["secretKeyRef"]["name"] == "ann"
-    assert told(main)["HOME"] == "/home/ann"
+    assert told(main)["HOME"] == "/scratch/ann"
 
 
 def test_the_home_is_a_disk_of_its_own_that_the_process_may_write_to() -> None:

@@ -115,14 +115,14 @@ def test_a_class_that_keeps_no_checkpoints_gets_none_unless_asked() -> None:
 def test_variables_of_ones_own_come_last_may_name_the_others_and_replace_derived_ones() -> None:
     pod = pod_of(
         "prod-eks",
-        env={"OUT": "$(CHECKPOINT_DIR)/out", "HOME": "/home/ann"},
+        env={"OUT": "$(CHECKPOINT_DIR)/out", "HOME": "/scratch/ann"},
         secrets={"WANDB_API_KEY": {"secret": "wandb", "key": "token"}},
     )
 
     assert variables(pod) == {
         "FLEXSPOT_GRACE_SECONDS": "90",
         "CHECKPOINT_DIR": "/checkpoints/bert",
-        "HOME": "/home/ann",
+        "HOME": "/scratch/ann",
         "OUT": "$(CHECKPOINT_DIR)/out",
         "WANDB_API_KEY": {"secretKeyRef": {"name": "wandb", "key": "token"}},
     }

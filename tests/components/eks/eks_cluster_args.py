@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+from component_outputs import outputs_of
 
 from components.eks.cluster import EksCluster
 
@@ -68,20 +69,6 @@ def args(**changes: Any) -> EksClusterArgs:
     return arguments
 
 
-def outputs_of(**changes: Any) -> dict[str, Any]:
+def cluster_outputs(**changes: Any) -> dict[str, Any]:
     """The component's outputs, as EKS would make them, and which of them are secret."""
-    pulumi.runtime.set_mocks(Cloud(), preview=False)
-    seen: dict[str, Any] = {}
-
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
-    def program() -> pulumi.Output[None]:
-        cluster = EksCluster("eks", args(**changes))
-        names = [*EksCluster.__annotations__]
-        outputs: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
-        secrets = [output.is_secret() for output in outputs]
-        return pulumi.Output.all(*outputs, *secrets).apply(
-            lambda known: seen.update(dict(zip(names, known, strict=False)), secrets=known[len(names) :])
-        )
-
-    program()
-    return seen
+    return outputs_of(Cloud(), lambda: EksCluster("eks", args(**changes)))

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pulumi
 import pytest
-from eks_cluster_args import ACCOUNT, ARN, CLUSTER, EC2_WARNING, INGRESS, SECURITY_GROUP, TAGS, Nothing, args, outputs_of
+from component_outputs import outputs_of
+from eks_cluster_args import ACCOUNT, ARN, CLUSTER, EC2_WARNING, INGRESS, SECURITY_GROUP, TAGS, Nothing, args, cluster_outputs
 
 from components.eks.cluster import EksCluster
 
@@ -86,7 +86,7 @@ def test_naming_administrators_does_not_replace_the_cluster(admins: list[str], r
 
 
 def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
-    outputs = outputs_of()
+    outputs = cluster_outputs()
 
     assert outputs["cluster_name"] == "prod"
     assert outputs["arn"] == ARN
@@ -98,7 +98,7 @@ def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
 
 
 def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_clusters_authority() -> None:
-    written = json.loads(outputs_of()["kubeconfig"])
+    written = json.loads(cluster_outputs()["kubeconfig"])
 
     assert written["clusters"] == [
         {
@@ -116,15 +116,6 @@ def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_cluster
 
 
 def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there() -> None:
-    pulumi.runtime.set_mocks(Nothing(), preview=True)
-    known: list[bool] = []
+    known = outputs_of(Nothing(), lambda: EksCluster("eks", args()), preview=True)["known"]
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
-    def program() -> object:
-        cluster = EksCluster("eks", args())
-        outputs = [cluster.endpoint, cluster.certificate_authority, cluster.security_group_id, cluster.kubeconfig]
-        return pulumi.Output.all(*[output.is_known() for output in outputs]).apply(known.extend)
-
-    program()
-
-    assert known == [False] * 4
+    assert not any(known[name] for name in ("endpoint", "certificate_authority", "security_group_id", "kubeconfig"))

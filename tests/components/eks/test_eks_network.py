@@ -118,7 +118,7 @@ def test_services_that_nodes_and_karpenter_call_have_endpoints_under_their_usual
     interfaces = [each for each in network_of().of(ENDPOINT) if each["vpcEndpointType"] == "Interface"]
 
     names = [each["serviceName"].removeprefix("com.amazonaws.us-east-1.") for each in interfaces]
-    assert names == ["ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sqs", "ssm", "sts"]
+    assert sorted(names) == ["ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sqs", "ssm", "sts"]
     for each in interfaces:
         assert each["privateDnsEnabled"] is True
         assert each["subnetIds"] == [f"net-private-{zone}-id" for zone in ZONES]
@@ -138,7 +138,7 @@ def test_endpoints_take_https_from_the_vpc_alone(network_of: Callable[..., Any])
 def test_endpoints_are_the_callers_in_any_order(network_of: Callable[..., Any]) -> None:
     registered = network_of(endpoints=["sqs", "logs"])
 
-    assert registered.names(ENDPOINT) == ["net-s3-endpoint", "net-logs-endpoint", "net-sqs-endpoint"]
+    assert sorted(registered.names(ENDPOINT)) == ["net-logs-endpoint", "net-s3-endpoint", "net-sqs-endpoint"]
 
 
 def test_without_endpoints_there_is_no_security_group_for_them(network_of: Callable[..., Any]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 import pulumi
 import pytest
+from component_outputs import ReadCloud, outputs_of
 from eks_cluster_args import ACCOUNT, CLUSTER
 from pulumi.provider.experimental.analyzer import Analyzer
 
@@ -16,70 +16,33 @@ from components.eks.existing_cluster import ExistingEksCluster, ExistingEksClust
 ARN = f"arn:aws:eks:eu-west-1:{ACCOUNT}:cluster/lab"
 
 
-class Cloud(pulumi.runtime.Mocks):
-    """Notes what is made and what is read, and answers a read with what EKS knows of the cluster."""
-
-    def __init__(self) -> None:
-        self.made: list[str] = []
-        self.read: list[tuple[str, str]] = []
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
-        if not args.resource_id:
-            self.made.append(args.typ)
-            return f"{args.name}-id", inputs
-        self.read.append((args.typ, args.resource_id))
-        return args.resource_id, {
-            "name": args.resource_id,
-            "endpoint": "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com",
-            "certificateAuthority": {"data": "Y2E="},
-            "vpcConfig": {"subnetIds": ["subnet-0aaaaaaaaaaaaaaaa"], "clusterSecurityGroupId": "sg-0123456789abcdef0"},
-        }
-
-    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(f"components invoke nothing; {args.token} was called")
-
-
-class Preview(Cloud):
-    """Answers a read as when nobody could be asked."""
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return args.resource_id, {}
+def found(asked: str) -> dict[str, Any]:
+    """What EKS knows of the cluster."""
+    return {
+        "name": asked,
+        "endpoint": "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com",
+        "certificateAuthority": {"data": "Y2E="},
+        "vpcConfig": {"subnetIds": ["subnet-0aaaaaaaaaaaaaaaa"], "clusterSecurityGroupId": "sg-0123456789abcdef0"},
+    }
 
 
 def arguments(**changes: str) -> ExistingEksClusterArgs:
     return {"cluster": "lab", "account": ACCOUNT, "region": "eu-west-1"} | changes  # pyright: ignore[reportReturnType] -- a test's own
 
 
-def seen(cloud: Cloud, **changes: str) -> dict[str, Any]:
+def seen(cloud: ReadCloud, **changes: str) -> dict[str, Any]:
     """The component's outputs, which of them are secret, and which are known."""
-    pulumi.runtime.set_mocks(cloud, preview=isinstance(cloud, Preview))
-    outputs: dict[str, Any] = {}
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
-    def program() -> object:
+    def make() -> ExistingEksCluster:
         cluster = ExistingEksCluster("cluster", arguments(**changes))
         assert len(cluster.ready) == 1
-        names = [*ExistingEksCluster.__annotations__]
-        found: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
-        known = [output.is_known() for output in found]
-        secret = [output.is_secret() for output in found]
+        return cluster
 
-        def note(name: str, value: str) -> None:
-            outputs[name] = value
-
-        for name, output in zip(names, found, strict=True):
-            output.apply(partial(note, name))
-        return pulumi.Output.all(*known, *secret).apply(
-            lambda flags: outputs.update(known=dict(zip(names, flags, strict=False)), secrets=flags[len(names) :])
-        )
-
-    program()
-    return outputs
+    return outputs_of(cloud, make, preview=cloud.is_preview)
 
 
 def test_the_cluster_is_read_by_its_name_and_nothing_is_made_but_the_component() -> None:
-    cloud = Cloud()
+    cloud = ReadCloud(found)
 
     seen(cloud)
 
@@ -88,7 +51,7 @@ def test_the_cluster_is_read_by_its_name_and_nothing_is_made_but_the_component()
 
 
 def test_outputs_are_those_of_a_cluster_of_ours_and_none_is_a_secret() -> None:
-    outputs = seen(Cloud())
+    outputs = seen(ReadCloud(found))
 
     assert (outputs["cluster_name"], outputs["arn"]) == ("lab", ARN)
     assert outputs["endpoint"] == "https://ABCD1234.gr7.eu-west-1.eks.amazonaws.com"
@@ -99,7 +62,7 @@ def test_outputs_are_those_of_a_cluster_of_ours_and_none_is_a_secret() -> None:
 
 
 def test_the_kubeconfig_holds_no_secret_and_asks_awss_own_command_for_a_token() -> None:
-    written = json.loads(seen(Cloud())["kubeconfig"])
+    written = json.loads(seen(ReadCloud(found))["kubeconfig"])
 
     assert written["current-context"] == ARN
     assert written["clusters"][0]["cluster"] == {
@@ -112,13 +75,13 @@ def test_the_kubeconfig_holds_no_secret_and_asks_awss_own_command_for_a_token() 
 
 
 def test_the_arn_is_of_the_clusters_partition() -> None:
-    outputs = seen(Cloud(), partition="aws-us-gov", region="us-gov-west-1")
+    outputs = seen(ReadCloud(found), partition="aws-us-gov", region="us-gov-west-1")
 
     assert outputs["arn"] == f"arn:aws-us-gov:eks:us-gov-west-1:{ACCOUNT}:cluster/lab"
 
 
 def test_where_nobody_could_be_asked_what_is_written_down_is_known_and_the_rest_is_not() -> None:
-    known = seen(Preview())["known"]
+    known = seen(ReadCloud(None))["known"]
 
     assert {name for name, each in known.items() if each} == {"cluster_name", "arn", "credentials_command"}
 
@@ -133,7 +96,7 @@ def test_where_nobody_could_be_asked_what_is_written_down_is_known_and_the_rest_
     ],
 )
 def test_what_aws_does_not_have_is_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:
-    cloud = Cloud()
+    cloud = ReadCloud(found)
 
     with pytest.raises(ValueError, match=f"ExistingEksCluster cluster: {problem}"):
         seen(cloud, **change)
@@ -144,7 +107,7 @@ def test_what_aws_does_not_have_is_refused_before_anything_is_read(change: dict[
 def test_the_read_cluster_is_the_components_child() -> None:
     parents: dict[str, pulumi.Resource | None] = {}
     made: list[ExistingEksCluster] = []
-    pulumi.runtime.set_mocks(Cloud(), preview=False)
+    pulumi.runtime.set_mocks(ReadCloud(found), preview=False)
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
         parents[resource.name] = resource.opts.parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+from component_outputs import outputs_of
 
 from components.gke.cluster import GkeCluster
 
@@ -51,23 +52,9 @@ def args(**changes: Any) -> GkeClusterArgs:
     return arguments
 
 
-def outputs_of(**changes: Any) -> dict[str, Any]:
-    """The component's outputs, as GKE would make them."""
-    pulumi.runtime.set_mocks(Cloud(), preview=False)
-    seen: dict[str, Any] = {}
-
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
-    def program() -> pulumi.Output[None]:
-        cluster = GkeCluster("gke", args(**changes))
-        names = [*GkeCluster.__annotations__]
-        outputs: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
-        secrets = [output.is_secret() for output in outputs]
-        return pulumi.Output.all(*outputs, *secrets).apply(
-            lambda known: seen.update(dict(zip(names, known, strict=False)), secrets=known[len(names) :])
-        )
-
-    program()
-    return seen
+def cluster_outputs(**changes: Any) -> dict[str, Any]:
+    """The component's outputs, as GKE would make them, and which of them are secret."""
+    return outputs_of(Cloud(), lambda: GkeCluster("gke", args(**changes)))
 
 
 class Nothing(Cloud):

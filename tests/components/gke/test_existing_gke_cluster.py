@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from component_outputs import ReadCloud, outputs_of
 from gke_cluster_args import CLUSTER
 from pulumi.provider.experimental.analyzer import Analyzer
 
@@ -15,63 +16,33 @@ from components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClust
 PATH = "projects/acme-ai-dev/locations/us-central1/clusters/lab"
 
 
-class Cloud(pulumi.runtime.Mocks):
-    """Notes what is made and what is read, and answers a read with what GKE knows of the cluster."""
-
-    def __init__(self) -> None:
-        self.made: list[str] = []
-        self.read: list[tuple[str, str]] = []
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
-        if not args.resource_id:
-            self.made.append(args.typ)
-            return f"{args.name}-id", inputs
-        self.read.append((args.typ, args.resource_id))
-        return args.resource_id, {
-            "name": args.resource_id.rpartition("/")[2],
-            "endpoint": "172.16.0.2",
-            "masterAuth": {"clusterCaCertificate": "Y2E=", "clientKey": pulumi.Output.secret("key")},
-            "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": "gke-1.us-central1.gke.goog"}},
-        }
-
-    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(f"components invoke nothing; {args.token} was called")
-
-
-class Preview(Cloud):
-    """Answers a read as when nobody could be asked."""
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return args.resource_id, {}
+def found(asked: str) -> dict[str, Any]:
+    """What GKE knows of the cluster."""
+    return {
+        "name": asked.rpartition("/")[2],
+        "endpoint": "172.16.0.2",
+        "masterAuth": {"clusterCaCertificate": "Y2E=", "clientKey": pulumi.Output.secret("key")},
+        "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": "gke-1.us-central1.gke.goog"}},
+    }
 
 
 def arguments(**changes: str) -> ExistingGkeClusterArgs:
     return {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"} | changes  # pyright: ignore[reportReturnType] -- a test's own
 
 
-def seen(cloud: Cloud, **changes: str) -> dict[str, Any]:
-    """The component's outputs, and which of them are secret."""
-    pulumi.runtime.set_mocks(cloud, preview=isinstance(cloud, Preview))
-    outputs: dict[str, Any] = {}
+def seen(cloud: ReadCloud, **changes: str) -> dict[str, Any]:
+    """The component's outputs, which of them are secret, and which are known."""
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
-    def program() -> object:
+    def make() -> ExistingGkeCluster:
         cluster = ExistingGkeCluster("cluster", arguments(**changes))
         assert cluster.system_pool is None
-        names = [*ExistingGkeCluster.__annotations__]
-        values: list[pulumi.Output[str]] = [getattr(cluster, name) for name in names]
-        facts = [fact for value in values for fact in (value.is_secret(), value.is_known())]
-        return pulumi.Output.all(*[pulumi.Output.from_input(fact) for fact in facts]).apply(
-            lambda known: outputs.update(secrets=known[::2], known=dict(zip(names, known[1::2], strict=True)))
-        ), [value.apply(lambda text, name=name: outputs.update({name: text})) for name, value in zip(names, values, strict=True)]
+        return cluster
 
-    program()
-    return outputs
+    return outputs_of(cloud, make, preview=cloud.is_preview)
 
 
 def test_the_cluster_is_read_by_its_path_and_nothing_is_made_beside_the_component() -> None:
-    cloud = Cloud()
+    cloud = ReadCloud(found)
 
     seen(cloud)
 
@@ -80,7 +51,7 @@ def test_the_cluster_is_read_by_its_path_and_nothing_is_made_beside_the_componen
 
 
 def test_by_default_its_private_address_is_used_and_its_own_authority_is_trusted() -> None:
-    outputs = seen(Cloud())
+    outputs = seen(ReadCloud(found))
 
     written = json.loads(outputs["kubeconfig"])
     assert written["clusters"] == [
@@ -94,14 +65,14 @@ def test_by_default_its_private_address_is_used_and_its_own_authority_is_trusted
 
 
 def test_with_dns_iam_its_name_is_used_whose_certificate_everybody_trusts() -> None:
-    outputs = seen(Cloud(), access="dns_iam")
+    outputs = seen(ReadCloud(found), access="dns_iam")
 
     assert json.loads(outputs["kubeconfig"])["clusters"][0]["cluster"] == {"server": "https://gke-1.us-central1.gke.goog"}
 
 
 @pytest.mark.parametrize("access", ["private", "dns_iam", "public_cidrs"])
 def test_the_kubeconfig_holds_no_secret_and_asks_googles_plugin_for_a_token(access: str) -> None:
-    outputs = seen(Cloud(), access=access)
+    outputs = seen(ReadCloud(found), access=access)
 
     assert outputs["secrets"] == [False] * 3
     [user] = json.loads(outputs["kubeconfig"])["users"]
@@ -111,20 +82,23 @@ def test_the_kubeconfig_holds_no_secret_and_asks_googles_plugin_for_a_token(acce
 
 @pytest.mark.parametrize("access,flag", [("private", " --internal-ip"), ("dns_iam", " --dns-endpoint"), ("public_cidrs", "")])
 def test_the_credentials_command_fits_the_access(access: str, flag: str) -> None:
-    command = seen(Cloud(), access=access)["credentials_command"]
+    command = seen(ReadCloud(found), access=access)["credentials_command"]
 
     assert command == "gcloud container clusters get-credentials lab --location us-central1 --project acme-ai-dev" + flag
 
 
 def test_the_certificate_is_left_out_where_the_name_is_used_alone() -> None:
-    of = {access: json.loads(seen(Cloud(), access=access)["kubeconfig"])["clusters"][0]["cluster"] for access in ("private", "dns_iam")}
+    of = {
+        access: json.loads(seen(ReadCloud(found), access=access)["kubeconfig"])["clusters"][0]["cluster"]
+        for access in ("private", "dns_iam")
+    }
 
     assert [access for access, cluster in of.items() if "certificate-authority-data" in cluster] == ["private"]
 
 
 @pytest.mark.parametrize("access", ["public", "DNS_IAM", ""])
 def test_an_access_that_gke_does_not_have_is_refused_before_anything_is_read(access: str) -> None:
-    cloud = Cloud()
+    cloud = ReadCloud(found)
 
     with pytest.raises(ValueError, match=f"ExistingGkeCluster cluster: access is '{access}'; allowed: private, dns_iam, public_cidrs"):
         seen(cloud, access=access)
@@ -134,7 +108,7 @@ def test_an_access_that_gke_does_not_have_is_refused_before_anything_is_read(acc
 
 @pytest.mark.parametrize("access", ["private", "dns_iam"])
 def test_a_cluster_of_which_nothing_is_known_yet_gives_no_kubeconfig_of_an_empty_host(access: str) -> None:
-    outputs = seen(Preview(), access=access)
+    outputs = seen(ReadCloud(None), access=access)
 
     assert outputs["known"]["kubeconfig"] is False
 

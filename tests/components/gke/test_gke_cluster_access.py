@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pulumi
 import pytest
-from gke_cluster_args import Nothing, args, outputs_of
+from component_outputs import outputs_of
+from gke_cluster_args import Nothing, args, cluster_outputs
 
 from components.gke.cluster import GkeCluster
 
@@ -61,7 +61,7 @@ def test_another_access_does_not_replace_the_cluster(access: str, cluster_of: Ca
 
 
 def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
-    outputs = outputs_of()
+    outputs = cluster_outputs()
 
     assert outputs["cluster_name"] == "prod"
     assert outputs["endpoint"] == "172.16.0.2"
@@ -72,7 +72,7 @@ def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:
 
 
 def test_the_kubeconfig_asks_googles_plugin_for_a_token_and_trusts_the_clusters_authority() -> None:
-    written = json.loads(outputs_of()["kubeconfig"])
+    written = json.loads(cluster_outputs()["kubeconfig"])
 
     assert written["clusters"] == [
         {
@@ -87,7 +87,7 @@ def test_the_kubeconfig_asks_googles_plugin_for_a_token_and_trusts_the_clusters_
 
 
 def test_with_dns_iam_the_kubeconfig_has_the_name_whose_certificate_everybody_trusts() -> None:
-    outputs = outputs_of(access="dns_iam")
+    outputs = cluster_outputs(access="dns_iam")
 
     assert outputs["endpoint"] == "gke-1.us-central1.gke.goog"
     assert json.loads(outputs["kubeconfig"])["clusters"][0]["cluster"] == {"server": "https://gke-1.us-central1.gke.goog"}
@@ -102,25 +102,16 @@ def test_with_dns_iam_the_kubeconfig_has_the_name_whose_certificate_everybody_tr
     ],
 )
 def test_the_credentials_command_fits_the_access(change: dict[str, Any], flags: str) -> None:
-    command = outputs_of(**change)["credentials_command"]
+    command = cluster_outputs(**change)["credentials_command"]
 
     assert command == "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod" + flags
 
 
 @pytest.mark.parametrize("access", ["private", "dns_iam"])
 def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there(access: str) -> None:
-    pulumi.runtime.set_mocks(Nothing(), preview=True)
-    known: list[bool] = []
+    known = outputs_of(Nothing(), lambda: GkeCluster("gke", args(access=access)), preview=True)["known"]
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
-    def program() -> object:
-        cluster = GkeCluster("gke", args(access=access))
-        outputs = [cluster.dns_endpoint, cluster.ca_certificate, cluster.kubeconfig]
-        return pulumi.Output.all(*[output.is_known() for output in outputs]).apply(known.extend)
-
-    program()
-
-    assert known == [False, False, False]
+    assert not any(known[name] for name in ("dns_endpoint", "ca_certificate", "kubeconfig"))
 
 
 def test_groups_of_a_domain_are_known_to_kubernetes_when_asked_for(cluster_of: Callable[..., dict[str, Any]]) -> None:

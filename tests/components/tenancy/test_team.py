@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tenancy_args import LABELS, team_args
 
-from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE
-from components.tenancy.team import POD_SECURITY_VERSION, WORKLOAD_SERVICE_ACCOUNT, Team
+from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
+from components.tenancy.team import POD_SECURITY_VERSION, Team
 
 Register = Callable[[Callable[[], object]], Any]
 
@@ -86,9 +86,9 @@ def test_pods_get_no_kubernetes_token_and_workloads_act_as_the_team_in_the_cloud
     accounts = register(lambda: Team("red", team_args(service_account_annotations=annotations))).of(ACCOUNT)
 
     by_name = {each["metadata"]["name"]: each for each in accounts}
-    assert by_name.keys() == {WORKLOAD_SERVICE_ACCOUNT, "default"}
+    assert by_name.keys() == {SERVICE_ACCOUNT, "default"}
     assert [each["automountServiceAccountToken"] for each in accounts] == [False, False]
-    assert by_name[WORKLOAD_SERVICE_ACCOUNT]["metadata"]["annotations"] == annotations
+    assert by_name[SERVICE_ACCOUNT]["metadata"]["annotations"] == annotations
     assert "annotations" not in by_name["default"]["metadata"]
 
 

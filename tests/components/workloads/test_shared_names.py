@@ -1,4 +1,4 @@
-"""Names that workloads share with folders that `capacity` does not import are the same there."""
+"""Names that workloads share with the library in the container, and what they count on in what the program makes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from flexspot_runtime.indexed_job import INDEX_VARIABLE
 from flexspot_runtime.interruption import GRACE_VARIABLE
 
 from capacity.workloads import names
-from capacity.workloads.request import MOVING_TAGS
 from components.storage import purposes
 from components.storage.folder_mount import resolve_folder_mount
-from components.tenancy.team import WORKLOAD_SERVICE_ACCOUNT
-from policies.rules import image_not_pinned
-from policies.ways import QUEUE_LABEL
 
 RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "flexspot_runtime"
 
@@ -32,21 +28,12 @@ def test_the_library_reads_no_other_variable_of_the_platforms() -> None:
     assert set(re.findall(r'"(FLEXSPOT_[A-Z_]+)"', sources)) == {names.GRACE_VARIABLE}
 
 
-def test_claims_and_the_service_account_are_those_that_the_program_makes() -> None:
-    assert (names.CHECKPOINT_CLAIM, names.DATASET_CLAIM) == (purposes.CHECKPOINTS, purposes.DATASETS)
+def test_the_claim_on_a_bucket_is_called_as_the_purpose_is() -> None:
     for purpose in purposes.PURPOSES:
         assert resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purpose}).claim == purpose
-    assert names.SERVICE_ACCOUNT == WORKLOAD_SERVICE_ACCOUNT
 
 
 def test_pods_run_as_the_owner_of_the_files_in_mounted_buckets() -> None:
     mount = resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purposes.CHECKPOINTS})
 
     assert (mount.user, mount.group) == (1000, 1000)
-
-
-def test_what_is_refused_as_a_moving_tag_is_what_the_rule_finds() -> None:
-    [parameter] = [each for each in image_not_pinned.RULE.parameters if each.name == "moving-tags"]
-
-    assert parameter.default == MOVING_TAGS
-    assert names.QUEUE_LABEL == QUEUE_LABEL

@@ -1,0 +1,62 @@
+"""The outputs of a component, and a cloud in which something is there already to be read. Not a test."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class ReadCloud(pulumi.runtime.Mocks):
+    """Notes what is made and what is read, and answers a read with `found` of the id that is asked for; None: nobody could be asked."""
+
+    def __init__(self, found: Callable[[str], dict[str, Any]] | None) -> None:
+        self.made: list[str] = []
+        self.read: list[tuple[str, str]] = []
+        self._found = found
+
+    @property
+    def is_preview(self) -> bool:
+        return self._found is None
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        if not args.resource_id:
+            self.made.append(args.typ)
+            return f"{args.name}-id", inputs
+        self.read.append((args.typ, args.resource_id))
+        return args.resource_id, {} if self._found is None else self._found(args.resource_id)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        raise AssertionError(f"components invoke nothing; {args.token} was called")
+
+
+def outputs_of(cloud: pulumi.runtime.Mocks, make: Callable[[], pulumi.ComponentResource], *, preview: bool = False) -> dict[str, Any]:
+    """What a component's outputs hold, by name, where they are known.
+
+    Under `known` which of them are, under `secrets` which are secret, in the order in which the class declares them.
+    """
+    pulumi.runtime.set_mocks(cloud, preview=preview)
+    found: dict[str, Any] = {}
+
+    def note(name: str, value: Any) -> None:
+        found[name] = value
+
+    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    def program() -> pulumi.Output[None]:
+        component = make()
+        names = [*type(component).__annotations__]
+        outputs: list[pulumi.Output[Any]] = [getattr(component, name) for name in names]
+        for name, output in zip(names, outputs, strict=True):
+            output.apply(partial(note, name))
+        flags = [*(output.is_known() for output in outputs), *(output.is_secret() for output in outputs)]
+        return pulumi.Output.all(*flags).apply(
+            lambda told: found.update(known=dict(zip(names, told, strict=False)), secrets=told[len(names) :])
+        )
+
+    program()
+    return found
