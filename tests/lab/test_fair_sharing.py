@@ -20,8 +20,9 @@ pytestmark = pytest.mark.lab
 
 WEIGHTS = {"one": 1, "two": 2, "three": 3}
 GPUS = 12
-ROUNDS = 8
-RUN_TIME = "4s"
+ROUNDS = 7
+# Of different lengths, so that GPUs come free one by one: of many at once each team's first Job gets one, whatever its weight.
+RUN_SECONDS = (8, 12, 9, 13, 10)
 
 
 def moment(timestamp: str) -> float:
@@ -53,6 +54,10 @@ class Ledger:
                         self._turns[job, begun] = changed
         return bool(workloads) and all(condition(each, "Finished") for each in workloads)
 
+    def over(self, before: float) -> float:
+        """When the last of the turns that began before a moment was over."""
+        return max(ended for (_, begun), ended in self._turns.items() if begun <= before and ended is not None)
+
     def begun_last(self, team: str) -> float:
         """When the last of a team's Jobs got its GPU: until then the team had one that waited."""
         return max(begun for (job, begun) in self._turns if job.startswith(f"{team}-"))
@@ -69,7 +74,7 @@ def submit_all(ground: QueueGround, jobs: dict[str, int]) -> None:
     for number in range(max(jobs.values())):
         for team, count in jobs.items():
             if number < count:
-                ground.submit(team, f"{team}-{number}", run_time=RUN_TIME)
+                ground.submit(team, f"{team}-{number}", run_time=f"{RUN_SECONDS[number % len(RUN_SECONDS)]}s")
 
 
 def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_weights(cluster: Cluster, register: Register) -> None:
@@ -94,8 +99,8 @@ def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_wei
 
         cluster.wait_for(WORKLOAD, all_done, "all Jobs to finish", timeout_seconds=180)
 
-    # While all three have Jobs that wait.
-    begin, end = submitted, min(ledger.begun_last(team) for team in WEIGHTS)
+    # While all three have Jobs that wait: who came first got GPUs before there was anybody to share with.
+    begin, end = ledger.over(submitted), min(ledger.begun_last(team) for team in WEIGHTS)
     assert end - begin > 20, f"{end - begin:.0f} s are too short to say anything"
     gpus = {team: ledger.gpus(team, begin, end) for team in WEIGHTS}
     total = sum(gpus.values())
