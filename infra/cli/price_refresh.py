@@ -72,8 +72,8 @@ def _cloud(written: str) -> Cloud:
     try:
         return Cloud(written)
     except ValueError:
-        allowed = " or ".join(Cloud)
-        raise ExplainedError(f"--cloud {written!r} is none.", f"write {allowed}.", exit_code=ExitCode.BAD_USAGE) from None
+        told = f"--cloud {written!r} has no price list that is known."
+        raise ExplainedError(told, f"write {' or '.join(Cloud)}.", exit_code=ExitCode.BAD_USAGE) from None
 
 
 def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
@@ -105,6 +105,10 @@ def _read(path: Path, cloud: Cloud) -> PriceFile | None:
     try:
         found = read_records(path, PriceFile)
     except FileNotFoundError:
+        if not path.absolute().parent.is_dir():
+            # Said before a cloud is asked, which takes minutes that would be lost.
+            told = f"there is no folder {path.parent} to write {path.name} into."
+            raise ExplainedError(told, "make it, or name another file.", exit_code=ExitCode.BAD_USAGE) from None
         return None
     except (DataFileError, OSError, UnicodeDecodeError) as error:
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error

@@ -132,7 +132,7 @@ def _require_cloud_plugins(stack: str, cloud: str) -> None:
     plugins = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
     missing = [f"resource plugin {name}" for name in (provider, "kubernetes") if not any(plugins.glob(f"resource-{name}-v*"))]
     if shutil.which("pulumi") is None:
-        missing.insert(0, "the pulumi command line")
+        missing.insert(0, "pulumi command line")
     if missing:
         raise ExplainedError(
             f"stack {stack} needs the official {', '.join(missing)}, which this machine does not have. No state was opened.",

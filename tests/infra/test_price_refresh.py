@@ -161,6 +161,12 @@ def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: 
     assert told in refresh(*arguments, "--file", own, code=2)
 
 
+def test_a_folder_that_is_not_there_is_told_before_anybody_is_asked(tmp_path: Path) -> None:
+    told = refresh("--cloud", "aws", "--file", tmp_path / "prices" / "own.yaml", code=2)
+
+    assert f"there is no folder {tmp_path / 'prices'} to write own.yaml into." in told
+
+
 def test_a_file_that_is_no_price_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("cloud: aws\nprices: 3\n")
 
