@@ -1,4 +1,4 @@
-"""`python -m infra.precompile`: compiles the SDKs that a stack's program loads, as part of setting up.
+"""`python -m infra.precompile`: compiles what a stack's program loads, as part of setting up.
 
 Cloud SDKs are so large that compiling them takes longer than a whole preview. Python keeps what it compiled at the first import, unless an
 environment says PYTHONDONTWRITEBYTECODE, as many containers and CI machines do: then every command would compile them anew.
@@ -7,11 +7,15 @@ environment says PYTHONDONTWRITEBYTECODE, as many containers and CI machines do:
 from __future__ import annotations
 
 import compileall
+import importlib
 import sys
 import sysconfig
 from pathlib import Path
 
-LOADED = (
+STARTED = ("infra.cli.app", "infra.program", "infra.gke", "infra.eks", "infra.local", "policies.engine.pack")
+"""What every command, program and policy pack begins with: whatever these import is compiled."""
+
+LOADED_LATER = (
     "google",
     "grpc",
     "pulumi",
@@ -29,7 +33,10 @@ LOADED = (
     "pulumi_gcp/pubsub",
     "pulumi_gcp/serviceaccount",
     "pulumi_gcp/storage",
+    "pulumi_kubernetes/admissionregistration",
     "pulumi_kubernetes/apiextensions",
+    "pulumi_kubernetes/apps",
+    "pulumi_kubernetes/batch",
     "pulumi_kubernetes/core",
     "pulumi_kubernetes/helm",
     "pulumi_kubernetes/meta",
@@ -43,12 +50,21 @@ LOADED = (
     "typer",
     "yaml",
 )
+"""What is loaded when a resource of it is declared, in packages of which most is never loaded."""
 
 
 def main() -> None:
     """Compiles what is not compiled yet, on all cores."""
     packages = Path(sysconfig.get_path("purelib"))
-    done = [compileall.compile_dir(packages / name, quiet=2, workers=0) for name in LOADED if (packages / name).is_dir()]
+    own = Path(__file__).resolve().parents[1]
+    folders = [packages / name for name in LOADED_LATER] + [own / name for name in ("capacity", "components", "infra", "lab", "policies")]
+    done = [compileall.compile_dir(folder, quiet=2, workers=0) for folder in folders if folder.is_dir()]
+    for name in STARTED:
+        importlib.import_module(name)
+    for module in [*sys.modules.values()]:
+        source = getattr(module, "__file__", None)
+        if source is not None and source.startswith(str(packages)):
+            compileall.compile_file(source, quiet=2)
     sys.exit(0 if done else "infra.precompile: none of the packages is there; run `make setup`")
 
 
