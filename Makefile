@@ -28,8 +28,8 @@ down: setup ## stop it; nothing is left running
 
 setup: .venv/.synced ## the Python environment in .venv
 
-tools: setup ## the lab's programs, built from source unless the cache has them
-	$(call step,tools,$(RUN)/flexspot lab tools)
+tools: setup ## the lab's programs and its monitoring's, built from source unless the cache has them
+	$(call step,tools,$(RUN)/flexspot lab tools --all)
 
 check: setup lint types ## lint, types and the fast tests
 	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)')
@@ -42,9 +42,9 @@ types: setup
 
 test: setup lint types tools ## everything, as CI runs it
 	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --cov --cov-report=)
-	$(call step,tests that kill what they start,$(RUN)/pytest -q -m kills --cov --cov-append --cov-report=)
+	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills --cov --cov-append --cov-report=)
 	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab' --cov --cov-append --cov-report=)
-	$(call step,tests on real control planes,$(RUN)/pytest -v --durations=15 -m lab --cov --cov-append --cov-report=term)
+	$(call step,tests on real control planes,$(RUN)/pytest -v -n 2 --dist loadfile --durations=15 -m lab --cov --cov-append --cov-report=term)
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --include='capacity/*$(comma)policies/*' --fail-under=95)
 
 bench: setup tools ## how long things take, as ratios within one run
@@ -54,6 +54,7 @@ bench: setup tools ## how long things take, as ratios within one run
 	$(call step,policy rules over a state,$(RUN)/python -m policies.bench)
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
 	$(call step,checkpoints under kills and their overhead,$(RUN)/python tests/bench_runtime.py)
+	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
 	$(call step,labs,$(RUN)/python -m lab.bench)
 
 clean: ## remove .venv and .tools (labs and the user's tool cache stay)

@@ -35,7 +35,9 @@ def add_utilisation(
     """
     for (namespace, pod), samples in activity.items():
         spans = sorted(held.get((namespace, pod), ()), key=lambda each: each.start)
-        measured = [0] * len(spans)
+        # Once, and not with every sample: a fraction is slow to become a number.
+        limits = [(float(each.share), float(each.gpus)) for each in spans]
+        measured, used = [0] * len(spans), [0.0] * len(spans)
         position = 0
         for moment, busy in samples:
             while position < len(spans) and spans[position].end <= moment:
@@ -47,7 +49,9 @@ def add_utilisation(
                 # Of several resources at one moment each has its part; one that has ended meanwhile has none.
                 if moment < each.end:
                     seconds = min(step, each.end - moment)
+                    share, gpus = limits[number]
                     measured[number] += seconds
-                    each.use.used += min(max(0.0, busy) * float(each.share), float(each.gpus)) * seconds
-        for each, seconds in zip(spans, measured, strict=True):
+                    used[number] += min(max(0.0, busy) * share, gpus) * seconds
+        for each, seconds, busy_seconds in zip(spans, measured, used, strict=True):
             each.use.measured += each.gpus * seconds
+            each.use.used += busy_seconds

@@ -53,7 +53,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
         ChargebackFormat.TEXT
     ),
     write_to: Annotated[Path | None, typer.Option("--out", help="Write the report there instead of printing it.")] = None,
-    step: Annotated[int, typer.Option("--step", min=5, max=3600, help="Seconds between samples: the scrape interval.")] = 60,
+    step: Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples: the scrape interval.")] = 60,
     bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
     timeout: Annotated[int, typer.Option("--timeout", min=1, max=3600, help="Seconds that one query may take.")] = 120,
     resume_dir: Annotated[
@@ -103,6 +103,7 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     from capacity.chargeback.queries import queries  # noqa: PLC0415
     from infra.cli.console import ConsoleProgress  # noqa: PLC0415
     from infra.prometheus.client import PrometheusClient  # noqa: PLC0415
+    from infra.prometheus.collection import collection_paused  # noqa: PLC0415
     from infra.prometheus.kept_slices import KeptSlices, ReportIdentity  # noqa: PLC0415
     from infra.prometheus.reading import Reading  # noqa: PLC0415
 
@@ -124,8 +125,9 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     ledger = Ledger(period, source.step, source.bridge)
     progress.begin(step_name, f"reading {period.name} from {access.url}")
     try:
-        for answers in reading.slices(period, queries(source.match)):
-            ledger.take(answers)
+        with collection_paused():
+            for answers in reading.slices(period, queries(source.match)):
+                ledger.take(answers)
         again = f", {reading.from_disk} answers from an earlier run" if reading.from_disk else ""
         progress.end(step_name, f"read {period.name}{again}")
     finally:

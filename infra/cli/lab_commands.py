@@ -50,10 +50,15 @@ def _tools(progress: ConsoleProgress) -> Tools:
 
 
 @app.command()
-def tools() -> None:
+def tools(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that no lab needs: Prometheus and kube-state-metrics.")] = False,
+) -> None:
     """Build the programs of the lab, unless the cache has them."""
+    from lab.tools.build import ensure_tools  # noqa: PLC0415
+    from lab.tools.families import all_families, families  # noqa: PLC0415
+
     with _progress() as progress:
-        built = _tools(progress)
+        built = ensure_tools(CHECKOUT / ".tools", progress, wanted=all_families() if everything else families())
     out.print(f"tools are ready in {built.links.relative_to(CHECKOUT)}/bin")
 
 

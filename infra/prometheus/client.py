@@ -23,7 +23,8 @@ _TRIES = 5
 _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
-_LARGEST_REPLY = 128 * 1024 * 1024
+# Read into objects, a reply takes some eight times as much memory: a quarter of a gigabyte.
+_LARGEST_REPLY = 32 * 1024 * 1024
 _PIECE = 1024 * 1024
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 

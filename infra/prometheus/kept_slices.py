@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capacity.explained_error import ExitCode, ExplainedError
-from infra.prometheus.replies import Answer
+from infra.prometheus.replies import Reply, read_reply
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.chargeback.queries import Query
+    from infra.prometheus.replies import Answer
 
 _MANIFEST = "manifest.json"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ class KeptSlices:
             return None
         if hashlib.sha256(content).hexdigest() != self._hashes.get(name):
             return None
-        kept: dict[str, Any] = json.loads(gzip.decompress(content))
-        return Answer(kept["result"], tuple(kept["warnings"]))
+        return read_reply(Reply(200, "application/json", gzip.decompress(content)))
 
     def keep(self, query: Query, start: int, end: int, answer: Answer) -> None:
         """Writes the answer, then vouches for it. Raises ExplainedError where the folder cannot be written."""
         name = _name(query, start, end)
-        content = gzip.compress(json.dumps({"result": answer.result, "warnings": answer.warnings}).encode(), compresslevel=1, mtime=0)
+        # As it came where it came in one piece: writing it anew would take as long as reading it.
+        content = gzip.compress(_as_reply(answer) if answer.body is None else answer.body, compresslevel=1, mtime=0)
         self._hashes[name] = hashlib.sha256(content).hexdigest()
         self._write(name, content)
         manifest = {"fingerprint": self._fingerprint, "files": self._hashes}
@@ -100,6 +101,12 @@ class KeptSlices:
                 exit_code=ExitCode.BAD_USAGE,
             )
         return hashes
+
+
+def _as_reply(answer: Answer) -> bytes:
+    """In the form of Prometheus' own replies."""
+    data = {"resultType": "matrix", "result": answer.result}
+    return json.dumps({"status": "success", "data": data, "warnings": answer.warnings}).encode()
 
 
 def _name(query: Query, start: int, end: int) -> str:

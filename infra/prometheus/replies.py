@@ -34,10 +34,11 @@ class Reply:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a query as it came, and what the server warned of: a part may be missing."""
+    """The result of a query as it came, and what the server warned of: a part may be missing. `body` is the reply's, if it is of one."""
 
     result: list[Any]
     warnings: tuple[str, ...] = ()
+    body: bytes | None = None
 
     @cached_property
     def matrix(self) -> Matrix:
@@ -62,7 +63,7 @@ def read_reply(reply: Reply) -> Answer:
         raise ExplainedError("Prometheus answered a range query with something else than a matrix.", _NOT_PROMETHEUS)
     warned = data.get("warnings")
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
-    answer = Answer(content["result"], tuple(str(each)[:_SHOWN] for each in warnings))
+    answer = Answer(content["result"], tuple(str(each)[:_SHOWN] for each in warnings), reply.body)
     try:
         answer.matrix  # noqa: B018 -- read here, so that only what can be read is kept
     except MalformedReplyError as error:

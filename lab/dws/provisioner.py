@@ -107,7 +107,9 @@ def _has_become(request: KubeObject, outcome: Outcome) -> bool:
 
 
 def _resize_request(request: KubeObject) -> str:
-    """The name of the resize request that GKE makes for a request: short enough for a label, and the same each time."""
-    metadata = request["metadata"]
-    digest = hashlib.sha256(f"{metadata['namespace']}/{metadata['name']}".encode()).hexdigest()[:12]
+    """The name of the resize request that GKE makes for a request: short enough for a label, and the same each time.
+
+    By the request's uid: Kueue gives the one that follows an eviction the same name again, and that has nodes of its own.
+    """
+    digest = hashlib.sha256(str(request["metadata"]["uid"]).encode()).hexdigest()[:12]
     return f"gke-{digest}"

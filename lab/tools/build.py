@@ -101,8 +101,9 @@ def _build(family: Family, target: Path, step: str, progress: Progress) -> None:
                 fetched += 1
                 progress.advance(step, f"downloading sources: {line.split()[2]}", fetched, 0)
 
+        tags = [f"-tags={','.join(family.tags)}"] if family.tags else []
         if packages:
-            total = len(run_go(family.name, ["list", "-mod=readonly", "-deps", *packages], family.folder, on_download))
+            total = len(run_go(family.name, ["list", "-mod=readonly", *tags, "-deps", *packages], family.folder, on_download))
         else:
             total = 0
             run_go(family.name, ["mod", "download", family.module], family.folder, on_download)
@@ -114,7 +115,7 @@ def _build(family: Family, target: Path, step: str, progress: Progress) -> None:
             compiled += 1
             progress.advance(step, f"compiling {package}", min(compiled, total), total)
 
-        flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-v", f"-ldflags=-s -w {' '.join(family.ldflags)}"]
+        flags = ["-mod=readonly", *tags, "-trimpath", "-buildvcs=false", "-v", f"-ldflags=-s -w {' '.join(family.ldflags)}"]
         flags += _patched(family, source, scratch)
         for name, package in family.binaries.items():
             run_go(family.name, ["build", *flags, "-o", str(scratch / "bin" / name), package], family.folder, on_compile)

@@ -35,10 +35,14 @@ class Family(Record):
     module: str
     binaries: dict[str, str] = Field(default_factory=dict)
     ldflags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    """Go's build tags."""
     assets: dict[str, list[str]] = Field(default_factory=dict)
     patches: tuple[Patch, ...] = ()
     scripts: tuple[str, ...] = ()
     """Programs of the module that need no building, put beside the built ones."""
+    on_request: Annotated[bool, Field(exclude=True)] = False
+    """No part of a lab: built only where it is asked for."""
     folder: Annotated[Path, Field(exclude=True)] = MODULES
     """Where the family's go.mod and go.sum are; set when tools.yaml is read."""
 
@@ -74,11 +78,16 @@ def read_families(path: Path) -> tuple[Family, ...]:
 
 
 @cache
-def families() -> tuple[Family, ...]:
-    """The lab's families, in the order in which they are built: the quick ones first."""
+def all_families() -> tuple[Family, ...]:
+    """Every family, in the order in which they are built: the quick ones first, those on request last."""
     return read_families(MODULES / "tools.yaml")
 
 
+def families() -> tuple[Family, ...]:
+    """The families that a lab needs, without those on request."""
+    return tuple(family for family in all_families() if not family.on_request)
+
+
 def family_named(name: str) -> Family:
-    """The lab's family `name`. Raises KeyError when there is none."""
-    return {family.name: family for family in families()}[name]
+    """The family `name`, on request or not. Raises KeyError when there is none."""
+    return {family.name: family for family in all_families()}[name]

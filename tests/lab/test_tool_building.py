@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.records import DataFileError
 from lab.errors import ExitCode, LabError
 from lab.progress import Silence
 from lab.tools.build import ensure_tools
-from lab.tools.families import Family, Patch, families, read_families
+from lab.tools.families import Family, Patch, read_families
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +109,21 @@ def test_a_changed_module_file_builds_anew(wanted: tuple[Family, ...]) -> None:
     (wanted[0].folder / "go.mod").write_text(PINS.replace("go 1.21", "go 1.22"))
 
     assert wanted[0].key != key
+
+
+def test_build_tags_choose_what_is_compiled(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    (tmp_path / "source" / "tagged.go").write_text('//go:build polite\n\npackage main\n\nfunc init() { Version = "tagged" }\n')
+    tagged = wanted[0].model_copy(update={"tags": ("polite",)})
+
+    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (tagged,))
+
+    printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
+    assert printed == "hello tagged\n"
+    assert tagged.key != wanted[0].key, "other tags make another program"
+
+
+def test_when_a_family_is_built_is_no_part_of_what_is_built(wanted: tuple[Family, ...]) -> None:
+    assert wanted[0].model_copy(update={"on_request": True}).key == wanted[0].key
 
 
 def test_two_builds_at_once_yield_one_result(wanted: tuple[Family, ...], tmp_path: Path) -> None:
@@ -253,26 +267,3 @@ def put_into_proxy(proxy: Path, source: Path) -> None:
     with zipfile.ZipFile(versions / "v1.2.3.zip", "w") as packed:
         packed.writestr("example.test/hello@v1.2.3/go.mod", go_mod)
         packed.write(source / "words.yaml", "example.test/hello@v1.2.3/words.yaml")
-
-
-def test_a_misspelt_field_of_tools_yaml_is_named(tmp_path: Path) -> None:
-    broken = tmp_path / "tools.yaml"
-    broken.write_text("families: [{name: x, module: m, binarys: {}}]\n")
-
-    with pytest.raises(DataFileError, match=r"families\.0\.binarys: Extra inputs"):
-        read_families(broken)
-
-
-def test_every_shipped_family_is_pinned_to_a_version() -> None:
-    assert {family.name: family.version for family in families()} == {
-        "etcd": "v3.6.10",
-        "kwok": "v0.8.0",
-        "karpenter": "v1.14.1",
-        "karpenter-aws": "v1.14.1",
-        "kueue": "v0.19.0",
-        "autoscaler-apis": "v0.0.0-20240830133931-adfbe7e45277",
-        "kubernetes": "v1.36.1",
-        "pulumi": "v3.259.0",
-        "pulumi-python": "v3.79.0",
-        "actionlint": "v1.7.12",
-    }

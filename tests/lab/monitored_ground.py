@@ -1,0 +1,98 @@
+"""Jobs of several teams on a platform of queues that a real Prometheus watches through a real kube-state-metrics. Not a test."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from queue_fixtures import FOUR_L4, queues_of
+
+from capacity.chargeback.label_names import REGION_LABEL
+from capacity.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
+from capacity.workloads.kinds import objects_of
+from lab.cluster import POD
+from lab.exercise.jobs import NODE, UNTIL_RELEASED, run_time_of_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+SHARES = {"alpha": 4, "beta": 2, "gamma": 2}
+"""GPUs that the teams own, of two nodes with four each; delta owns none."""
+
+_MACHINE = {INSTANCE_TYPE_LABEL: FOUR_L4, REGION_LABEL: "us-east-1"}
+_UNMANAGED = "flexspot.test/unmanaged"
+
+
+@contextmanager
+def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
+    """Three teams with GPUs and one without, on two Spot nodes of four GPUs that say what machine they are, as a cloud's do."""
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 2, "serves": ["training", "best-effort"]}
+    teams = [{"name": team, "shares": {"l4-spot": gpus}} for team, gpus in SHARES.items()]
+    with queues_of(cluster, register, {"l4-spot": 2}, pools=[pool], teams=[*teams, {"name": "delta", "shares": {}}]) as ground:
+        for node in cluster.list(NODE, labels=f"{KARPENTER_POOL_LABEL}={ground.own('l4-spot')}"):
+            cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": _MACHINE}})
+        yield ground
+
+
+def submit(ground: QueueGround, team: str, name: str, *, run_time: str = UNTIL_RELEASED, **fields: Any) -> None:
+    """Creates a batch of the class training, or what `fields` says, whose pods run for `run_time`, by default until they are let go."""
+    written = {"name": name, "team": ground.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
+    for each in objects_of(ground.plan, "queued-job", {**written, **fields}):
+        if each["kind"] == "Job":
+            annotations = each["spec"]["template"]["metadata"].setdefault("annotations", {})
+            annotations |= run_time_of_pods(run_time)
+        ground.cluster.create(each)
+
+
+def add_unmanaged_node(ground: QueueGround) -> str:
+    """A node of four GPUs without a kubelet, real or fake: what is placed on it stays Pending. Returns its name."""
+    name = f"node-{ground.suffix}-unmanaged"
+    amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", GPU_RESOURCE: "4"}
+    labels = {"kubernetes.io/hostname": name, CAPACITY_TYPE_LABEL: "spot", KARPENTER_POOL_LABEL: "unmanaged", **_MACHINE}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": None}
+    ground.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"taints": [{"key": _UNMANAGED, "effect": "NoSchedule"}]},
+            "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
+        }
+    )
+    return name
+
+
+def create_pod(ground: QueueGround, team: str, name: str, node: str | None, gpus: int) -> None:
+    """Creates a pod of a team that no queue knows of, on `node` or any; it is gone as soon as it is deleted."""
+    amounts = {"cpu": "1", "memory": "1Gi", **({GPU_RESOURCE: str(gpus)} if gpus else {})}
+    container = {
+        "name": "main",
+        "image": "trainer:1",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    spec: KubeObject = {
+        "containers": [container],
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "seccompProfile": {"type": "RuntimeDefault"}},
+        "terminationGracePeriodSeconds": 0,
+        # Not of nodes that are not ready: the scheduler waits for those.
+        "tolerations": [{"key": key, "operator": "Exists"} for key in (_UNMANAGED, GPU_RESOURCE, "flexspot.dev/capacity-type")],
+        **({"nodeSelector": {"kubernetes.io/hostname": node}} if node else {}),
+    }
+    metadata = {"name": name, "namespace": ground.own(team), "labels": {TEAM_LABEL: ground.own(team)}}
+    ground.cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+
+def wait_until_placed(ground: QueueGround, team: str, pod: str, phase: str) -> None:
+    """Returns once a pod has a node and is in `phase`."""
+
+    def placed(pods: list[KubeObject]) -> bool:
+        [found] = [each for each in pods if each["metadata"]["name"] == pod]
+        return bool(found["spec"].get("nodeName")) and found["status"]["phase"] == phase
+
+    ground.cluster.wait_for(POD, placed, f"{pod} to be {phase} on a node", namespace=ground.own(team))

@@ -1,0 +1,129 @@
+"""The chargeback report against the API server's own record: real Jobs on real queues, a real kube-state-metrics, a real Prometheus."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_platform, submit, wait_until_placed
+from pod_record import recorded_pods
+from typer.testing import CliRunner
+
+from capacity.measurement.recording_rules import ALLOCATED, IDLE, rule_groups
+from capacity.measurement.rule_group import rules_file
+from infra.cli.app import app
+from lab.cluster import POD, condition
+from lab.exercise.jobs import release
+from lab.monitoring.parts import KUBE_STATE_METRICS, PROMETHEUS
+from lab.monitoring.watching import watched
+from lab.progress import Silence
+from lab.tools.build import Tools, ensure_tools
+from lab.tools.families import family_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster
+    from lab.control_plane import ControlPlane
+
+pytestmark = pytest.mark.lab
+
+SCRAPE_SECONDS = 2
+
+
+@pytest.fixture(scope="session")
+def monitoring(tools: Tools) -> Tools:
+    """With what monitors a lab; the first run on a machine builds it."""
+    return ensure_tools(tools.links, Silence(), wanted=(family_named(KUBE_STATE_METRICS), family_named(PROMETHEUS)))
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def report(url: str, start: int, end: int) -> dict[str, Any]:
+    """What `flexspot chargeback` says of a period, as data."""
+    period = [
+        argument for name, at in (("--from", start), ("--to", end)) for argument in (name, datetime.fromtimestamp(at, UTC).isoformat())
+    ]
+    result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, *period, "--step", str(SCRAPE_SECONDS), "--format", "json"])
+    assert result.exit_code == 0, f"something is missing from the sums:\n{result.output}"
+    return dict(json.loads(result.stdout))
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(
+    lab: ControlPlane, monitoring: Tools, cluster: Cluster, register: Register
+) -> None:
+    with (
+        monitored_platform(cluster, register) as ground,
+        watched(lab.home, monitoring, scrape_seconds=SCRAPE_SECONDS) as prometheus,
+        recorded_pods(cluster) as record,
+    ):
+        start = int(time.time())
+        create_pod(ground, "delta", "without-gpus", None, 0)
+        submit(ground, "alpha", "steady", gpus=4)
+        submit(ground, "alpha", "borrower", gpus=4, workload_class="best-effort")
+        ground.wait_for_running("alpha", "steady", "borrower")
+        # No kubelet starts it: its GPUs are taken all the same.
+        create_pod(ground, "gamma", "starting", add_unmanaged_node(ground), 3)
+        wait_until_placed(ground, "gamma", "starting", "Pending")
+        prometheus.wait_until_scraped(time.time() + 4 * SCRAPE_SECONDS)
+        # What the borrower has belongs to the others: it is preempted, and begins anew when they are done.
+        submit(ground, "beta", "owner", gpus=2, run_time="14s")
+        ground.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
+        submit(ground, "gamma", "two", gpus=1, pods=2, run_time="12s")
+        ground.wait_for_completion("beta", "owner")
+        release(cluster, ground.own("alpha"), "steady")
+        cluster.delete(POD, "starting", ground.own("gamma"))
+        ground.wait_for_completion("gamma", "two")
+        ground.wait_for_running("alpha", "borrower")
+        ground.finish("alpha", "borrower")
+        ground.wait_for_completion("alpha", "steady")
+        wait_until_placed(ground, "delta", "without-gpus", "Running")
+        end = int(time.time()) + 2 * SCRAPE_SECONDS
+        prometheus.wait_until_scraped(end)
+
+        found = report(prometheus.url, start, end)
+
+    reported = {each["team"]: each["allocated_gpu_hours"] * 3600 for each in found["by"]["team"]}
+    for team in SHARES:
+        pods = [each for each in record.pods.values() if each.team == ground.own(team)]
+        recorded = sum(each.gpu_seconds(end) for each in pods)
+        most_apart = sum(each.gpus for each in pods) * 2 * SCRAPE_SECONDS
+        assert recorded > most_apart, f"{team} ran for too short a time to say anything: {pods}"
+        assert abs(reported[ground.own(team)] - recorded) <= most_apart, (team, reported[ground.own(team)], pods)
+    assert sum(each.name.startswith("borrower") for each in record.pods.values()) == 2, "one before and one after its preemption"
+    assert ground.own("delta") not in reported
+    assert {each["workload_type"] for each in found["lines"] if each["team"] == ground.own("alpha")} == {"training", "batch"}
+
+
+def test_the_recorded_rules_say_what_the_pods_ask_for(
+    lab: ControlPlane, monitoring: Tools, cluster: Cluster, register: Register, tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(rules_file([replace(each, interval_seconds=SCRAPE_SECONDS) for each in rule_groups()]))
+    checked = subprocess.run([monitoring.binary("promtool"), "check", "rules", rules], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    with (
+        monitored_platform(cluster, register) as ground,
+        watched(lab.home, monitoring, scrape_seconds=SCRAPE_SECONDS, rules=rules) as prometheus,
+    ):
+        for team, gpus in SHARES.items():
+            submit(ground, team, "job", gpus=1, pods=gpus // 2)
+        for team in SHARES:
+            ground.wait_for_running(team, "job")
+        asked = {ground.own(team): float(gpus // 2) for team, gpus in SHARES.items()}
+
+        prometheus.wait_for(ALLOCATED, lambda series: {labels["team"]: gpus for labels, gpus in series if gpus} == asked)
+        [(idle, gpus)] = prometheus.wait_for(IDLE, lambda series: len(series) == 1)
+
+    assert (idle["capacity_type"], gpus) == ("spot", 8 - sum(asked.values()))
