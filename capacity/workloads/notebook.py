@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.workloads.jobs import queued_job
 from capacity.workloads.notebook_pod import PORT_NAME, notebook_container, with_notebook
 from capacity.workloads.notebook_roles import roles
+from capacity.workloads.notebook_stay import stay_annotations
 from capacity.workloads.notebook_watch import watch_of
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
@@ -46,6 +47,8 @@ def notebook(plan: Plan, request: NotebookRequest) -> tuple[KubeObject, ...]:
     else:
         maker = _sessions(plan, request)
         template = maker["spec"]["jobTemplate"]["spec"]["template"]
+    if stay := stay_annotations(place):
+        template["metadata"].setdefault("annotations", {}).update(stay)
     labels = own_labels(template)
     return (
         _home(place, request, labels),

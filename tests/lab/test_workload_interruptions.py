@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from server_questions import integers
-from workload_ground import NODES, counted, fail, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
+from karpenter_ground import NODE_CLAIM, karpenter_pools
+from workload_ground import NODES, assert_goes_on, end, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
 
-from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
-from infra.karpenter_pools import node_pool_args
 from lab.cluster import condition
-from lab.exercise.jobs import NODE, release, wait_for_no_nodes
+from lab.exercise.jobs import NODE, release
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
-
-NODE_POOL, NODE_CLAIM = "karpenter.sh/v1/NodePool", "karpenter.sh/v1/NodeClaim"
-NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "workloads"}
 
 
 @pytest.fixture
@@ -34,17 +28,13 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         yield made
 
 
-def assert_goes_on(job: KubeObject) -> None:
-    assert (counted(job), condition(job, "Failed"), condition(job, "Complete")) == (0, None, None)
-
-
 def test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_its_retries(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", "gang", pods=3, retries=1)
     pods = wait_for_pods(ground, "gang", 3)
 
     # What a drain does; a pod that stops because that one did; and nodes that are gone with whatever is on them.
     ground.cluster.evict(pods[0]["metadata"]["name"], ground.own("alpha"))
-    fail(ground, pods[1], 143)
+    end(ground, pods[1], 143)
     for node in sorted({each["spec"]["nodeName"] for each in pods}):
         ground.cluster.delete(NODE, node)
     ground.add_nodes("l4-spot", NODES)
@@ -76,24 +66,9 @@ def test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anyt
     ground.finish("alpha", "low")
 
 
-@contextmanager
-def karpenter_pool(ground: QueueGround, register: Register) -> Generator[str]:
-    """The platform's one pool as a NodePool of Karpenter's; its name. No node is left afterwards."""
-    [pool] = ground.plan.pools
-    registered = register(lambda: GpuNodePool(pool.name, node_pool_args(ground.plan, pool, NODE_CLASS)))
-    [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
-    node_class = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": NODE_CLASS["kind"], "metadata": {"name": NODE_CLASS["name"]}}
-    try:
-        ground.cluster.apply(node_class, integers(node_pool))
-        yield pool.name
-    finally:
-        ground.cluster.delete(NODE_POOL, pool.name)
-        wait_for_no_nodes(ground.cluster)
-
-
 def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluster, register: Register) -> None:
     """The deletion of a NodeClaim is how Karpenter interrupts, consolidates and drifts alike: it drains the node, then ends it."""
-    with spot_platform(cluster, register, nodes=0) as ground, karpenter_pool(ground, register):
+    with spot_platform(cluster, register, nodes=0) as ground, karpenter_pools(ground, register):
         submit(ground, "checkpointed-job", "trainer")
         pods = wait_for_pods(ground, "trainer", 1)
         [claim] = cluster.list(NODE_CLAIM)
@@ -110,7 +85,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
     at_once = {"best-effort": {"disruption": {"remove": "underutilized", "idle_seconds": 0}}}
     with (
         spot_platform(cluster, register, nodes=0, serves=("best-effort",), classes=at_once) as ground,
-        karpenter_pool(ground, register),
+        karpenter_pools(ground, register),
     ):
         submit(ground, "queued-job", "filler", pods=3, workload_class="best-effort")
         submit(ground, "queued-job", "first", workload_class="best-effort")

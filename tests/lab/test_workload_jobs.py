@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from queue_fixtures import QueueGround, queues_of
-from workload_ground import fail, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
+from workload_ground import end, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
 
 from capacity.node_labels import TEAM_LABEL
 from capacity.workloads.names import GANG_SERVICE
@@ -87,7 +87,7 @@ def test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up(
 
     for _ in range(2):
         [pod] = wait_for_pods(ground, "broken", 1)
-        fail(ground, pod, 1)
+        end(ground, pod, 1)
 
     assert wait_for_failure(ground, "broken") == ("BackoffLimitExceeded", 2)
 
@@ -95,14 +95,14 @@ def test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up(
 def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_its_own_index_alone(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", "gang", pods=2, fatal_exit_codes=[3])
     pods = wait_for_pods(ground, "gang", 2)
-    fail(ground, pods[0], 3)
+    end(ground, pods[0], 3)
     reason, _ = wait_for_failure(ground, "gang")
     assert reason == "PodFailurePolicy"
     ground.cluster.wait_for(POD, lambda found: not pods_of(found, "gang"), "the end of the gang", namespace=ground.own("alpha"))
 
     submit(ground, "queued-job", "batch", pods=2, fatal_exit_codes=[3])
     pods = wait_for_pods(ground, "batch", 2)
-    fail(ground, next(each for each in pods if each["spec"]["hostname"] == "batch-1"), 3)
+    end(ground, next(each for each in pods if each["spec"]["hostname"] == "batch-1"), 3)
     batch = wait_for_job(ground, "batch", lambda each: each["status"].get("failedIndexes") == "1", "index 1 failed")
     assert (condition(batch, "Failed"), batch["status"]["active"]) == (None, 1)
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from queue_fixtures import FOUR_L4, queues_of
+from kubernetes.client.exceptions import ApiException
+from queue_fixtures import FOUR_L4, condition_of, queues_of
 
 from capacity.workloads.kinds import objects_of
-from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
+from lab.cluster import POD, condition, status_of
+from lab.exercise.jobs import JOB, NODE, UNTIL_RELEASED, release, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
     from queue_fixtures import QueueGround
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 NODES = 2
 
+_TOO_MANY = 429
 _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 
@@ -50,7 +52,7 @@ def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", ex
 
 def pods_of(pods: list[KubeObject], job: str) -> list[KubeObject]:
     """Those of the pods that are a Job's and run."""
-    return [each for each in running_pods(pods) if each["metadata"]["labels"]["job-name"] == job]
+    return [each for each in running_pods(pods) if each["metadata"]["labels"].get("job-name") == job]
 
 
 def wait_for_pods(ground: QueueGround, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
@@ -68,11 +70,11 @@ def uids(pods: list[KubeObject]) -> tuple[str, ...]:
     return tuple(each["metadata"]["uid"] for each in pods)
 
 
-def fail(ground: QueueGround, pod: KubeObject, exit_code: int) -> None:
+def end(ground: QueueGround, pod: KubeObject, exit_code: int) -> None:
     """Has the program of a running pod end by itself."""
-    ended = {"exitCode": exit_code, "reason": "Error"}
+    ended = {"exitCode": exit_code, "reason": "Error" if exit_code else "Completed"}
     container = {"name": "main", "image": "trainer:1", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
-    status = {"status": {"phase": "Failed", "containerStatuses": [container]}}
+    status = {"status": {"phase": "Failed" if exit_code else "Succeeded", "containerStatuses": [container]}}
     ground.cluster.patch(POD, pod["metadata"]["name"], status, pod["metadata"]["namespace"], subresource="status")
 
 
@@ -103,3 +105,52 @@ def wait_for_failure(ground: QueueGround, name: str) -> tuple[str, int]:
 def counted(job: KubeObject) -> int:
     """The failures that a Job has counted."""
     return int(job["status"].get("failed", 0))
+
+
+def assert_goes_on(job: KubeObject) -> None:
+    """What interrupted a job has cost it nothing, and has not ended it."""
+    assert (counted(job), condition(job, "Failed"), condition(job, "Complete")) == (0, None, None)
+
+
+def finish(ground: QueueGround, *jobs: str) -> None:
+    """Lets the pods of the named Jobs of team alpha finish their work, and those of no service, and returns once the Jobs are Complete."""
+    for job in jobs:
+        release(ground.cluster, ground.own("alpha"), job)
+    ground.wait_for_completion("alpha", *jobs)
+
+
+def wait_until_pending(ground: QueueGround, job: str, count: int) -> None:
+    """Returns once so many pods of a Job of team alpha have found no node."""
+
+    def waits(pods: list[KubeObject]) -> bool:
+        own = [each for each in pods if each["metadata"]["labels"].get("job-name") == job]
+        said = [condition_of(each, "PodScheduled") for each in own if each["status"].get("phase") == "Pending"]
+        return sum(each is not None and each.get("reason") == "Unschedulable" for each in said) == count
+
+    ground.cluster.wait_for(POD, waits, f"{count} pods of {job} to find no node", namespace=ground.own("alpha"), timeout_seconds=150)
+
+
+def cordon(ground: QueueGround, nodes: Iterable[str], *, back: bool = False) -> None:
+    """As `kubectl cordon` does, or with `back` `kubectl uncordon`."""
+    for node in nodes:
+        ground.cluster.patch(NODE, node, {"spec": {"unschedulable": None if back else True}})
+
+
+def drain(ground: QueueGround, nodes: Iterable[str]) -> list[str]:
+    """As `kubectl drain` does: closes the nodes and asks for the eviction of every pod of team alpha on them.
+
+    The names of the pods that a disruption budget has refused, which kubectl would ask for again and again.
+    """
+    closed = {*nodes}
+    cordon(ground, closed)
+    refused: list[str] = []
+    for pod in running_pods(ground.cluster.list(POD, ground.own("alpha"))):
+        if pod["spec"]["nodeName"] not in closed:
+            continue
+        try:
+            ground.cluster.evict(pod["metadata"]["name"], ground.own("alpha"))
+        except ApiException as error:
+            if status_of(error) != _TOO_MANY:
+                raise
+            refused.append(pod["metadata"]["name"])
+    return refused

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from service_plans import of_kind, service, standing_plan
 
+from capacity.planning.routes import STAY_ANNOTATION
 from capacity.workloads.notebook_stop import IDLE_VARIABLE, LIMIT_VARIABLE, NIGHT_VARIABLE, SCALE_VARIABLE
 from capacity.workloads.refusal import WorkloadError
 
@@ -146,3 +147,28 @@ def test_what_cannot_be_a_notebook_is_refused(fields: dict[str, Any], problem: s
         service("prod-eks", "notebook", **fields)
 
     assert problem in str(refused.value)
+
+
+MOVED = {"remove": "underutilized", "idle_seconds": 600}
+
+
+def test_a_notebook_is_not_moved_to_save_a_node_where_the_pool_has_its_work_moved() -> None:
+    moved, kept = standing_plan(disruption=MOVED), standing_plan()
+
+    [on_moved, on_kept] = [of_kind(service(plan, "notebook"), "Deployment")["spec"]["template"]["metadata"] for plan in (moved, kept)]
+
+    assert on_moved["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
+    assert "annotations" not in on_kept, "a drain of its node would wait for it without a limit"
+
+
+@pytest.mark.parametrize(
+    "stack,annotations", [("prod-eks", {"karpenter.sh/do-not-disrupt": "true"}), ("prod-gke", {STAY_ANNOTATION: "false"})]
+)
+def test_each_autoscaler_is_told_in_its_own_words(stack: str, annotations: dict[str, str]) -> None:
+    deployment = of_kind(service(stack, "notebook", workload_class="inference"), "Deployment")
+
+    assert deployment["spec"]["template"]["metadata"]["annotations"] == annotations
+
+
+def test_a_session_on_nodes_that_go_when_empty_needs_no_word() -> None:
+    assert "annotations" not in session()["spec"]["template"]["metadata"]

@@ -1,0 +1,164 @@
+"""Services and workers on a platform of queues: declared as `flexspot render` does, started, seen to serve. Not a test."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from queue_fixtures import FOUR_L4, queues_of
+
+from capacity.node_labels import ZONE_LABEL
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.names import NAME_LABEL
+from lab.cluster import POD, condition
+from lab.exercise.jobs import JOB, NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+DEPLOYMENT = "apps/v1/Deployment"
+WORK_QUEUE = "http://127.0.0.1:5000/1/work"
+PEOPLE = "ml-alpha"
+"""The group of team alpha's members."""
+
+_DISK = "v1/PersistentVolume"
+_EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
+
+
+@contextmanager
+def service_platform(  # noqa: PLR0913 -- a platform is described by exactly these
+    cluster: Cluster,
+    register: Register,
+    nodes: dict[str, int],
+    *,
+    spot_nodes: int = 1,
+    desk_nodes: int = 2,
+    homes: int = 0,
+    **settings: Any,
+) -> Generator[QueueGround]:
+    """A team that owns all of a queued pool of Spot nodes and may use a pool on demand without a queue, four GPUs a node.
+
+    `nodes` are made at once, each in a zone of its own. There are disks for so many `homes` of notebooks.
+    """
+    queued = ["training", "interactive", "best-effort"]
+    pools = [
+        {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": spot_nodes, "serves": queued},
+        {"name": "l4-desk", "machine": FOUR_L4, "capacity_type": "on-demand", "max_nodes": desk_nodes, "serves": ["inference"]},
+    ]
+    team = {"name": "alpha", "shares": {"l4-spot": 4 * spot_nodes}, "unqueued": {"l4-desk": 4 * desk_nodes}, "submitters": [PEOPLE]}
+    with queues_of(cluster, register, nodes, pools=pools, teams=[team], **settings) as ground:
+        put_into_zones(cluster)
+        disks = [f"home-{ground.suffix}-{number}" for number in range(homes)]
+        cluster.apply(*(_disk(name) for name in disks))
+        try:
+            yield ground
+        finally:
+            for name in disks:
+                cluster.delete(_DISK, name)
+
+
+def put_into_zones(cluster: Cluster) -> None:
+    """Each node that was made by hand into a zone of its own.
+
+    The scheduler spreads over what nodes say of themselves, and passes over those that say nothing.
+    """
+    for number, node in enumerate(cluster.list(NODE)):
+        cluster.patch(NODE, node["metadata"]["name"], {"metadata": {"labels": {ZONE_LABEL: f"zone-{number}"}}})
+
+
+def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[KubeObject]:
+    """What a service is made of, applied; Jobs run until they are let go."""
+    wanted = {"name": name, "team": ground.own("alpha"), "image": "registry.example.com/it:1", "cpu": "1", "memory": "1Gi", **fields}
+    objects = objects_of(ground.plan, kind, wanted)
+    for each in objects:
+        held = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
+        if held is not each or each["kind"] == "Job":
+            annotations = held["spec"]["template"]["metadata"].setdefault("annotations", {})
+            annotations |= run_time_of_pods(UNTIL_RELEASED)
+    return ground.cluster.apply(*objects)
+
+
+def declare_every_kind(ground: QueueGround) -> None:
+    """In the queue three workers and a notebook's session, which fill a node; without it a server of two replicas, a worker, a notebook."""
+    declare_queued(ground)
+    declared(ground, "model-server", "ranker", workload_class="inference")
+    declared(ground, "queue-workers", "pull", workload_class="inference", queue=WORK_QUEUE, workers=1)
+    declare_desk(ground)
+
+
+def declare_queued(ground: QueueGround) -> None:
+    """Three workers and a notebook's session in the queue."""
+    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=3)
+    start_session(ground, "ann")
+
+
+def declare_desk(ground: QueueGround) -> None:
+    """A standing notebook that somebody has started."""
+    declared(ground, "notebook", "desk", workload_class="inference", home_gib=1)
+    scale(ground, "desk", 1)
+
+
+def start_session(ground: QueueGround, name: str) -> None:
+    """Declares a notebook of the queue and starts a session as `kubectl create job --from` does; told to end, Jupyter ends with 0."""
+    *_, pattern = declared(ground, "notebook", name, workload_class="interactive", home_gib=1)
+    held = pattern["spec"]["jobTemplate"]
+    held["spec"]["template"]["metadata"]["annotations"][_EXIT_CODE] = "0"
+    metadata = {**held["metadata"], "name": name, "namespace": pattern["metadata"]["namespace"]}
+    ground.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": held["spec"]})
+
+
+def scale(ground: QueueGround, name: str, count: int) -> None:
+    """As `kubectl scale` does."""
+    ground.cluster.patch(DEPLOYMENT, name, {"spec": {"replicas": count}}, ground.own("alpha"))
+
+
+def ready_pods(pods: list[KubeObject], name: str) -> list[KubeObject]:
+    """Those of the pods that are a service's and serve."""
+    own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
+    return [each for each in running_pods(own) if condition(each, "Ready")]
+
+
+def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozenset[str] = frozenset()) -> list[KubeObject]:
+    """The running pods of a service, as soon as they are so many and ready, and none of them is one of `without`."""
+
+    def found(pods: list[KubeObject]) -> tuple[list[KubeObject]] | None:
+        own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
+        ready = ready_pods(pods, name)
+        return (ready,) if len(ready) == len(own) == count and not without & names(ready) else None
+
+    what = f"{count} ready pods of {name}, without {len(without)}"
+    [pods] = ground.cluster.wait_for(POD, found, what, namespace=ground.own("alpha"), timeout_seconds=150)
+    return pods
+
+
+def names(pods: list[KubeObject]) -> frozenset[str]:
+    return frozenset(each["metadata"]["name"] for each in pods)
+
+
+def nodes_of(pods: list[KubeObject]) -> set[str]:
+    return {each["spec"]["nodeName"] for each in pods}
+
+
+def replicas(ground: QueueGround, name: str) -> int:
+    found = ground.cluster.get(DEPLOYMENT, name, ground.own("alpha"))
+    assert found is not None
+    return found["spec"]["replicas"]
+
+
+def remove_services(ground: QueueGround) -> None:
+    """Deletes the team's Deployments and Jobs, and returns once their pods are gone."""
+    namespace = ground.own("alpha")
+    for kind in (DEPLOYMENT, JOB):
+        for each in ground.cluster.list(kind, namespace):
+            ground.cluster.delete(kind, each["metadata"]["name"], namespace)
+    ground.cluster.wait_for(POD, lambda pods: not pods, "the end of every pod", namespace=namespace)
+
+
+def _disk(name: str) -> KubeObject:
+    disk = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/none"}}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": disk}
