@@ -60,6 +60,14 @@ DISK_IMAGE = _form(
     r"^projects/[a-z0-9.:-]+/global/images/(family/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$",
     "an image such as projects/acme-ai-prod/global/images/llama-weights",
 )
+LABEL_KEY = _form(
+    r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+    "the key of a Kubernetes label, such as release or app.kubernetes.io/part-of",
+)
+LABEL_VALUE = _form(
+    r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$",
+    "the value of a Kubernetes label: up to 63 letters, digits and inner dots, hyphens and underscores",
+)
 
 GROUP = _form(
     r"^[A-Za-z0-9][A-Za-z0-9._@:/+-]{0,252}$",

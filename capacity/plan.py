@@ -49,7 +49,8 @@ class PoolPlan:
 
     `machines` begins with the one asked for. `max_nodes` and `ceiling` are enforced. `labels` are on its nodes before they boot, whoever
     sets them; `pool_label` (key, value) names the pool itself. On GKE Autopilot, which has no pools of ours, it is None, pods ask for a
-    node by `labels`, and quotas alone enforce `ceiling`. `taints` are all that its nodes have. `serves` are classes, by name.
+    node by `labels`, and quotas alone enforce `ceiling`. `owner_labels` tell reports whose its nodes are; nothing selects by them. `taints`
+    are all that its nodes have. `serves` are classes, by name.
     `weight` orders the pools of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them.
     Nodes are removed as `removal` and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not
     interrupt), nodes end after `max_run_seconds` (None: never).
@@ -66,6 +67,7 @@ class PoolPlan:
     ceiling: Amount
     zones: tuple[str, ...]
     labels: dict[str, str]
+    owner_labels: dict[str, str]
     pool_label: tuple[str, str] | None
     taints: tuple[Taint, ...]
     serves: tuple[str, ...]

@@ -23,6 +23,7 @@ from components.karpenter.names import node_role_name, queue_name
 from components.karpenter.node_identity import KarpenterNodeIdentity
 from infra.eks_pools import declare_pools
 from infra.eks_storage import declare_storage
+from infra.measurement import declare_measurement
 from infra.platform_objects import declare_platform_objects
 from infra.queue_objects import declare_kueue
 
@@ -50,7 +51,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     # Credentials of another account are refused before anything is made with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
-    cluster = _cluster(settings, place, on_aws)
+    cluster = _cluster(plan, settings, place, on_aws)
     kubernetes = Provider("cluster", kubeconfig=cluster.kubeconfig, enable_server_side_apply=True)
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     karpenter, nodes = _karpenter(settings, place, cluster, on_aws, kubernetes)
@@ -59,13 +60,10 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     GpuPlugins("gpu-plugins", {"ami": settings.cluster.ami, "efa": efa}, in_cluster)
     # A cluster of somebody else's has its own nodes for controllers.
     own = settings.cluster.existing is None
-    kueue = declare_kueue(
-        plan,
-        in_cluster,
-        existing=settings.queueing.existing_kueue,
-        node_selector={SYSTEM_LABEL: "true"} if own else None,
-        tolerations=[{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else (),
-    )
+    node_selector = {SYSTEM_LABEL: "true"} if own else None
+    tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
+    kueue = declare_kueue(plan, in_cluster, existing=settings.queueing.existing_kueue, node_selector=node_selector, tolerations=tolerations)
+    declare_measurement(plan, settings.measurement, in_cluster, node_selector=node_selector, tolerations=tolerations)
     teams = declare_platform_objects(plan, kubernetes, [kueue])
     declare_storage(plan, settings, place, teams=teams, cluster=cluster, aws=aws, kubernetes=kubernetes)
     pulumi.export("credentials_command", cluster.credentials_command)
@@ -73,7 +71,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     pulumi.export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
 
 
-def _cluster(settings: EksSettings, place: Place, on_aws: pulumi.ResourceOptions) -> EksCluster | ExistingEksCluster:
+def _cluster(plan: Plan, settings: EksSettings, place: Place, on_aws: pulumi.ResourceOptions) -> EksCluster | ExistingEksCluster:
     if settings.cluster.existing is not None:
         return ExistingEksCluster(
             "cluster",
@@ -123,6 +121,7 @@ def _cluster(settings: EksSettings, place: Place, on_aws: pulumi.ResourceOptions
             "admin_role_arns": list(wanted.admin_roles),
             "system_pool": {"machine": system.machine, "min_nodes": system.min_nodes, "max_nodes": system.max_nodes},
             "ami": wanted.ami,
+            "owner_labels": plan.labels,
             "tags": place.tags,
         },
         on_aws,

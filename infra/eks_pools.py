@@ -85,6 +85,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
             {
                 "pool": OTHER_WORK,
                 "labels": plan.labels,
+                "owner_labels": plan.labels,
                 "max_vcpu": other.max_vcpu,
                 "max_memory_gib": other.max_memory_gib,
                 "zones": list(settings.zones),

@@ -19,6 +19,7 @@ from components.gke.node_identity import GkeNodeIdentity
 from infra.gke_ladders import declare_compute_classes
 from infra.gke_pools import declare_node_pools
 from infra.gke_storage import declare_storage, workload_annotations
+from infra.measurement import declare_measurement
 from infra.platform_objects import declare_platform_objects
 from infra.queue_objects import declare_kueue
 
@@ -55,6 +56,7 @@ def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
     kueue = declare_kueue(plan, on_cluster, existing=settings.queueing.existing_kueue)
+    declare_measurement(plan, settings.measurement, on_cluster)
     teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings))
     declare_storage(plan, settings, labels, teams=teams, provider=provider, cluster=cluster)
     pulumi.export("credentials_command", cluster.credentials_command)
@@ -99,6 +101,7 @@ def _cluster(
             "deletion_protection": is_production(settings.environment) if protected is None else protected,
             "node_service_account": nodes.email,
             "resource_labels": labels,
+            "owner_labels": plan.labels,
             "max_pods_per_node": settings.network.max_pods_per_node,
             "system_pool": {"machine": system.machine, "min_nodes": system.min_nodes, "max_nodes": system.max_nodes} if standard else None,
             "auto_provisioning": {
@@ -109,6 +112,7 @@ def _cluster(
             if standard and limits is not None
             else None,
             "groups_domain": settings.cluster.groups_domain,
+            "managed_prometheus": settings.observability.managed_prometheus,
             "maintenance": {"start_utc": settings.cluster.maintenance.start_utc, "hours": settings.cluster.maintenance.hours},
         },
     )

@@ -37,7 +37,7 @@ def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.Reso
         }
         if autopilot:
             made = [_made(pools[name], options[name]) for name in ladder.pools]
-            args = {**args, "rungs": made, "autopilot": True, "service_account": nodes.email}
+            args = {**args, "rungs": made, "autopilot": True, "service_account": nodes.email, "owner_labels": plan.labels}
         ComputeClass(f"class-{ladder.name}", args, opts)
 
 

@@ -68,7 +68,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         "capacity_type": pool.capacity_type.value,
         "min_nodes": pool.min_nodes,
         "max_nodes": pool.max_nodes,
-        "node_labels": {key: value for key, value in pool.labels.items() if key not in set_by_gke},
+        "node_labels": {key: value for key, value in pool.labels.items() if key not in set_by_gke} | pool.owner_labels,
         "taints": [node_taint(taint) for taint in pool.taints if taint.key not in tainted_by_gke],
         "resource_labels": labels | billing_label(pool),
         "service_account": nodes.email,

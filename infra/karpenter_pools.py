@@ -26,6 +26,7 @@ def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuN
         "capacity_types": [pool.capacity_type.value],
         "zones": list(pool.zones),
         "node_labels": pool.labels,
+        "owner_labels": pool.owner_labels,
         "labels": plan.labels,
         "taints": [node_taint(taint) for taint in pool.taints],
         "max_gpus": pool.max_gpus,

@@ -14,6 +14,7 @@ from capacity.alignment import (
     cohorts,
     eks_nodes,
     gke_nodes,
+    measurement,
     names,
     network,
     shares,
@@ -43,6 +44,7 @@ _CHECKS = (
     *cohorts.CHECKS,
     *shares.CHECKS,
     *storage.CHECKS,
+    *measurement.CHECKS,
     *spending.CHECKS,
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.measurement.prometheus_kind import MEASUREMENT_NAMESPACE
 from capacity.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
@@ -13,7 +14,17 @@ if TYPE_CHECKING:
 
 
 _TAKEN_NAMESPACES = frozenset(
-    {"default", "kueue-system", "karpenter", "gmp-public", "gmp-system", "gke-managed-system", "monitoring", "cert-manager"}
+    {
+        "default",
+        "kueue-system",
+        "karpenter",
+        "gmp-public",
+        "gmp-system",
+        "gke-managed-system",
+        "monitoring",
+        "cert-manager",
+        MEASUREMENT_NAMESPACE,
+    }
 )
 
 

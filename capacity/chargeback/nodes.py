@@ -34,9 +34,32 @@ if TYPE_CHECKING:
 UNKNOWN = "(unknown)"
 """Stands where a label is missing. No Kubernetes label can have this value."""
 
-_KARPENTER = {each.value: each for each in (CapacityType.SPOT, CapacityType.ON_DEMAND, CapacityType.RESERVED)}
-_EKS = {"SPOT": CapacityType.SPOT, "ON_DEMAND": CapacityType.ON_DEMAND, "CAPACITY_BLOCK": CapacityType.RESERVED}
-_PREEMPTIBLE = "preemptible"
+
+@dataclass(frozen=True)
+class CapacityMark:
+    """A label by which a cloud or its autoscaler says how a node was bought; `value` None: whatever the label says."""
+
+    label: str
+    value: str | None
+    capacity_type: CapacityType
+
+
+CAPACITY_MARKS = (
+    *(CapacityMark(CAPACITY_TYPE_LABEL, each, each) for each in (CapacityType.SPOT, CapacityType.ON_DEMAND, CapacityType.RESERVED)),
+    CapacityMark(EKS_CAPACITY_LABEL, "SPOT", CapacityType.SPOT),
+    CapacityMark(EKS_CAPACITY_LABEL, "ON_DEMAND", CapacityType.ON_DEMAND),
+    CapacityMark(EKS_CAPACITY_LABEL, "CAPACITY_BLOCK", CapacityType.RESERVED),
+    CapacityMark(GKE_QUEUED_LABEL, "true", CapacityType.QUEUED),
+    CapacityMark(GKE_FLEX_START_LABEL, "true", CapacityType.FLEX_START),
+    CapacityMark(GKE_PROVISIONING_LABEL, "flex-start", CapacityType.FLEX_START),
+    CapacityMark(GKE_SPOT_LABEL, "true", CapacityType.SPOT),
+    CapacityMark(GKE_PROVISIONING_LABEL, "spot", CapacityType.SPOT),
+    CapacityMark(GKE_PROVISIONING_LABEL, "preemptible", CapacityType.SPOT),
+    CapacityMark(GKE_RESERVATION_NAME_LABEL, None, CapacityType.RESERVED),
+    # GKE labels a node of standard provisioning only where its autoscaler made it.
+    CapacityMark(GKE_POOL_LABEL, None, CapacityType.ON_DEMAND),
+)
+"""The first that a node has counts: one that is queued is flex-start as well, and one of a reservation is in a pool."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +108,11 @@ def node_facts(labels: Mapping[str, str]) -> NodeFacts:
 
 
 def _capacity_type(label: _Label) -> CapacityType | None:
-    if bought := _KARPENTER.get(label(CAPACITY_TYPE_LABEL)) or _EKS.get(label(EKS_CAPACITY_LABEL)):
-        return bought
-    provisioning = label(GKE_PROVISIONING_LABEL)
-    if label(GKE_QUEUED_LABEL) == "true":
-        return CapacityType.QUEUED
-    if label(GKE_FLEX_START_LABEL) == "true" or provisioning == CapacityType.FLEX_START:
-        return CapacityType.FLEX_START
-    if label(GKE_SPOT_LABEL) == "true" or provisioning in {CapacityType.SPOT, _PREEMPTIBLE}:
-        return CapacityType.SPOT
-    if label(GKE_RESERVATION_NAME_LABEL):
-        return CapacityType.RESERVED
-    # GKE labels a node of standard provisioning only where its autoscaler made it.
-    return CapacityType.ON_DEMAND if label(GKE_POOL_LABEL) else None
+    for mark in CAPACITY_MARKS:
+        value = label(mark.label)
+        if value and mark.value in {None, value}:
+            return mark.capacity_type
+    return None
 
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ asked too; two replicas of an exporter tell the same twice; DCGM's series have n
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -71,6 +72,16 @@ def queries(match: str = "") -> tuple[Query, ...]:
         Question.OPENCOST: f"max by ({_NODE}) ({_of('node_total_hourly_cost', match)})",
     }
     return tuple(Query(question, expressions[question]) for question in Question)
+
+
+def kube_state_series() -> tuple[str, ...]:
+    """The series of kube-state-metrics that are asked for."""
+    return tuple(sorted({name for each in queries() for name in re.findall(r"\bkube_\w+", each.expression)}))
+
+
+def kube_state_resources() -> tuple[str, ...]:
+    """The Kubernetes resources that these series tell of, in the plural, as in kube_node_info."""
+    return tuple(sorted({f"{name.split('_')[1]}s" for name in kube_state_series()}))
 
 
 def _of(metric: str, *matchers: str) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.alignment.checks import disagreements
-from capacity.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL
 from capacity.plan import Plan, PlanWarning, PoolPlan
 from capacity.planning.admission import admission_plan
 from capacity.planning.flavors import flavor_plans
 from capacity.planning.gke import cluster_limits, ladder_plans
-from capacity.planning.pools import pool_plans
+from capacity.planning.pools import owner_labels, pool_plans
 from capacity.planning.queues import cohort_plans, queue_plans
 from capacity.planning.readiness import pods_ready
 from capacity.planning.resolve import resolve
@@ -51,7 +50,7 @@ def _assemble(ground: Ground, warnings: list[SettingsProblem]) -> Plan:
         cloud=settings.cloud,
         environment=settings.environment,
         region=ground.region,
-        labels={ENVIRONMENT_LABEL: settings.environment, OWNER_LABEL: settings.owner},
+        labels=owner_labels(settings),
         pools=pools,
         accelerators=_accelerators(pools),
         limits=cluster_limits(ground, pools),

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from capacity.capacity_type import CapacityType
 from capacity.gke_rules import CRITICAL_PODS_SECONDS
-from capacity.node_labels import CAPACITY_TAINT, CLASS_LABEL, COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.node_labels import (
+    CAPACITY_TAINT,
+    CLASS_LABEL,
+    COMPUTE_CLASS_LABEL,
+    ENVIRONMENT_LABEL,
+    GKE_QUEUED_LABEL,
+    GKE_SPOT_LABEL,
+    GPU_RESOURCE,
+    OWNER_LABEL,
+    TEAM_LABEL,
+)
 from capacity.plan import PoolPlan, Taint
 from capacity.planning.autopilot import asked_for, taints_by_gke
 from capacity.planning.capacity_order import merged_order
@@ -15,6 +25,7 @@ from capacity.workload_class import Fallback, Removal
 
 if TYPE_CHECKING:
     from capacity.planning.ground import Ground, ResolvedPool
+    from capacity.settings.platform import PlatformSettings
 
 # Capacity that ends although the work on it has not: other GPU pods, whose toleration of nvidia.com/gpu the cloud adds by itself, stay off.
 _ENDING = frozenset({CapacityType.SPOT, CapacityType.FLEX_START})
@@ -60,6 +71,7 @@ def _pool(ground: Ground, pool: ResolvedPool, ranks: dict[CapacityType, int]) ->
         ceiling=pool.ceiling,
         zones=tuple(sorted(settings.zones or _zones_with_the_machine(ground, pool))),
         labels=dict(sorted(labels.items())),
+        owner_labels={**owner_labels(ground.settings), **_its_team(ground, pool)},
         pool_label=None if ground.autopilot else (words.pool_label, pool.name),
         taints=_taints(ground, pool, compute_class),
         serves=tuple(sorted(set(settings.serves))),
@@ -69,6 +81,19 @@ def _pool(ground: Ground, pool: ResolvedPool, ranks: dict[CapacityType, int]) ->
         notice_seconds=_notice(ground, pool),
         max_run_seconds=max_run_seconds(ground, pool),
     )
+
+
+def owner_labels(settings: PlatformSettings) -> dict[str, str]:
+    """What says whose something is, on every object and every node."""
+    return {ENVIRONMENT_LABEL: settings.environment, OWNER_LABEL: settings.owner}
+
+
+def _its_team(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+    """The team of a pool that is closed to every other one. What belongs to a department, its teams may borrow."""
+    settings = ground.settings
+    teams = [team.name for team in settings.teams if pool.name in team.shares or pool.name in team.unqueued]
+    shared = any(pool.name in cohort.shares for cohort in settings.cohorts)
+    return {TEAM_LABEL: teams[0]} if len(teams) == 1 and not shared else {}
 
 
 def _known_labels(ground: Ground, pool: ResolvedPool) -> dict[str, str]:

@@ -9,7 +9,8 @@ from capacity.plan import FlavorPlan, PoolPlan, PriorityPlan, RoutePlan, Rung
 from capacity.planning.autopilot import shared_labels
 from capacity.planning.flavors import comes_by_request, flavor_name
 from capacity.planning.topologies import TOPOLOGY_ANNOTATION
-from capacity.workload_class import Fallback
+from capacity.platform import Platform
+from capacity.workload_class import Fallback, Removal
 
 if TYPE_CHECKING:
     from capacity.planning.ground import Ground
@@ -19,8 +20,10 @@ RUN_TIME_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 """On a job: Kueue hands it on as the run time of the job's ProvisioningRequest. Jobs with other capacity carry it in vain, and no harm."""
 
 STAY_ANNOTATION = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-"""On pods, with "false": the autoscaler leaves their nodes. GKE keeps requested nodes for ten minutes only, then they count as any other.
+"""On pods, with "false": the cluster autoscaler leaves their nodes. By itself it moves pods off nodes of which less than half is asked
+for, and GKE keeps requested nodes for ten minutes only, then they count as any other.
 
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a node?";
 https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 """
 
@@ -65,6 +68,15 @@ def _route(ground: Ground, name: str, workload_class: WorkloadClass, pools: tupl
         checkpoint=workload_class.checkpoint,
         disruption_budget=workload_class.disruption_budget,
         job_annotations={RUN_TIME_ANNOTATION: str(run_seconds)} if on_request and run_seconds is not None else {},
-        pod_annotations=({STAY_ANNOTATION: "false"} if on_request else {})
+        pod_annotations=({STAY_ANNOTATION: "false"} if on_request or _stay_until_done(ground, own) else {})
         | ({TOPOLOGY_ANNOTATION: ground.words.topology_levels[-1]} if close else {}),
     )
+
+
+def _stay_until_done(ground: Ground, pools: list[PoolPlan]) -> bool:
+    """Whether pods hold their nodes where Karpenter's pools do it for them: nodes go when they are empty.
+
+    Not on Autopilot: there the annotation asks for pods of another sort, with extended run time.
+    """
+    on_gke = ground.settings.cloud is Platform.GKE and not ground.autopilot
+    return on_gke and bool(pools) and all(pool.removal is Removal.EMPTY for pool in pools)

@@ -17,6 +17,7 @@ from capacity.settings.classes import ClassSettings
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.eks_pools import EksPool
 from capacity.settings.gke_pools import GkePool
+from capacity.settings.measurement import EksMeasurement, GkeMeasurement
 from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
 from capacity.settings.pools import LocalPool, PoolSettings
 from capacity.settings.queueing import Queueing
@@ -67,6 +68,7 @@ class GkeSettings(PlatformSettings):
     control_plane: ControlPlane = ControlPlane()
     cluster: GkeCluster = GkeCluster()
     storage: GkeStorage = GkeStorage()
+    measurement: GkeMeasurement = GkeMeasurement()
     pools: Annotated[tuple[GkePool, ...], Field(min_length=1)]
     gpu_quotas: dict[str, GpuQuota] = Field(default_factory=dict)
 
@@ -82,6 +84,7 @@ class EksSettings(PlatformSettings):
     control_plane: ControlPlane = ControlPlane()
     cluster: EksCluster
     storage: EksStorage = EksStorage()
+    measurement: EksMeasurement = EksMeasurement()
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
 
 

@@ -35,6 +35,9 @@ _WORDS = (
     (r"( items?) after validation, not \d+$", r"\1"),
 )
 
+_MEMBER = re.compile(r"<\w+\.\w+: '([^']*)'>")
+"""How Python writes a member of an enum, and so does pydantic where a field takes some of them."""
+
 
 def problem_of(models: Mapping[Platform, type[BaseModel]], platform: Platform, error: Any, value: object) -> SettingsProblem:
     """One error of `value` against the model of `platform`; the other platforms' models tell what is a setting there."""
@@ -60,6 +63,9 @@ def said(error: Any) -> tuple[str, str]:
     if kind == "enum":
         written = str(error["input"])
         return "is not one of the allowed values", nearest(written, _expected(error))
+    # Some of an enum's members alone are allowed.
+    if kind == "literal_error" and (members := _MEMBER.findall(error["ctx"]["expected"])):
+        return "is not one of the allowed values", nearest(str(error["input"]), members)
     if kind == "string_pattern_mismatch":
         words = FORMS[error["ctx"]["pattern"]]
         return ("is not a valid name" if "40 at most" in words else "does not have the form that it must"), f"allowed: {words}"

@@ -96,6 +96,9 @@ class EksClusterArgs(TypedDict):
     an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. No version is a default here, because
     which there are depends on the version and the region."""
 
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of the system nodes that say whose they are, to reports. Default: none."""
+
     tags: NotRequired[dict[str, str]]
     """Tags of everything, the machines and disks of the system nodes included. Default: none."""
 
@@ -134,6 +137,7 @@ class ClusterShape:
     system_pool: EksSystemPoolArgs
     ami: str
     addon_versions: dict[str, str] = field(default_factory=dict[str, str])
+    owner_labels: dict[str, str] = field(default_factory=dict[str, str])
     tags: dict[str, str] = field(default_factory=dict[str, str])
 
     @property

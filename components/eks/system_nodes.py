@@ -76,7 +76,7 @@ def system_node_group(
         capacity_type="ON_DEMAND",
         scaling_config=eks.NodeGroupScalingConfigArgs(desired_size=pool.min_nodes, min_size=pool.min_nodes, max_size=pool.max_nodes),
         launch_template=eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str)),
-        labels={SYSTEM_LABEL: "true"},
+        labels={SYSTEM_LABEL: "true", **shape.owner_labels},
         taints=[eks.NodeGroupTaintArgs(key=CRITICAL_ADDONS, value="true", effect="NO_SCHEDULE")],
         # Of two nodes that is one, because EKS rounds up.
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_UNAVAILABLE_PERCENT),

@@ -29,6 +29,8 @@ MEASURED = [
     "DCGM",
     "JOBSET",
 ]
+MEASURED_ANYWAY = ["SYSTEM_COMPONENTS"]
+"""What does not come by way of Managed Service for Prometheus: cloud.google.com/kubernetes-engine/docs/how-to/configure-metrics."""
 """What GKE measures, in the order of the API's own numbers: the provider takes the list as ordered. JOBSET needs 1.32.1-gke.1357001."""
 
 
@@ -163,8 +165,11 @@ def _make_standard(cluster: container.ClusterArgs, shape: ClusterShape) -> None:
     cluster.enable_shielded_nodes = True
     cluster.workload_identity_config = container.ClusterWorkloadIdentityConfigArgs(workload_pool=f"{shape.project}.svc.id.goog")
     cluster.logging_config = container.ClusterLoggingConfigArgs(enable_components=LOGGED)
+    measured = shape.managed_prometheus
     cluster.monitoring_config = container.ClusterMonitoringConfigArgs(
-        enable_components=MEASURED, managed_prometheus=container.ClusterMonitoringConfigManagedPrometheusArgs(enabled=True)
+        # Without the managed collectors there is nothing that would collect the other packages.
+        enable_components=MEASURED if measured else MEASURED_ANYWAY,
+        managed_prometheus=container.ClusterMonitoringConfigManagedPrometheusArgs(enabled=measured),
     )
     cluster.addons_config = container.ClusterAddonsConfigArgs(
         gcs_fuse_csi_driver_config=container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs(enabled=True),

@@ -104,6 +104,9 @@ class GkeClusterArgs(TypedDict):
     resource_labels: NotRequired[dict[str, str]]
     """Labels of the cluster and of its nodes' machines and disks, by which Google bills them. Default: none."""
 
+    owner_labels: NotRequired[dict[str, str]]
+    """Kubernetes labels of the system nodes, which say whose they are, to reports. Default: none."""
+
     max_pods_per_node: NotRequired[int]
     """Pods of one node, at most: 8 to 256. Each node takes twice as many addresses. Autopilot chooses its own. Default: 110."""
 
@@ -112,6 +115,10 @@ class GkeClusterArgs(TypedDict):
 
     auto_provisioning: NotRequired[GkeAutoProvisioningArgs | None]
     """Whether GKE makes node pools by itself (NAP), and up to which ceilings; `standard` alone. Default: it makes none."""
+
+    managed_prometheus: NotRequired[bool]
+    """Whether Google's Managed Service for Prometheus collects metrics in the cluster, those of GPUs and workloads included. Autopilot
+    always has it. Default: True."""
 
     groups_domain: NotRequired[str | None]
     """The Google Workspace domain whose groups roles of Kubernetes may be given to, through its group gke-security-groups.
@@ -154,9 +161,11 @@ class ClusterShape:
     deletion_protection: bool = True
     node_service_account: pulumi.Input[str]
     resource_labels: dict[str, str] = field(default_factory=dict[str, str])
+    owner_labels: dict[str, str] = field(default_factory=dict[str, str])
     max_pods_per_node: int = 110
     system_pool: GkeSystemPoolArgs | None = None
     auto_provisioning: GkeAutoProvisioningArgs | None = None
+    managed_prometheus: bool = True
     groups_domain: str | None = None
     maintenance: GkeMaintenanceArgs = field(default_factory=lambda: GkeMaintenanceArgs(start_utc="03:00", hours=4))
 

@@ -37,6 +37,9 @@ class ComputeClassArgs(TypedDict):
     service_account: NotRequired[pulumi.Input[str] | None]
     """E-mail address of the service account of the nodes that GKE makes; needed if and only if a rung makes pools. Default: none."""
 
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of the nodes that GKE makes, which say whose they are, to reports. Default: none."""
+
     autopilot: NotRequired[bool]
     """Whether the cluster is an Autopilot one: GKE then makes what every rung says, and none names a pool. Default: False."""
 
@@ -65,7 +68,10 @@ class ComputeClass(pulumi.ComponentResource):
         creates = any(map(makes_pools, args["rungs"]))
         # Autopilot has one image and streams it; GKE documents both fields for Standard.
         image = {} if autopilot else {"imageType": "cos_containerd", "imageStreaming": {"enabled": True}}
-        nodes = {"serviceAccount": args.get("service_account"), **image}
+        # GKE's autoscaler puts them on the pools that it makes (GoogleCloudPlatform/cluster-autoscaler); on Autopilot this is not verified.
+        owner_labels = args.get("owner_labels", {})
+        owners = {"nodeLabels": dict(owner_labels)} if owner_labels else {}
+        nodes = {"serviceAccount": args.get("service_account"), **owners, **image}
         CustomResource(
             f"{name}-compute-class",
             api_version=API_VERSION,

@@ -67,7 +67,7 @@ def system_node_pool(name: str, shape: ClusterShape, pool: SystemPool, cluster: 
             image_type="COS_CONTAINERD",
             disk_size_gb=pool.disk_gib,
             disk_type="pd-balanced",
-            labels={POOL_LABEL: SYSTEM_POOL},
+            labels={POOL_LABEL: SYSTEM_POOL, **shape.owner_labels},
             resource_labels=shape.resource_labels,
             service_account=shape.node_service_account,
             oauth_scopes=OAUTH_SCOPES,

@@ -8,6 +8,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.node_labels import CAPACITY_TYPE_LABEL, ZONE_LABEL
 from components.karpenter.gpu_pool_args import NodeClassRef
+from components.karpenter.node_owners import owner_metadata
 from components.karpenter.taints import startup_taints
 from components.node_taint import NodeTaint
 
@@ -29,6 +30,9 @@ class CpuNodePoolArgs(TypedDict):
 
     labels: dict[str, str]
     """Labels of the NodePool object."""
+
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of its nodes that say whose they are, to reports. Default: none."""
 
     max_vcpu: int
     """Ceiling in vCPU; at least 1."""
@@ -90,6 +94,7 @@ class CpuNodePool(pulumi.ComponentResource):
             metadata=ObjectMetaArgs(name=args["pool"], labels=args["labels"]),
             spec={
                 "template": {
+                    **owner_metadata(args.get("owner_labels", {})),
                     "spec": {
                         "requirements": [*requirements, *bounds],
                         "nodeClassRef": dict(args["node_class"]),

@@ -9,6 +9,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from components.karpenter.gpu_pool_args import GpuNodePoolArgs, NodeClassRef
 from components.karpenter.gpu_pool_checks import check_gpu_pool
+from components.karpenter.node_owners import owner_metadata
 from components.karpenter.taints import startup_taints, written_taint
 
 __all__ = ["GpuNodePool", "GpuNodePoolArgs", "NodeClassRef"]
@@ -39,7 +40,7 @@ class GpuNodePool(pulumi.ComponentResource):
             kind="NodePool",
             metadata=ObjectMetaArgs(name=args["pool"], labels=args["labels"]),
             spec={
-                "template": {"spec": _node(args)},
+                "template": {**owner_metadata(args.get("owner_labels", {})), "spec": _node(args)},
                 "disruption": _disruption(args),
                 **({} if args["weight"] is None else {"weight": args["weight"]}),
                 "limits": {

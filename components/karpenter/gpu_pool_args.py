@@ -48,6 +48,9 @@ class GpuNodePoolArgs(TypedDict):
     node_labels: dict[str, str]
     """Single-valued requirements: labels that a node has before it boots, and that pods may therefore select."""
 
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of its nodes that say whose they are, to reports. Default: none."""
+
     labels: dict[str, str]
     """Labels of the NodePool object."""
 

@@ -24,13 +24,8 @@ from capacity.quantities import count_quantity
 from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 from components.tenancy.access import SUBMIT, VIEW, submit_rules, view_rules
 from components.tenancy.network import isolation
+from components.tenancy.pod_security import restricted
 from components.tenancy.team_args import TeamArgs, check_team
-
-POD_SECURITY_VERSION = "v1.35"
-"""The Kubernetes version whose Pod Security rules hold, so that an upgrade of the cluster refuses nothing that ran before.
-
-The oldest version that the shipped stacks run. Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
-"""
 
 _DEFAULT_REQUEST = {"cpu": "250m", "memory": "512Mi"}
 _DEFAULT_LIMIT = {"cpu": "1", "memory": "2Gi"}
@@ -65,7 +60,7 @@ class Team(pulumi.ComponentResource):
         super().__init__("flexspot:index:Team", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         namespace = Namespace(
-            f"{name}-namespace", metadata=ObjectMetaArgs(name=args["namespace"], labels={**args["labels"], **_POD_SECURITY}), opts=child
+            f"{name}-namespace", metadata=ObjectMetaArgs(name=args["namespace"], labels={**args["labels"], **restricted()}), opts=child
         )
         self.namespace = namespace.metadata.apply(lambda metadata: str(metadata.name))
 
@@ -128,12 +123,6 @@ class Team(pulumi.ComponentResource):
 
 
 _RBAC = "rbac.authorization.k8s.io"
-
-_POD_SECURITY = {
-    f"pod-security.kubernetes.io/{mode}{suffix}": value
-    for mode in ("enforce", "audit", "warn")
-    for suffix, value in (("", "restricted"), ("-version", POD_SECURITY_VERSION))
-}
 
 
 def _unqueued_quota(gpus: int, priority_classes: list[str]) -> ResourceQuotaSpecArgs:

@@ -25,10 +25,12 @@ def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:
     names = {node.name for node in walk(tree) if isinstance(node, Selector)}
     if not any(each.speaks_of(name) for each in absent_labels() for name in names):
         return not_applicable("it asks for no series of which labels are known to be missing")
-    open_question = ""
-    for series, label in labels_asked(tree):
+    open_question, asked = "", labels_asked(tree)
+    for series, label in asked:
         absent = next((each for each in absent_labels() if each.covers(series, label)), None)
-        missing = _missing(absent, series, label, inventory) if absent else False
+        # Asked for both names, an expression finds the label wherever it is.
+        either = absent is not None and absent.of_exporter and (series, f"exported_{label}") in asked
+        missing = _missing(absent, series, label, inventory) if absent and not either else False
         if absent and missing is True:
             says = "says where the exporter runs" if absent.of_exporter else "is on none of them"
             return fails(

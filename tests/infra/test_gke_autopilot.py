@@ -110,7 +110,8 @@ def test_rungs_of_a_compute_class_say_what_their_pools_are() -> None:
     )
     assert not any("nodepools" in rung for rung in made["spec"]["priorities"])
     assert made["spec"]["nodePoolAutoCreation"] == {"enabled": True}
-    assert made["spec"]["nodePoolConfig"].keys() == {"serviceAccount"}
+    assert made["spec"]["nodePoolConfig"].keys() == {"serviceAccount", "nodeLabels"}
+    assert made["spec"]["nodePoolConfig"]["nodeLabels"] == plan().labels
 
 
 @pytest.mark.parametrize("capacity_type", [each for each in CapacityType if each is not CapacityType.QUEUED])

@@ -32,8 +32,9 @@ QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
 
 @pytest.fixture
 def with_cloud_kinds(cluster: Cluster, tools: Tools) -> Iterator[Cluster]:
-    """The API server with what the clouds bring: ComputeClass, rebuilt from the documentation, and Karpenter's own kinds of AWS."""
-    definitions = read_objects(TESTS / "components" / "gke" / "compute_class_crd.yaml", *tools.assets("karpenter-aws", "crds"))
+    """The API server with what the clouds bring: ComputeClass and monitoring, rebuilt from the documentation, and Karpenter's of AWS."""
+    rebuilt = [TESTS / "components" / "gke" / "compute_class_crd.yaml", TESTS / "components" / "measurement" / "monitoring_crds.yaml"]
+    definitions = read_objects(*rebuilt, *tools.assets("karpenter-aws", "crds"))
     cluster.apply(*definitions)
     wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
     yield cluster
@@ -76,8 +77,8 @@ def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
 
 
 CLOUD_KINDS = {
-    "dev-gke": set[str](),
-    "prod-gke": {"ComputeClass"},
+    "dev-gke": {"ClusterPodMonitoring", "ClusterRules"},
+    "prod-gke": {"ClusterPodMonitoring", "ClusterRules", "ComputeClass"},
     "dev-eks": {"NodePool", "EC2NodeClass"},
     "prod-eks": {"NodePool", "EC2NodeClass"},
 }

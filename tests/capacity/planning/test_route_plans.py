@@ -144,11 +144,23 @@ def test_without_a_limit_of_their_own_they_ask_for_the_longest_that_there_is() -
     assert route.job_annotations == {"provreq.kueue.x-k8s.io/maxRunDurationSeconds": "604800"}
 
 
-def test_other_jobs_carry_nothing() -> None:
+def test_jobs_without_queued_capacity_carry_no_run_time() -> None:
     routes = [
         *plan_of(gke(pool("p", "g2-standard-8", "flex-start", 1, "training"))).routes,
         *plan_of(eks(pool("p", "g6.xlarge", "spot", 1, "training"))).routes,
         *plan_of(local(pool("p", "g6.xlarge", "spot", 1, "training"))).routes,
     ]
 
-    assert [(route.job_annotations, route.pod_annotations) for route in routes] == [({}, {})] * 3
+    assert [route.job_annotations for route in routes] == [{}] * 3
+
+
+def test_pods_on_gke_keep_their_nodes_where_the_class_has_nodes_go_when_empty() -> None:
+    stays = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    moved = {"training": {"disruption": {"remove": "underutilized", "idle_seconds": 600}}}
+    spot = pool("p", "g2-standard-8", "spot", 1, "training")
+
+    assert route_of(plan_of(gke(spot)), "training").pod_annotations == stays
+    assert route_of(plan_of(gke(spot, classes=moved)), "training").pod_annotations == {}
+    # Karpenter's pools say it themselves, and on Autopilot the annotation makes pods of another sort.
+    assert route_of(plan_of(eks(pool("p", "g6.xlarge", "spot", 1, "training"))), "training").pod_annotations == {}
+    assert route_of(plan_of(gke(spot, cluster={"mode": "autopilot"})), "training").pod_annotations == {}

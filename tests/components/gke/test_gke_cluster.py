@@ -50,6 +50,12 @@ def test_gpus_jobs_and_pods_are_measured_and_workloads_logged(cluster_of: Callab
     assert cluster["loggingConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}
 
 
+def test_without_managed_prometheus_the_system_alone_is_measured(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    cluster = cluster_of(managed_prometheus=False)
+
+    assert cluster["monitoringConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS"], "managedPrometheus": {"enabled": False}}
+
+
 def test_buckets_and_disks_can_be_mounted_and_images_are_streamed(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of()
 

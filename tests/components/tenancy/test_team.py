@@ -10,7 +10,8 @@ import pytest
 from tenancy_args import LABELS, team_args
 
 from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
-from components.tenancy.team import POD_SECURITY_VERSION, Team
+from components.tenancy.pod_security import POD_SECURITY_VERSION
+from components.tenancy.team import Team
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -1,0 +1,64 @@
+"""The recording rules of GPUs, where Prometheus reads rules from."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.core.v1 import ConfigMap
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from capacity.measurement.prometheus_kind import PrometheusKind
+from capacity.measurement.recording_rules import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_yaml
+from capacity.measurement.rule_group import rules_spec
+from components.measurement.prometheus_kinds import GOOGLE_API, OPERATOR_API, checked_kind
+
+FILE = f"{GROUP}.rules.yaml"
+"""The key of the ConfigMap, which is the file's name where it is mounted."""
+
+
+class RecordingRulesArgs(TypedDict):
+    """Arguments of RecordingRules."""
+
+    namespace: str
+    """The namespace of the object, which exists; Google's is cluster-wide."""
+
+    prometheus: str
+    """Who evaluates them: `managed` (Google's managed service), `operator` (the Prometheus operator), or `annotations` (a file)."""
+
+    labels: dict[str, str]
+    """Labels of the object."""
+
+    monitor_labels: NotRequired[dict[str, str]]
+    """Further labels of the PrometheusRule, by which the operator's Prometheus selects it. Default: none."""
+
+
+class RecordingRules(pulumi.ComponentResource):
+    """GPUs allocated, used and idle, by team, project, workload type, environment and capacity type, evaluated every minute.
+
+    An object of ClusterRules, a PrometheusRule, or a ConfigMap with a rules file that whoever runs Prometheus mounts and names in
+    `rule_files`. Google's service asks only series of its own cluster by itself. Raises ValueError for an unknown `prometheus`.
+    """
+
+    series: pulumi.Output[list[str]]
+    """Names of the recorded series that are there to be looked at, known once the rules are there."""
+
+    def __init__(self, name: str, args: RecordingRulesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        prometheus = checked_kind(f"RecordingRules {name}", args["prometheus"])
+        super().__init__("flexspot:index:RecordingRules", name, {**args}, opts)
+        made = self._made(name, args, prometheus)
+        self.series = made.id.apply(lambda _: [ALLOCATED, USED, MEASURED, IDLE])
+        self.register_outputs({"series": self.series})
+
+    def _made(self, name: str, args: RecordingRulesArgs, prometheus: PrometheusKind) -> pulumi.CustomResource:
+        child = pulumi.ResourceOptions(parent=self)
+        if prometheus is PrometheusKind.ANNOTATIONS:
+            metadata = ObjectMetaArgs(name=GROUP, namespace=args["namespace"], labels=args["labels"])
+            return ConfigMap(f"{name}-file", metadata=metadata, data={FILE: rules_yaml()}, opts=child)
+        spec = rules_spec(rule_groups())
+        if prometheus is PrometheusKind.MANAGED:
+            metadata = ObjectMetaArgs(name=GROUP, labels=args["labels"])
+            return CustomResource(f"{name}-rules", api_version=GOOGLE_API, kind="ClusterRules", metadata=metadata, spec=spec, opts=child)
+        labels = {**args["labels"], **args.get("monitor_labels", {})}
+        metadata = ObjectMetaArgs(name=GROUP, namespace=args["namespace"], labels=labels)
+        return CustomResource(f"{name}-rules", api_version=OPERATOR_API, kind="PrometheusRule", metadata=metadata, spec=spec, opts=child)

@@ -1,0 +1,28 @@
+"""What the components of measurement make of some arguments. Not a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from components.measurement.kube_state_metrics import KubeStateMetrics
+from components.measurement.recording_rules import RecordingRules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from components.measurement.kube_state_metrics_args import KubeStateMetricsArgs
+    from components.measurement.recording_rules import RecordingRulesArgs
+
+LEAST = {"namespace": "measuring", "prometheus": "annotations", "labels": {"flexspot.dev/owner": "ml"}}
+
+
+def exporter(register: Callable[[Callable[[], object]], Any], **args: Any) -> Any:
+    """What KubeStateMetrics registers."""
+    arguments: KubeStateMetricsArgs = {**LEAST, **args}  # pyright: ignore[reportAssignmentType] -- whichever of them a test sets
+    return register(lambda: KubeStateMetrics("ksm", arguments))
+
+
+def rules(register: Callable[[Callable[[], object]], Any], **args: Any) -> Any:
+    """What RecordingRules registers."""
+    arguments: RecordingRulesArgs = {**LEAST, **args}  # pyright: ignore[reportAssignmentType] -- whichever of them a test sets
+    return register(lambda: RecordingRules("rules", arguments))

@@ -1,0 +1,57 @@
+"""RecordingRules: the same rules, wherever Prometheus reads rules from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from component_outputs import ReadCloud, outputs_of
+from measured_objects import LEAST, rules
+
+from capacity.measurement.recording_rules import rule_groups
+from capacity.measurement.rule_group import rules_spec
+from components.measurement.recording_rules import RecordingRules
+
+Register = Callable[[Callable[[], object]], Any]
+
+GOOGLES = "kubernetes:monitoring.googleapis.com/v1:ClusterRules"
+OPERATORS = "kubernetes:monitoring.coreos.com/v1:PrometheusRule"
+FILE = "kubernetes:core/v1:ConfigMap"
+
+
+def test_googles_service_gets_them_for_the_whole_cluster(register: Register) -> None:
+    [made] = rules(register, prometheus="managed").of(GOOGLES)
+
+    assert made["metadata"] == {"name": "flexspot-gpus", "labels": {"flexspot.dev/owner": "ml"}}
+    assert made["spec"] == rules_spec(rule_groups())
+
+
+def test_the_operators_prometheus_selects_them_by_the_labels_that_it_wants(register: Register) -> None:
+    [made] = rules(register, prometheus="operator", monitor_labels={"release": "prometheus"}).of(OPERATORS)
+
+    assert made["metadata"]["namespace"] == "measuring"
+    assert made["metadata"]["labels"] == {"flexspot.dev/owner": "ml", "release": "prometheus"}
+    assert made["spec"] == rules_spec(rule_groups())
+
+
+def test_any_other_prometheus_gets_a_rules_file(register: Register) -> None:
+    made = rules(register, prometheus="annotations")
+
+    [file] = made.of(FILE)
+    assert yaml.safe_load(file["data"]["flexspot-gpus.rules.yaml"]) == rules_spec(rule_groups())
+    assert made.of(GOOGLES) == made.of(OPERATORS) == []
+
+
+def test_the_recorded_series_are_the_output() -> None:
+    arguments: Any = LEAST
+
+    outputs = outputs_of(ReadCloud(None), lambda: RecordingRules("rules", arguments))
+
+    assert outputs["series"] == [f"flexspot:gpus_{each}:sum" for each in ("allocated", "used", "measured", "idle")]
+
+
+def test_another_prometheus_is_refused_with_what_there_is(register: Register) -> None:
+    with pytest.raises(ValueError, match="RecordingRules rules: prometheus is thanos; it is managed, operator, annotations"):
+        rules(register, prometheus="thanos")

@@ -1,0 +1,98 @@
+"""What the program declares of measurement for the cloud stacks: an exporter, who scrapes it, rules, and nodes that say whose they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from program_declarations import as_shipped, declared, plan_of, shipped
+
+CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
+each_cloud_stack = pytest.mark.parametrize("stack", CLOUD_STACKS)
+
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+GOOGLES = "kubernetes:monitoring.googleapis.com/v1:ClusterPodMonitoring"
+GOOGLES_RULES = "kubernetes:monitoring.googleapis.com/v1:ClusterRules"
+OPERATORS = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor"
+OPERATORS_RULES = "kubernetes:monitoring.coreos.com/v1:PrometheusRule"
+FILE = "kubernetes:core/v1:ConfigMap"
+
+ENVIRONMENT, OWNER, TEAM = (f"flexspot.dev/{each}" for each in ("environment", "owner", "team"))
+
+
+def labels_of_nodes(stack: str, **changes: Any) -> dict[str, dict[str, str]]:
+    """The labels that each pool puts on its nodes of itself, by the pool's name."""
+    made = declared(stack, shipped(stack, **changes))
+    googles = {each["name"]: each["nodeConfig"].get("labels", {}) for each in made.inputs_of("gcp:container/nodePool:NodePool")}
+    karpenters = {
+        each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
+        for each in made.inputs_of("kubernetes:karpenter.sh/v1:NodePool")
+    }
+    amazons = {each["nodeGroupNamePrefix"].rstrip("-"): each["labels"] for each in made.inputs_of("aws:eks/nodeGroup:NodeGroup")}
+    return googles | karpenters | amazons
+
+
+@pytest.mark.parametrize("stack,kinds", [("dev-gke", {GOOGLES, GOOGLES_RULES}), ("prod-eks", {FILE})])
+def test_each_cloud_is_scraped_as_its_clusters_are(stack: str, kinds: set[str]) -> None:
+    made = as_shipped(stack)
+
+    found = {kind for kind in (GOOGLES, GOOGLES_RULES, OPERATORS, OPERATORS_RULES, FILE) if made.of(kind)}
+    assert found == kinds
+    assert [each["metadata"]["name"] for each in made.inputs_of(DEPLOYMENT)] == ["kube-state-metrics"]
+
+
+@each_cloud_stack
+def test_with_the_prometheus_operator_its_objects_carry_the_labels_that_it_selects_by(stack: str) -> None:
+    made = declared(stack, shipped(stack, measurement={"prometheus": "operator", "monitor_labels": {"release": "prometheus"}}))
+
+    [monitor], [rules] = made.inputs_of(OPERATORS), made.inputs_of(OPERATORS_RULES)
+    assert monitor["metadata"]["labels"]["release"] == rules["metadata"]["labels"]["release"] == "prometheus"
+    assert not made.of(GOOGLES)
+    assert not made.of(FILE)
+
+
+@each_cloud_stack
+def test_where_the_cluster_has_an_exporter_the_rules_alone_are_made(stack: str) -> None:
+    made = declared(stack, shipped(stack, measurement={"kube_state_metrics": False}))
+
+    assert not made.of(DEPLOYMENT)
+    assert not made.of(GOOGLES)
+    assert made.of(GOOGLES_RULES) or made.of(FILE)
+
+
+def test_on_eks_the_exporter_runs_where_controllers_do() -> None:
+    [exporter] = as_shipped("dev-eks").inputs_of(DEPLOYMENT)
+    spec = exporter["spec"]["template"]["spec"]
+
+    assert spec["nodeSelector"]["flexspot.dev/system"] == "true"
+    assert spec["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
+
+
+@each_cloud_stack
+def test_every_node_says_whose_it_is(stack: str) -> None:
+    wanted = {ENVIRONMENT: plan_of(stack).environment, OWNER: "ml-platform"}
+    found = labels_of_nodes(stack)
+
+    assert set(found) >= {pool.name for pool in plan_of(stack).pools} | {"system"}
+    assert {name: labels for name, labels in found.items() if not wanted.items() <= labels.items()} == {}
+
+
+@pytest.mark.parametrize("stack,pool,team", [("dev-gke", "t4-spot", "product"), ("dev-eks", "t4-spot", "students")])
+def test_nodes_of_a_pool_that_one_team_alone_may_use_are_that_teams(stack: str, pool: str, team: str) -> None:
+    teams: list[dict[str, Any]] = shipped(stack)["teams"]
+    alone = [
+        {**each, "shares": {name: gpus for name, gpus in each["shares"].items() if name != pool or each["name"] == team}} for each in teams
+    ]
+
+    found = labels_of_nodes(stack, teams=alone)
+
+    assert found[pool][TEAM] == team
+    assert all(TEAM not in labels for name, labels in found.items() if name != pool)
+
+
+def test_a_pool_whose_gpus_a_department_has_is_nobodys_alone() -> None:
+    settings = shipped("prod-gke")
+    teams = [{**each, "shares": {n: g for n, g in each["shares"].items() if n != "h100-reserved"}} for each in settings["teams"]]
+    teams[0]["shares"]["h100-reserved"] = 8
+
+    assert TEAM not in labels_of_nodes("prod-gke", teams=teams)["h100-reserved"], "its cohort has a share of it, which others borrow"

@@ -1,0 +1,136 @@
+"""What measures GPUs, on a real API server: it takes the objects, their pod is let in, and the exporter may see what it tells of."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from pulumi_kubernetes.core.v1 import Namespace
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from server_questions import integers
+
+from capacity.chargeback.queries import kube_state_resources
+from components.measurement.kube_state_metrics import KubeStateMetrics
+from components.measurement.recording_rules import RecordingRules
+from components.tenancy.pod_security import restricted
+from lab.cluster import read_objects, wait_until_established
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+Register = Callable[[Callable[[], object]], Any]
+
+DEFINITIONS = Path(__file__).parents[1] / "components" / "measurement" / "monitoring_crds.yaml"
+DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
+
+KINDS = {
+    "managed": {"ClusterPodMonitoring", "ClusterRules"},
+    "operator": {"ServiceMonitor", "PrometheusRule"},
+    "annotations": {"ConfigMap"},
+}
+
+
+@pytest.fixture(scope="module")
+def namespace() -> str:
+    return f"measurement-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def with_monitoring_kinds(cluster: Cluster) -> Iterator[Cluster]:
+    """The API server with the kinds that Google's service and the operator bring."""
+    definitions = read_objects(DEFINITIONS)
+    names = {each["metadata"]["name"] for each in definitions}
+    cluster.apply(*definitions)
+    wait_until_established(cluster, sorted(names))
+    yield cluster
+    for name in names:
+        cluster.delete(DEFINITION, name)
+
+    def gone(found: list[KubeObject]) -> bool:
+        return not names & {each["metadata"]["name"] for each in found}
+
+    cluster.wait_for(DEFINITION, gone, "the deletion of the kinds of monitoring")
+
+
+def objects_of(register: Register, namespace: str, prometheus: str) -> list[KubeObject]:
+    """Everything that is made, a namespace first, as the API server gets it."""
+
+    def declare() -> None:
+        made = Namespace("space", metadata=ObjectMetaArgs(name=namespace, labels=restricted()))
+        inside = pulumi.ResourceOptions(depends_on=[made])
+        labels = {"flexspot.dev/owner": "ml"}
+        KubeStateMetrics("ksm", {"namespace": namespace, "prometheus": prometheus, "labels": labels}, inside)
+        RecordingRules("rules", {"namespace": namespace, "prometheus": prometheus, "labels": labels}, inside)
+
+    return [integers(inputs) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:")]
+
+
+@pytest.fixture
+def deployed(with_monitoring_kinds: Cluster, register: Register, namespace: str) -> Iterator[Callable[[str], list[KubeObject]]]:
+    """Applies the objects, and takes them away."""
+    objects: list[KubeObject] = []
+
+    def apply(prometheus: str) -> list[KubeObject]:
+        found = objects_of(register, namespace, prometheus)
+        for each in found:
+            with_monitoring_kinds.apply(each)
+        objects.extend(found)
+        return found
+
+    yield apply
+    for each in reversed(objects):
+        with_monitoring_kinds.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace"))
+
+    def gone(found: list[KubeObject]) -> bool:
+        return all(each["metadata"]["name"] != namespace for each in found)
+
+    with_monitoring_kinds.wait_for("v1/Namespace", gone, f"the deletion of {namespace}")
+
+
+def may(cluster: Cluster, namespace: str, verb: str, resource: str, group: str = "") -> bool:
+    """Whether the exporter's service account may do this to a resource everywhere."""
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:kube-state-metrics",
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
+            "resourceAttributes": {"verb": verb, "resource": resource, "group": group},
+        },
+    }
+    return bool(cluster.create(review)["status"]["allowed"])
+
+
+@pytest.mark.parametrize("prometheus", KINDS)
+def test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace(
+    prometheus: str, deployed: Callable[[str], list[KubeObject]], cluster: Cluster, namespace: str
+) -> None:
+    made = deployed(prometheus)
+
+    assert {each["kind"] for each in made} > KINDS[prometheus]
+    [pod] = cluster.wait_for("v1/Pod", lambda found: found or None, "the exporter's pod", namespace=namespace)
+    assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "kube-state-metrics"
+
+
+def test_the_exporter_lists_what_it_tells_of_and_sees_and_changes_nothing_else(
+    deployed: Callable[[str], list[KubeObject]], with_monitoring_kinds: Cluster, namespace: str
+) -> None:
+    deployed("annotations")
+
+    allowed = {(verb, resource) for resource in kube_state_resources() for verb in ("list", "watch")}
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
+    for resource in (*kube_state_resources(), "secrets", "configmaps", "services", "serviceaccounts", "events"):
+        for verb in verbs:
+            asked = may(with_monitoring_kinds, namespace, verb, resource)
+            assert asked == ((verb, resource) in allowed), f"{verb} {resource}"
+    assert not may(with_monitoring_kinds, namespace, "list", "jobs", "batch")
+    assert not may(with_monitoring_kinds, namespace, "list", "clusterroles", "rbac.authorization.k8s.io")
