@@ -91,10 +91,16 @@ def test_workers_are_a_job_of_the_queue_and_so_is_every_job_without_a_label_whic
     ground.finish("alpha", "score")
 
 
+def kubectl(tools: Tools, lab: ControlPlane, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
+    """kubectl as the lab's administrator; it keeps what it finds out in its home."""
+    called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", *command]
+    home = {"PATH": os.environ["PATH"], "HOME": str(lab.home.kubeconfig.parent)}
+    return subprocess.run(called, capture_output=True, text=True, check=check, env=home)
+
+
 def as_people(tools: Tools, lab: ControlPlane, namespace: str, *command: str) -> str:
     """What kubectl says to a member of the team's group."""
-    called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", "-n", namespace, "--as=ann", f"--as-group={PEOPLE}", *command]
-    printed = subprocess.run(called, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]})
+    printed = kubectl(tools, lab, "-n", namespace, "--as=ann", f"--as-group={PEOPLE}", *command)
     return printed.stdout + printed.stderr
 
 
@@ -103,8 +109,7 @@ def watch_environment(ground: QueueGround, lab: ControlPlane, tools: Tools, fold
     config = yaml.safe_load(lab.home.kubeconfig.read_text())
     server = urlparse(str(config["clusters"][0]["cluster"]["server"]))
     namespace = ground.own("alpha")
-    called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", "-n", namespace, "create", "token", "workloads"]
-    token = subprocess.run(called, capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]}).stdout.strip()
+    token = kubectl(tools, lab, "-n", namespace, "create", "token", "workloads", check=True).stdout.strip()
     (folder / "token").write_text(token)
     roots = ground.cluster.get("v1/ConfigMap", "kube-root-ca.crt", namespace)
     assert roots is not None
