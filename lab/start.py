@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from lab.certificates import ensure_certificates
 from lab.errors import ExitCode, LabError
 from lab.kubeconfig import kubeconfig
+from lab.not_ready import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, never_ready, why_it_ended
 from lab.part import Ground
 from lab.parts import PORTS, controllers, store_and_server
 from lab.ports import free_port, is_free, owner_of
 from lab.probes import Prober
-from lab.processes import GRACE_SECONDS, Running, end, end_in_order, interrupts_wait, log_tail, running_parts, spawn
+from lab.processes import GRACE_SECONDS, Running, end, end_in_order, interrupts_wait, running_parts, spawn
 from lab.state import LabState, StaleStateError, load_state
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from lab.part import Part
     from lab.progress import Progress
     from lab.tools.build import Tools
-
-_READY_SECONDS = 120.0
-_POLL_SECONDS = 0.1
-_PORT_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -36,10 +33,6 @@ class StartReport:
     notes: list[str]
 
 
-class _PortTakenError(Exception):
-    """A part found its port in use."""
-
-
 class Start:
     """One run of ControlPlane.start, from choosing ports to the last part's readiness."""
 
@@ -49,21 +42,22 @@ class Start:
         self._progress = progress
         self._report = StartReport([], [], [])
         self._started: dict[str, Running] = {}
+        self._again = f"`flexspot lab start --name {home.name}` again (with `lab stop --delete` before it to begin from nothing)"
 
     def run(self, api_port: int | None) -> StartReport:
         """See ControlPlane.start."""
-        for attempt in range(1, _PORT_ATTEMPTS + 1):
+        for attempt in range(1, PORT_ATTEMPTS + 1):
             try:
                 self._run(api_port)
                 break
-            except _PortTakenError as error:
-                # Between choosing a port and listening on it another program can be quicker. Choosing again is all it takes.
+            except PortTakenError as error:
+                # Choosing again is all it takes.
                 end_in_order(self._started)
                 self._started.clear()
                 self._report.started.clear()
                 self._report.kept.clear()
-                if attempt == _PORT_ATTEMPTS:
-                    raise LabError(f"{error}, {attempt} times in a row.", "free some ports on loopback and start again.") from error
+                if attempt == PORT_ATTEMPTS:
+                    raise error.again_and_again() from error
             except BaseException:
                 end_in_order(self._started)
                 raise
@@ -160,32 +154,14 @@ class Start:
                     self._report.started.append(name)
                     del waiting[name]
                 elif not process.is_alive:
-                    raise self._ended(part)
-                elif seconds > _READY_SECONDS:
-                    raise self._never_ready(part)
-            time.sleep(_POLL_SECONDS)
+                    raise why_it_ended(self._home, part, self._again)
+                elif seconds > READY_SECONDS:
+                    raise never_ready(self._home, part)
+            time.sleep(POLL_SECONDS)
 
     def _recovers(self, found: Running, part: Part, ports: dict[str, int], prober: Prober) -> bool:
         """Whether a live part answers, given a moment: one whose neighbour was just restarted needs that."""
         deadline = time.monotonic() + 10
         while not (ready := prober.is_ready(part, ports)) and found.is_alive and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
         return ready
-
-    def _ended(self, part: Part) -> Exception:
-        lines = log_tail(self._home, part.name)
-        if any("address already in use" in line for line in lines):
-            return _PortTakenError(f"{part.name} found its port taken by another program")
-        return LabError(
-            f"{part.name} ended while it was starting. Its last lines:",
-            f"read {self._home.log(part.name)}, then `flexspot lab start --name {self._home.name}` again"
-            " (with `lab stop --delete` before it to begin from nothing).",
-            evidence=lines,
-        )
-
-    def _never_ready(self, part: Part) -> LabError:
-        return LabError(
-            f"{part.name} was not ready within {_READY_SECONDS:.0f} s ({part.probe}). Its last lines:",
-            f"read {self._home.log(part.name)}; on a busy machine, start again.",
-            evidence=log_tail(self._home, part.name),
-        )

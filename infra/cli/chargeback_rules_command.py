@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-_LABEL = re.compile(r"[A-Za-z_]\w*")
+_LABEL = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def chargeback_rules(

@@ -7,12 +7,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lab.errors import LabError
 from lab.monitoring.parts import PORTS, PROMETHEUS, kube_state_metrics, prometheus, scraping
 from lab.monitoring.server import PrometheusServer
+from lab.not_ready import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, never_ready, why_it_ended
 from lab.ports import HOST, free_port
 from lab.probes import Prober
-from lab.processes import GRACE_SECONDS, Running, end, interrupts_wait, log_tail, spawn
+from lab.processes import GRACE_SECONDS, Running, end, interrupts_wait, spawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from lab.home import LabHome
     from lab.part import Part
     from lab.tools.build import Tools
-
-_READY_SECONDS = 60.0
-_POLL_SECONDS = 0.1
-_PORT_ATTEMPTS = 3
-
-
-class _PortTakenError(Exception):
-    """Another program was quicker between choosing a port and listening on it."""
 
 
 @contextmanager
@@ -73,7 +65,7 @@ def serving(home: LabHome, tools: Tools, blocks: Path, *flags: str) -> Generator
 
 def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:
     """Starts parts on free ports and returns once all are ready; nothing is left of those that do not become so."""
-    for attempt in range(1, _PORT_ATTEMPTS + 1):
+    for attempt in range(1, PORT_ATTEMPTS + 1):
         ports: dict[str, int] = {}
         for name in PORTS:
             ports[name] = free_port(set(ports.values()))
@@ -83,10 +75,10 @@ def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) ->
                 with interrupts_wait():
                     running.append(spawn(home, part))
                 _wait_until_ready(home, part, running[-1], ports)
-        except _PortTakenError as error:
+        except PortTakenError as error:
             end(running, GRACE_SECONDS)
-            if attempt == _PORT_ATTEMPTS:
-                raise LabError(f"{error}, {attempt} times in a row.", "free some ports on loopback and start again.") from error
+            if attempt == PORT_ATTEMPTS:
+                raise error.again_and_again() from error
         except BaseException:
             end(running, GRACE_SECONDS)
             raise
@@ -96,17 +88,10 @@ def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) ->
 
 
 def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[str, int]) -> None:
-    prober, deadline = Prober(), time.monotonic() + _READY_SECONDS
+    prober, deadline = Prober(), time.monotonic() + READY_SECONDS
     while not prober.is_ready(part, ports):
         if not process.is_alive:
-            lines = log_tail(home, part.name)
-            if any("address already in use" in line for line in lines):
-                raise _PortTakenError(f"{part.name} found its port taken by another program")
-            raise LabError(f"{part.name} ended while it was starting. Its last lines:", f"read {home.log(part.name)}.", evidence=lines)
+            raise why_it_ended(home, part, "start again")
         if time.monotonic() > deadline:
-            raise LabError(
-                f"{part.name} was not ready within {_READY_SECONDS:.0f} s ({part.probe}). Its last lines:",
-                f"read {home.log(part.name)}; on a busy machine, start again.",
-                evidence=log_tail(home, part.name),
-            )
-        time.sleep(_POLL_SECONDS)
+            raise never_ready(home, part)
+        time.sleep(POLL_SECONDS)
