@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.cluster import KubeObject
+    from lab.providers.kinds import Schemas
 
 _APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
 _NOT_FOUND = 404
 _BUSY = (429, 503)
 _REQUEST_SECONDS = 60
@@ -38,13 +40,21 @@ class Refusal(Exception):  # noqa: N818 -- not always an error: a 404 is an answ
         self.message = message
 
     @property
-    def namespace_is_missing(self) -> bool:
+    def is_missing(self) -> bool:
+        """Whether something is not there: the object, or its namespace."""
+        return self.status == _NOT_FOUND
+
+    @property
+    def is_missing_namespace(self) -> bool:
         """Whether what is missing is the namespace, and not the object."""
-        return self.status == _NOT_FOUND and self.message.startswith("namespaces ")
+        return self.is_missing and self.message.startswith("namespaces ")
 
 
 class UnservedKindError(Exception):
     """The API server has no such apiVersion and kind, at least not yet."""
+
+    def __init__(self, api_version: str, kind: str) -> None:
+        super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
 
 
 class UnreachableError(Exception):
@@ -80,6 +90,8 @@ class LabApi:
         self._server: str = settings.host
         self._patience_seconds = patience_seconds
         self._resources: dict[tuple[str, str], Resource] = {}
+        self._schemas: dict[str, Schemas] = {}
+        self._describing = threading.Lock()
         self.cancelled = threading.Event()
         # Its own pool, which knows no proxy of the environment: a proxy is not for loopback.
         self._pool = urllib3.PoolManager(
@@ -100,10 +112,29 @@ class LabApi:
         """Where objects of the kind are. Raises UnservedKindError; what is not known is asked for anew each time."""
         found = self._resources.get((api_version, kind)) or self._discovered(api_version).get((api_version, kind))
         if found is None:
-            raise UnservedKindError(
-                f"the API server has no {api_version}/{kind}: its CustomResourceDefinition is not there, or it is a kind of another version"
-            )
+            raise UnservedKindError(api_version, kind)
         return found
+
+    def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Whether objects of a kind are in namespaces; yes of kinds that are not served (yet), as the official provider assumes."""
+        try:
+            return self.resource(api_version, kind).namespaced
+        except UnservedKindError:
+            return True
+
+    def schemas(self, api_version: str) -> Schemas:
+        """The schemas of an API group's version, from the server's OpenAPI document; none of groups of custom resources."""
+        group = api_version.rpartition("/")[0]
+        if "." in group and not group.endswith(".k8s.io"):
+            return {}
+        # One document is asked for by one thread at a time: that of the core group is large, and a preview begins with many questions.
+        with self._describing:
+            if api_version not in self._schemas:
+                answer = self._find(f"/openapi/v3/{'apis' if group else 'api'}/{api_version}")
+                if answer is None:
+                    return {}
+                self._schemas[api_version] = answer["components"]["schemas"]
+            return self._schemas[api_version]
 
     def forget_kinds(self) -> None:
         """To be called when a CustomResourceDefinition changed or went."""
@@ -111,12 +142,11 @@ class LabApi:
 
     def get(self, api_version: str, kind: str, namespace: str, name: str) -> KubeObject | None:
         """One object, None when there is none."""
-        try:
-            return self._send("GET", self.resource(api_version, kind).path(namespace, name))
-        except Refusal as refusal:
-            if refusal.status == _NOT_FOUND:
-                return None
-            raise
+        return self._find(self.resource(api_version, kind).path(namespace, name))
+
+    def read(self, api_version: str, kind: str, namespace: str, name: str) -> KubeObject:
+        """One object. Raises Refusal, with the server's words, when there is none."""
+        return self._send("GET", self.resource(api_version, kind).path(namespace, name))
 
     def find(self, api_version: str, kind: str, namespace: str, labels: str) -> list[KubeObject]:
         """The objects of a kind in a namespace that a label selector picks."""
@@ -131,9 +161,15 @@ class LabApi:
         return self._send("PATCH", path, _with_dry_run(query, dry_run=dry_run), each, _APPLY)
 
     def create(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
-        """Creates an object whose name the server makes from `generateName`."""
+        """Creates an object that is not there yet. Raises Refusal with the reason AlreadyExists when it is."""
         path = self.resource(each["apiVersion"], each["kind"]).path(namespace)
         return self._send("POST", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
+
+    def set_managed_fields(self, each: KubeObject, entries: list[dict[str, Any]]) -> KubeObject:
+        """Says who manages the fields of an object, and changes nothing else."""
+        path = self.resource(each["apiVersion"], each["kind"]).path(each["metadata"].get("namespace", ""), each["metadata"]["name"])
+        patch = [{"op": "replace", "path": "/metadata/managedFields", "value": entries}]
+        return self._send("PATCH", path, body=patch, content=_JSON_PATCH)
 
     def replace(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
         """Replaces the whole object."""
@@ -146,7 +182,7 @@ class LabApi:
             path = self.resource(api_version, kind).path(namespace, name)
             self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation})
         except Refusal as refusal:
-            if refusal.status != _NOT_FOUND:
+            if not refusal.is_missing:
                 raise
 
     def pause(self, seconds: float) -> None:
@@ -156,12 +192,9 @@ class LabApi:
 
     def _discovered(self, api_version: str) -> dict[tuple[str, str], Resource]:
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        try:
-            answer = self._send("GET", root)
-        except Refusal as refusal:
-            if refusal.status == _NOT_FOUND:
-                return {}
-            raise
+        answer = self._find(root)
+        if answer is None:
+            return {}
         found = {
             (api_version, each["kind"]): Resource(root, each["name"], each["namespaced"])
             for each in answer["resources"]
@@ -170,8 +203,16 @@ class LabApi:
         self._resources.update(found)
         return found
 
+    def _find(self, path: str) -> KubeObject | None:
+        try:
+            return self._send("GET", path)
+        except Refusal as refusal:
+            if refusal.is_missing:
+                return None
+            raise
+
     def _send(
-        self, method: str, path: str, query: dict[str, str] | None = None, body: KubeObject | None = None, content: str = "application/json"
+        self, method: str, path: str, query: dict[str, str] | None = None, body: Any = None, content: str = "application/json"
     ) -> KubeObject:
         url = f"{self._server}{path}" + (f"?{'&'.join(f'{key}={quote(value)}' for key, value in query.items())}" if query else "")
         deadline = time.monotonic() + self._patience_seconds

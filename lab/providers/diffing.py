@@ -31,6 +31,11 @@ class Difference:
     replaces: bool
 
     @property
+    def is_of_inputs(self) -> bool:
+        """Whether the engine should show the inputs' values: a removed property is in no outputs that it could show."""
+        return self.change is Change.DELETE
+
+    @property
     def written(self) -> str:
         """The path in Pulumi's form, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
         return written_path(self.path)
@@ -61,25 +66,13 @@ def _compare(path: Path, old: Any, new: Any, report: Callable[[Path, Change, Any
     elif is_list(old) and is_list(new):
         for position, (before, after) in enumerate(zip_longest(old, new, fillvalue=_MISSING)):
             _compare((*path, position), before, after, report)
-    elif new is UNKNOWN or not same(old, new):
+    elif new is UNKNOWN or not _same(old, new):
         report(path, Change.UPDATE, new)
 
 
-def same(old: Any, new: Any) -> bool:
+def _same(old: Any, new: Any) -> bool:
     """Whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
     return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
-
-
-def value_at(each: Any, path: Path) -> Any:
-    """The value at `path`; one that equals no JSON when there is none."""
-    for key in path:
-        if is_object(each):
-            each = each.get(str(key), _MISSING)
-        elif is_list(each) and isinstance(key, int) and key < len(each):
-            each = each[key]
-        else:
-            return _MISSING
-    return each
 
 
 def not_ignored(found: Iterable[Difference], ignored: Iterable[str]) -> list[Difference]:

@@ -1,7 +1,7 @@
-"""The stand-in for the Kubernetes provider: server-side apply, dry runs and waiting, on the local control plane alone.
+"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone.
 
-Where the real plugin (pulumi-kubernetes 4.34.2) can be had, it does the same and more. The table of behaviours is
-tests/lab/test_kubernetes_provider*.py; each test there says what the real one does.
+What the official plugin (pulumi-kubernetes 4.34.2) answers was recorded; tests/lab/test_recorded_calls.py puts every recorded call to
+this one, and lists the differences that there are.
 """
 
 from __future__ import annotations
@@ -11,39 +11,50 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import grpc
-import yaml
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from yaml import YAMLError
 
 from lab.providers import lifecycle, planning
 from lab.providers.api import CancelledError, LabApi, Refusal, UnreachableError
+from lab.providers.decoding import decoded_yaml
 from lab.providers.failures import PartialFailureError, ProviderError
 from lab.providers.naming import NoNameError
+from lab.providers.objects import name_of, namespace_of
+from lab.providers.readiness import rule_for
 from lab.providers.reporting import abort, abort_partial
-from lab.providers.settings import Settings, SettingsError, read_settings, require_loopback, server_of
+from lab.providers.settings import Settings, SettingsError, changed_settings, read_settings, require_loopback, server_of
 from lab.providers.values import decode, encode, plain
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
+    from lab.cluster import KubeObject
+
 VERSION = "4.34.2"
 """Of the provider that this stands in for, and of the SDK."""
 
-PATIENCE_SECONDS = 30.0
-"""How long a restart of the API server, a missing namespace or a missing kind is waited out."""
+PATIENCE_SECONDS = 63.0
+"""How long the official provider waits for a missing namespace or a missing kind."""
+
+_RESTART_SECONDS = 30.0
+"""How long a restart of the API server is waited out at most."""
 
 _DECODE_YAML = "kubernetes:yaml:decode"
 
 
 class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
-    """Bound to the lab of one kubeconfig. Raises SettingsError when that leads off this machine."""
+    """Bound to the lab of one kubeconfig. Raises SettingsError when that leads off this machine.
+
+    `patience_seconds` is how long a missing namespace, a missing kind and, up to half a minute, the API server itself are awaited.
+    """
 
     def __init__(self, kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
         require_loopback(server_of(kubeconfig))
         self._kubeconfig = kubeconfig
         self._patience_seconds = patience_seconds
-        self._api = LabApi(kubeconfig, patience_seconds)
+        self._api = LabApi(kubeconfig, min(patience_seconds, _RESTART_SECONDS))
         # The engine attaches to one address for all providers of a program, with a connection for each.
         self._settings: dict[str, Settings] = {}
 
@@ -51,6 +62,10 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         """Ends all that waits, and the connections to the API server."""
         self._api.cancelled.set()
         self._api.close()
+
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """What the engine would say of itself, which the official provider does not listen to either."""
+        abort(context, "method Handshake not implemented", grpc.StatusCode.UNIMPLEMENTED)
 
     def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """The engine says where it listens; nothing is told to it."""
@@ -72,19 +87,19 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Settings may change in place: the server is the same, whatever they say."""
-        changed = decode(request.olds) != decode(request.news)
-        return provider_pb2.DiffResponse(changes=_changes(changed=changed))
+        changed = changed_settings(decode(request.olds), decode(request.news))
+        return provider_pb2.DiffResponse(changes=_changes(changed=bool(changed)), diffs=changed)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Takes the settings of one provider of the program."""
+        self._api.cancelled.clear()
         with self._told(context):
             given = decode(request.args) or {name.rpartition(":")[2]: value for name, value in request.variables.items()}
             self._settings[context.peer()] = read_settings(given, self._kubeconfig)
-            self._api.cancelled.clear()
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Names an object and puts it into a namespace."""
+        """Brings an object into its normal form, names it and puts it into a namespace."""
         with self._told(context):
             wish = request.autonaming if request.HasField("autonaming") else None
             settings, olds, news = self._settings_of(context), decode(request.olds), decode(request.news)
@@ -101,39 +116,22 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
                 old_inputs=decode(request.old_inputs),
                 news=decode(request.news),
                 ignored=list(request.ignoreChanges),
+                is_unready=self._is_unready,
             )
-            kinds: Any = provider_pb2.PropertyDiff.Kind
-            detailed = {
-                each.written: provider_pb2.PropertyDiff(
-                    kind=kinds.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=each.change == "DELETE"
-                )
-                for each in verdict.found
-            }
-            return provider_pb2.DiffResponse(
-                changes=_changes(changed=bool(verdict.found or verdict.replaces)),
-                diffs=list(dict.fromkeys(str(each.path[0]) for each in verdict.found)),
-                replaces=verdict.replaces,
-                deleteBeforeReplace=verdict.delete_before_replace,
-                detailedDiff=detailed,
-                hasDetailedDiff=True,
-            )
+            return verdict.answer()
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Creates an object and waits until it is ready; only a dry run in a preview."""
         with self._told(context):
             identity, outputs = lifecycle.create(
-                self._api,
-                decode(request.properties),
-                timeout=request.timeout,
-                preview=request.preview,
-                patience_seconds=self._patience_seconds,
+                self._ground(context), request.urn, decode(request.properties), timeout=request.timeout, preview=request.preview
             )
             return provider_pb2.CreateResponse(id=identity, properties=encode(outputs))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """An object as it is now; an empty answer when it is gone."""
         with self._told(context):
-            found = lifecycle.read(self._api, request.urn, request.id, decode(request.properties), decode(request.inputs))
+            found = lifecycle.read(self._ground(context), request.urn, request.id, decode(request.properties), decode(request.inputs))
             if found is None:
                 return provider_pb2.ReadResponse()
             identity, outputs, inputs = found
@@ -143,7 +141,8 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         """Changes an object and waits until it is ready; only a dry run in a preview."""
         with self._told(context):
             outputs = lifecycle.update(
-                self._api,
+                self._ground(context),
+                request.urn,
                 decode(request.olds),
                 decode(request.old_inputs),
                 decode(request.news),
@@ -156,23 +155,24 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Deletes an object and waits until it is gone."""
         with self._told(context):
-            lifecycle.delete(self._api, request.id, decode(request.properties), decode(request.old_inputs), timeout=request.timeout)
+            state, old_inputs = decode(request.properties), decode(request.old_inputs)
+            lifecycle.delete(self._ground(context), request.id, state, old_inputs, timeout=request.timeout)
             return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Reads YAML for pulumi_kubernetes.yaml; the functions for charts and kustomize are not offered."""
         if request.tok != _DECODE_YAML:
-            abort(context, f"the stand-in Kubernetes provider has no function {request.tok}; it knows {_DECODE_YAML} alone.")
+            abort(context, f'unknown Invoke type "{request.tok}"')
         with self._told(context):
             arguments = plain(decode(request.args))
             try:
-                objects = [each for each in yaml.safe_load_all(arguments["text"]) if each]
-            except (KeyError, yaml.YAMLError) as error:
+                objects = decoded_yaml(arguments["text"])
+            except (KeyError, YAMLError) as error:
                 raise ProviderError(f"{_DECODE_YAML}: no YAML in `text`: {error}") from error
             return provider_pb2.InvokeResponse(**{"return": encode({"result": objects})})
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused: components that a plugin renders hide their objects from policies, and need the real plugin."""
+        """Refused: what a component is made of that a plugin renders only that plugin knows."""
         abort(
             context,
             f"{request.type} is rendered by the real Kubernetes provider, which the stand-in is not. Declare the objects themselves.",
@@ -183,6 +183,15 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         """Ends everything that waits."""
         self._api.cancelled.set()
         return empty_pb2.Empty()
+
+    def _ground(self, context: grpc.ServicerContext) -> lifecycle.Ground:
+        return lifecycle.Ground(self._api, self._settings_of(context), self._patience_seconds)
+
+    def _is_unready(self, live: KubeObject) -> bool:
+        """Whether a Job has not completed at this moment."""
+        found = self._api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live))
+        rule = rule_for(found) if found else None
+        return bool(found and rule and not rule.look(found, self._api).ready)
 
     def _settings_of(self, context: grpc.ServicerContext) -> Settings:
         return self._settings.get(context.peer(), Settings())

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import secrets
-import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lab.providers.api import Refusal, UnservedKindError
 from lab.providers.awaiting import NotReadyError, require_ready, timeout_of, wait_until_gone, wait_until_ready
-from lab.providers.failures import FORBIDDEN, INVALID, NOT_FOUND, PartialFailureError, ProviderError, refused
+from lab.providers.failures import (
+    PartialFailureError,
+    ProviderError,
+    no_kind_to_update,
+    not_created,
+    not_ready_after_creation,
+    not_updated,
+    nothing_to_update,
+    said,
+)
+from lab.providers.handover import handed_over, was_created_by_provider
 from lab.providers.ignoring import with_ignored
+from lab.providers.kinds import input_fields, normalized
 from lab.providers.objects import (
     DELETION_PROPAGATION,
     PATCH_FORCE,
     annotation,
-    described,
     is_true,
     kind_of,
     metadata,
@@ -23,11 +33,19 @@ from lab.providers.objects import (
     object_id,
     pruned,
     split_id,
-    with_string_data,
     without_read_only,
 )
 from lab.providers.readiness import WaitForError
-from lab.providers.state import FIELD_MANAGER_PREFIX, field_manager, initial_api_version, live_part, recorded, with_secrets
+from lab.providers.state import (
+    FIELD_MANAGER,
+    SHARED_FIELD_MANAGER,
+    field_manager,
+    initial_api_version,
+    inputs_in,
+    live_part,
+    recorded,
+    with_secrets,
+)
 from lab.providers.values import Properties, has_unknown, hyphenated, plain, underscored
 
 if TYPE_CHECKING:
@@ -35,154 +53,192 @@ if TYPE_CHECKING:
 
     from lab.cluster import KubeObject
     from lab.providers.api import LabApi
+    from lab.providers.settings import Settings
 
 _CRD = "CustomResourceDefinition"
 _PROPAGATION = {"orphan": "Orphan", "background": "Background"}
+_ALREADY_EXISTS = "AlreadyExists"
+_FORBIDDEN = "Forbidden"
+_INVALID = "Invalid"
+_RETRIES = 5
+"""How often a Create is tried again that lacks its kind or its namespace, with pauses that double each time."""
 
 
-def create(api: LabApi, inputs: Properties, *, timeout: float, preview: bool, patience_seconds: float) -> tuple[str, Properties]:
+@dataclass(frozen=True)
+class Ground:
+    """Where a call works: the API server, the provider's settings, and how long in seconds a missing kind or namespace is awaited."""
+
+    api: LabApi
+    settings: Settings
+    patience_seconds: float
+
+
+def create(ground: Ground, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> tuple[str, Properties]:
     """The ID and outputs of a new object; in a preview those of a dry run, or the inputs where none is possible.
 
-    An object that is there already is taken over, as server-side apply does.
+    An object that is there already is an error, unless the provider is told to upsert; a preview passes it over.
     """
-    wanted: KubeObject = without_read_only(hyphenated(plain(inputs)))
-    if preview and (has_unknown(wanted) or not _is_served(api, wanted)):
+    wanted: KubeObject = hyphenated(plain(inputs))
+    if preview and (has_unknown(wanted) or not _is_served(ground.api, wanted)):
         return "", inputs
-    manager = field_manager({}, wanted) or FIELD_MANAGER_PREFIX + secrets.token_hex(4)
+    manager = field_manager({}, wanted)
     try:
-        live = _created(api, wanted, manager, preview=preview, patience_seconds=patience_seconds)
+        live = _created(ground, wanted, manager, preview=preview)
     except (Refusal, UnservedKindError) as error:
-        if preview and isinstance(error, Refusal) and (error.namespace_is_missing or error.status == FORBIDDEN):
+        # What a webhook refuses is Forbidden too: so a preview passes it.
+        if preview and isinstance(error, Refusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
             return "", inputs
-        raise ProviderError(refused("create", wanted, manager, error)) from error
+        raise ProviderError(not_created(urn, manager, error)) from error
     if preview:
         live.pop("status", None)
-        return "", recorded(live, inputs, wanted["apiVersion"], manager)
+        return "", recorded(live, wanted, inputs, wanted["apiVersion"], manager)
     if wanted["kind"] == _CRD:
-        api.forget_kinds()
+        ground.api.forget_kinds()
     try:
-        live = wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
+        live = wait_until_ready(ground.api, live, wanted, timeout_of(timeout, wanted))
     except (NotReadyError, WaitForError) as error:
-        live = error.live if isinstance(error, NotReadyError) else live
-        reason = f"{described(live)} was created, but did not become ready: {error}"
-        raise PartialFailureError(reason, object_id(live), recorded(live, inputs, wanted["apiVersion"], manager)) from error
-    return object_id(live), recorded(live, inputs, wanted["apiVersion"], manager)
+        live, details = (error.live, error.details) if isinstance(error, NotReadyError) else (live, ())
+        state = recorded(_latest(ground.api, live), wanted, inputs, wanted["apiVersion"], manager)
+        raise PartialFailureError(not_ready_after_creation(urn, str(error)), object_id(live), state, details=details) from error
+    return object_id(live), recorded(_latest(ground.api, live), wanted, inputs, wanted["apiVersion"], manager)
 
 
-def _created(api: LabApi, wanted: KubeObject, manager: str, *, preview: bool, patience_seconds: float) -> KubeObject:
-    """Applies the object; outside a preview for as long as its kind or namespace may still be coming."""
-    deadline = time.monotonic() + patience_seconds
-    pause = 0.25
-    while True:
+def _created(ground: Ground, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+    """Makes the object; outside a preview as often as its kind or namespace may still be coming."""
+    pause = ground.patience_seconds / (2 ** (_RETRIES + 1) - 1)
+    for tries_left in reversed(range(_RETRIES + 2)):
         try:
-            return _applied(api, wanted, manager, preview=preview)
+            return _made(ground, wanted, manager, preview=preview)
         except (Refusal, UnservedKindError) as error:
-            missing = isinstance(error, UnservedKindError) or error.status == NOT_FOUND
-            if preview or not missing or time.monotonic() + pause > deadline:
+            if preview or not tries_left or (isinstance(error, Refusal) and not error.is_missing):
                 raise
-        api.pause(pause)
-        pause = min(2 * pause, 4.0)
+        ground.api.pause(pause)
+        pause *= 2
+    raise AssertionError("the last try answers or raises")
 
 
-def _applied(api: LabApi, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
-    namespace = namespace_of(wanted)
-    if not name_of(wanted) and metadata(wanted).get("generateName"):
-        return api.create(wanted, namespace, manager, dry_run=preview)
-    force = preview or is_true(wanted, PATCH_FORCE)
+def _made(ground: Ground, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+    api, namespace = ground.api, namespace_of(wanted)
+    if not ground.settings.upsert or not name_of(wanted):
+        return api.create(wanted, namespace, SHARED_FIELD_MANAGER, dry_run=preview)
+    # A preview knows nothing of conflicts, as those with the object that a replacement deletes first would be false ones.
+    force = preview or _is_forced(ground, wanted)
     try:
         return api.apply(wanted, namespace, manager, force=force, dry_run=preview)
     except Refusal as refusal:
-        if not (preview and refusal.status == INVALID and "immutable" in refusal.message):
+        if not (preview and refusal.reason == _INVALID and "field is immutable" in refusal.message):
             raise
     # A replacement is previewed while the old object is still there: under another name the dry run does not meet it.
     other = {**wanted, "metadata": {**metadata(wanted), "name": f"{name_of(wanted)}{secrets.token_hex(3)[:5]}"}}
     return api.apply(other, namespace, manager, force=force, dry_run=preview)
 
 
-def read(api: LabApi, urn: str, identity: str, state: Properties, old_inputs: Properties) -> tuple[str, Properties, Properties] | None:
+def _is_forced(ground: Ground, wanted: KubeObject) -> bool:
+    return ground.settings.patch_force or is_true(wanted, PATCH_FORCE)
+
+
+def read(ground: Ground, urn: str, identity: str, state: Properties, old_inputs: Properties) -> tuple[str, Properties, Properties] | None:
     """The ID, outputs and inputs of an object as it is now, None when it is gone.
 
-    Without old inputs (an import, or `get`) the inputs are the whole object, less its status.
+    The inputs are the fields of the old ones, with the values that they have now. Without old inputs (an import) they are all fields
+    that a program may set in a built-in kind, and of a custom resource its name alone.
     """
-    namespace, name = split_id(identity)
-    shape: KubeObject = without_read_only(hyphenated(plain(old_inputs)))
-    api_version, kind = kind_of(urn, shape if "kind" in shape else live_part(state))
+    shape: KubeObject = normalized(ground.api, hyphenated(plain(old_inputs)))
+    before = live_part(state)
+    is_import = "kind" not in shape and "kind" not in before
+    if "kind" not in shape:
+        namespace, name = split_id(identity)
+        shape["metadata"] = {**({"namespace": namespace} if namespace else {}), "name": name, **metadata(shape)}
+        shape["apiVersion"], shape["kind"] = kind_of(urn, before)
+    api_version, kind = kind_of(urn, shape)
+    _, name = split_id(identity)
     try:
-        live = api.get(api_version, kind, namespace or namespace_of(shape), name)
+        live = ground.api.get(api_version, kind, namespace_of(shape), name)
     except UnservedKindError:
         return None
     if live is None:
         return None
-    if old_inputs:
-        inputs: KubeObject = pruned(with_string_data(live, shape), shape)
-    else:
-        inputs = {key: value for key, value in without_read_only(live).items() if key != "status"}
-        shape = inputs
-    manager = field_manager(state, shape) or FIELD_MANAGER_PREFIX + secrets.token_hex(4)
-    outputs = recorded(live, old_inputs, initial_api_version(state, shape) or api_version, manager)
+    inputs: KubeObject = pruned(live, shape)
+    if is_import:
+        fields = input_fields(ground.api, api_version, kind)
+        inputs = without_read_only({**inputs, **{key: live[key] for key in fields if key in live}})
+    manager = field_manager(state, shape)
+    outputs = recorded(live, inputs, old_inputs, initial_api_version(state, shape), manager)
     known = with_secrets(underscored(inputs), old_inputs)
     try:
-        if old_inputs:
-            require_ready(api, live, shape)
-    except (NotReadyError, WaitForError) as error:
-        raise PartialFailureError(f"{described(live)}: {error}", identity, outputs, known) from error
+        if not is_import:
+            require_ready(ground.api, live, shape)
+    except NotReadyError as error:
+        raise PartialFailureError(str(error), identity, outputs, known, details=error.details) from error
+    except WaitForError:
+        # What cannot be understood was said when the object was made.
+        pass
     return identity, outputs, known
 
 
 def update(  # noqa: PLR0913 -- what the engine asks with
-    api: LabApi, state: Properties, old_inputs: Properties, news: Properties, *, ignored: Sequence[str], timeout: float, preview: bool
+    ground: Ground,
+    urn: str,
+    state: Properties,
+    old_inputs: Properties,
+    news: Properties,
+    *,
+    ignored: Sequence[str],
+    timeout: float,
+    preview: bool,
 ) -> Properties:
     """The outputs of a changed object; in a preview those of a dry run, or the new inputs where none is possible."""
-    wanted: KubeObject = without_read_only(hyphenated(plain(news)))
+    api = ground.api
+    wanted = normalized(api, hyphenated(plain(news)))
     if preview and (has_unknown(wanted) or not _is_served(api, wanted)):
         return news
     before = live_part(state)
-    manager = field_manager(state, wanted) or FIELD_MANAGER_PREFIX + secrets.token_hex(4)
+    manager = field_manager(state, wanted)
+    old_manager: str = plain(state.get(FIELD_MANAGER)) or manager
     first_version = initial_api_version(state, hyphenated(plain(old_inputs)))
-    now: KubeObject | None = before
+    why, details = "", ()
     try:
-        now = api.get(wanted["apiVersion"], wanted["kind"], namespace_of(before), name_of(before))
-        if now is None:
-            raise ProviderError(
-                f"cannot update {described(before)}: it is gone. `pulumi refresh` makes the state know, then `pulumi up` makes it anew."
-            )
-        live = _updated(api, wanted, now, manager, ignored, preview=preview)
-    except UnservedKindError as error:
-        raise ProviderError(refused("update", wanted, manager, error)) from error
-    except Refusal as refusal:
-        reason = refused("update", wanted, manager, refusal)
+        live = _updated(ground, wanted, before, manager, ignored, preview=preview)
         if preview:
-            if refusal.status == FORBIDDEN:
-                return news
-            raise ProviderError(reason) from refusal
-        # Nothing was changed, but the engine must come back to it: the real provider reports this as an unready object too.
-        raise PartialFailureError(reason, object_id(before), recorded(now or before, news, first_version, manager)) from refusal
-    if preview:
-        return recorded(live, news, first_version, manager)
-    try:
-        live = wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
+            return recorded(live, wanted, news, first_version, manager)
+        wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
+    except UnservedKindError as error:
+        raise ProviderError(no_kind_to_update(urn, error)) from error
+    except Refusal as refusal:
+        if preview and refusal.reason == _FORBIDDEN:
+            return news
+        why = said(refusal, manager)
     except (NotReadyError, WaitForError) as error:
-        live = error.live if isinstance(error, NotReadyError) else live
-        reason = f"{described(live)} was updated, but did not become ready: {error}"
-        raise PartialFailureError(reason, object_id(live), recorded(live, news, first_version, manager)) from error
-    _relinquish(api, live, plain(state.get("__fieldManager", manager)), manager)
-    return recorded(live, news, first_version, manager)
+        why, details = str(error), error.details if isinstance(error, NotReadyError) else ()
+    try:
+        live = api.read(before["apiVersion"], before["kind"], namespace_of(before), name_of(before))
+    except Refusal as gone:
+        raise ProviderError(nothing_to_update(urn, why, gone)) from gone
+    outputs = recorded(live, wanted, news, first_version, manager)
+    if why:
+        # Whatever went wrong, the engine must come back to it: the state has the inputs that were tried and the object as it is.
+        raise PartialFailureError(not_updated(live, why), object_id(live), outputs, details=details)
+    _relinquish(api, live, old_manager, manager)
+    return outputs
 
 
 def _updated(  # noqa: PLR0913 -- what an update is made of
-    api: LabApi, wanted: KubeObject, now: KubeObject, manager: str, ignored: Sequence[str], *, preview: bool
+    ground: Ground, wanted: KubeObject, before: KubeObject, manager: str, ignored: Sequence[str], *, preview: bool
 ) -> KubeObject:
-    namespace = namespace_of(now)
+    api, namespace = ground.api, namespace_of(before)
+    now = api.read(wanted["apiVersion"], wanted["kind"], namespace, name_of(before))
     body: KubeObject = {**wanted, "metadata": {**metadata(wanted), "name": name_of(now)}}
     body["metadata"].pop("generateName", None)
     if wanted["kind"] == _CRD:
-        # The real provider replaces definitions whole: their objects stay, and a version that is gone is gone.
+        # The official provider replaces definitions whole: their objects stay, and a version that is gone is gone.
         body["metadata"]["resourceVersion"] = metadata(now)["resourceVersion"]
         replaced = api.replace(body, namespace, manager, dry_run=preview)
         api.forget_kinds()
         return replaced
-    body = with_ignored(body, now, manager, ignored)
-    return api.apply(body, namespace, manager, force=is_true(wanted, PATCH_FORCE), dry_run=preview)
+    force = _is_forced(ground, wanted) or (preview and was_created_by_provider(now))
+    if not preview and (entries := handed_over(now, manager)) is not None:
+        now = api.set_managed_fields(now, entries)
+    return api.apply(with_ignored(body, now, manager, ignored), namespace, manager, force=force, dry_run=preview)
 
 
 def _relinquish(api: LabApi, live: KubeObject, old_manager: str, manager: str) -> None:
@@ -193,29 +249,32 @@ def _relinquish(api: LabApi, live: KubeObject, old_manager: str, manager: str) -
     api.apply(empty, namespace_of(live), old_manager, force=True, dry_run=False)
 
 
-def delete(api: LabApi, identity: str, state: Properties, old_inputs: Properties, *, timeout: float) -> None:
+def delete(ground: Ground, identity: str, state: Properties, old_inputs: Properties, *, timeout: float) -> None:
     """Deletes an object and waits until it is gone; fine when it, or its kind, is gone already."""
-    inputs: KubeObject = hyphenated(plain(old_inputs)) or live_part(state)
+    inputs = inputs_in(state, old_inputs) or live_part(state)
     before = live_part(state)
     _, name = split_id(identity)
     try:
-        live = api.get(before["apiVersion"], before["kind"], namespace_of(before), name)
+        live = ground.api.get(before["apiVersion"], before["kind"], namespace_of(before), name)
         if live is None:
             return
         propagation = _PROPAGATION.get(annotation(inputs, DELETION_PROPAGATION).lower(), "Foreground")
-        api.delete(live["apiVersion"], live["kind"], namespace_of(live), name, propagation)
-        wait_until_gone(api, live, inputs, timeout_of(timeout, inputs))
+        ground.api.delete(live["apiVersion"], live["kind"], namespace_of(live), name, propagation)
+        wait_until_gone(ground.api, live, inputs, timeout_of(timeout, inputs))
     except UnservedKindError:
         return
     except Refusal as refusal:
-        raise ProviderError(refused("delete", before, "", refusal)) from refusal
+        raise ProviderError(refusal.message) from refusal
     except NotReadyError as error:
-        notes: Any = field_manager(state, inputs)
-        raise PartialFailureError(
-            str(error), identity, recorded(error.live, old_inputs, initial_api_version(state, inputs), notes)
-        ) from error
+        # The object is still there and the state has it: nothing to record.
+        raise ProviderError(str(error)) from error
     if before["kind"] == _CRD:
-        api.forget_kinds()
+        ground.api.forget_kinds()
+
+
+def _latest(api: LabApi, live: KubeObject) -> KubeObject:
+    """The object as it is by now, with what controllers have added; as it was seen last if it is gone again."""
+    return api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live)) or live
 
 
 def _is_served(api: LabApi, each: KubeObject) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING, Any
 
 from lab.providers.values import UNKNOWN, is_list, is_object
@@ -12,6 +10,7 @@ if TYPE_CHECKING:
     from lab.cluster import KubeObject
 
 AUTONAMED = "pulumi.com/autonamed"
+DEFAULT_NAMESPACE = "default"
 DELETION_PROPAGATION = "pulumi.com/deletionPropagationPolicy"
 PATCH_FIELD_MANAGER = "pulumi.com/patchFieldManager"
 PATCH_FORCE = "pulumi.com/patchForce"
@@ -19,6 +18,9 @@ REPLACE_UNREADY = "pulumi.com/replaceUnready"
 SKIP_AWAIT = "pulumi.com/skipAwait"
 TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
 WAIT_FOR = "pulumi.com/waitFor"
+
+_MANAGED_BY = {"app.kubernetes.io/managed-by": "pulumi"}
+"""A label that client-side apply gives to what it makes."""
 
 _READ_ONLY = (
     "creationTimestamp",
@@ -96,6 +98,15 @@ def split_id(identity: str) -> tuple[str, str]:
     return namespace, name
 
 
+def with_managed_by(each: KubeObject, old: KubeObject) -> KubeObject:
+    """`each` with the label of client-side apply if the object had it before, as what was made so keeps it."""
+    had = metadata(old).get("labels")
+    if not is_object(had) or not _MANAGED_BY.items() <= had.items():
+        return each
+    labels = metadata(each).get("labels")
+    return {**each, "metadata": {**metadata(each), "labels": {**(labels if is_object(labels) else {}), **_MANAGED_BY}}}
+
+
 def described(each: KubeObject) -> str:
     """The object as a message names it, such as `apps/v1/Deployment team-a/web`."""
     return f"{each.get('apiVersion', '')}/{each.get('kind', '')} {object_id(each)}".strip()
@@ -119,22 +130,3 @@ def pruned(live: Any, shape: Any) -> Any:
     if is_list(live) and is_list(shape):
         return [pruned(value, wanted) for value, wanted in zip(live, shape, strict=False)]
     return live
-
-
-def with_string_data(live: KubeObject, inputs: KubeObject) -> KubeObject:
-    """A live Secret with the keys of the inputs' `stringData` as the server stored them.
-
-    The server folds `stringData` into `data` and never shows it again; without this every look would be a difference.
-    """
-    wanted = inputs.get("stringData")
-    stored = live.get("data")
-    if live.get("kind") != "Secret" or not is_object(wanted):
-        return live
-    data: dict[str, Any] = stored if is_object(stored) else {}
-    found: dict[str, str] = {}
-    for key in wanted:
-        try:
-            found[key] = base64.b64decode(data[key]).decode()
-        except (KeyError, binascii.Error, UnicodeDecodeError):
-            continue
-    return {**live, "stringData": found}

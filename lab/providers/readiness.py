@@ -23,26 +23,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """How an object stands: ready, not yet (`waiting_for` says why), or failed for good."""
+    """How an object stands: ready if nothing is missing (None), not yet, or failed for good.
 
-    waiting_for: str = ""
+    What is missing is said in the official provider's words where they were seen, which may be none at all (an empty tuple), else in
+    words of its own. `settles_after` is the time in seconds after which the official provider no longer waits for it and takes the
+    object as it is.
+    """
+
+    missing: tuple[str, ...] | None = None
     failed: bool = False
+    settles_after: float | None = None
 
     @property
     def ready(self) -> bool:
         """Whether nothing is missing."""
-        return not self.waiting_for
+        return self.missing is None
 
 
 READY = Standing()
+UNREADY = Standing(())
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How to look at a kind, and how long the real provider waits for it unless told otherwise."""
+    """How to look at a kind, and how long the official provider waits for it unless told otherwise.
+
+    `is_asked_for` says that it stands in the object's own annotation; `is_looked_at_by_read` that a refresh looks too.
+    """
 
     look: Callable[[KubeObject, LabApi], Standing]
     timeout_seconds: float = 600
+    is_asked_for: bool = False
+    is_looked_at_by_read: bool = False
 
 
 class WaitForError(Exception):
@@ -69,7 +81,7 @@ def _annotated(wish: str) -> Rule:
     def look(live: KubeObject, _api: LabApi) -> Standing:
         return next((standing for one in looks if not (standing := one(live)).ready), READY)
 
-    return Rule(look)
+    return Rule(look, is_asked_for=True)
 
 
 def _wish(wish: str) -> Callable[[KubeObject], Standing]:
@@ -79,7 +91,7 @@ def _wish(wish: str) -> Callable[[KubeObject], Standing]:
         status = wanted or "True"
 
         def has_condition(live: KubeObject) -> Standing:
-            return READY if (_condition(live, name).get("status") == status) else Standing(f"condition {name}={status}")
+            return READY if (_condition(live, name).get("status") == status) else UNREADY
 
         return has_condition
     if form == "jsonpath" and name.startswith("{.") and name.endswith("}") and "[" not in name:
@@ -90,7 +102,7 @@ def _wish(wish: str) -> Callable[[KubeObject], Standing]:
             for key in keys:
                 value = value.get(key) if is_object(value) else None
             met = value is not None and (not wanted or str(value) == wanted)
-            return READY if met else Standing(f"{name}{f' to be {wanted}' if wanted else ''} (now {value})")
+            return READY if met else UNREADY
 
         return has_value
     raise WaitForError(
@@ -120,14 +132,13 @@ def _observed(live: KubeObject) -> bool:
     return _status(live).get("observedGeneration", 0) >= live["metadata"].get("generation", 0)
 
 
-def _pods(live: KubeObject, api: LabApi) -> str:
+def _pods(live: KubeObject, api: LabApi) -> tuple[str, ...]:
     """What the pods of a workload that are not ready say, for the message."""
     labels = _object(_object(_spec(live).get("selector")).get("matchLabels"))
     if not labels:
-        return ""
+        return ()
     pods = api.find("v1", "Pod", namespace_of(live), ",".join(f"{key}={value}" for key, value in labels.items()))
-    said = [f"{name_of(pod)}: {told}" for pod in pods if (told := _pod(pod, api).waiting_for)]
-    return "".join(f"; {each}" for each in said[:3])
+    return tuple(f"[Pod {namespace_of(pod)}/{name_of(pod)}]: {said}" for pod in pods for said in _pod(pod, api).missing or ())[:3]
 
 
 def _pod(live: KubeObject, _api: LabApi) -> Standing:
@@ -135,20 +146,22 @@ def _pod(live: KubeObject, _api: LabApi) -> Standing:
         return READY
     scheduled = _condition(live, "PodScheduled")
     if scheduled.get("status") == "False":
-        return Standing(f"the pod to be scheduled ({scheduled.get('reason')}: {scheduled.get('message')})")
-    return Standing(f"the pod to be ready (phase {_status(live).get('phase', 'unknown')})")
+        return Standing((f"waiting for the pod to be scheduled ({scheduled.get('reason')}: {scheduled.get('message')})",))
+    return Standing((f"waiting for the pod to be ready (phase {_status(live).get('phase', 'unknown')})",))
 
 
-def _deployment(live: KubeObject, api: LabApi) -> Standing:
+def _deployment(live: KubeObject, _api: LabApi) -> Standing:
     wanted: int = _spec(live).get("replicas", 1)
     updated: int = _status(live).get("updatedReplicas", 0)
     available: int = _status(live).get("availableReplicas", 0)
     total: int = _status(live).get("replicas", 0)
     if _observed(live) and updated >= wanted and available >= wanted and total <= updated:
         return READY
-    late = _condition(live, "Progressing")
-    why = f" ({late['reason']}: {late['message']})" if late.get("status") == "False" else ""
-    return Standing(f"{wanted} replicas: {updated} updated, {available} available{why}{_pods(live, api)}")
+    troubles = [found for name in ("Progressing", "Available") if (found := _condition(live, name)).get("status") == "False"]
+    said = [f"[{each['reason']}] {each['message']}" for each in troubles]
+    if not condition(live, "Available"):
+        return Standing((*said, "Minimum number of live Pods was not attained"))
+    return Standing((*said, "Attempted to roll forward to new ReplicaSet, but minimum number of Pods did not become live"))
 
 
 def _stateful_set(live: KubeObject, api: LabApi) -> Standing:
@@ -157,7 +170,8 @@ def _stateful_set(live: KubeObject, api: LabApi) -> Standing:
     current = _status(live).get("currentRevision") == _status(live).get("updateRevision")
     if _observed(live) and ready >= wanted and current:
         return READY
-    return Standing(f"{wanted} ready replicas, now {ready}{'' if current else ' and an update under way'}{_pods(live, api)}")
+    counted = f"{ready} of {wanted} replicas are ready{'' if current else ' and an update is under way'}"
+    return Standing((counted, *_pods(live, api)))
 
 
 def _daemon_set(live: KubeObject, api: LabApi) -> Standing:
@@ -166,37 +180,45 @@ def _daemon_set(live: KubeObject, api: LabApi) -> Standing:
     available: int = _status(live).get("numberAvailable", 0)
     if _observed(live) and updated >= wanted and available >= wanted:
         return READY
-    return Standing(f"{wanted} pods, one per node: {updated} updated, {available} available{_pods(live, api)}")
+    return Standing((f"of {wanted} pods, one per node, {updated} are updated and {available} available", *_pods(live, api)))
 
 
-def _job(live: KubeObject, api: LabApi) -> Standing:
+def _job(live: KubeObject, _api: LabApi) -> Standing:
     if condition(live, "Complete"):
         return READY
     if failed := condition(live, "Failed"):
-        return Standing(f"the Job to complete, but it failed ({failed.get('reason')}: {failed.get('message')})", failed=True)
-    suspended = " (it is suspended; a queued Job should have the annotation pulumi.com/skipAwait)" if _spec(live).get("suspend") else ""
-    return Standing(f"the Job to complete{suspended}{_pods(live, api)}")
+        return Standing((f"[{failed.get('reason')}] {failed.get('message')}",), failed=True)
+    if _spec(live).get("suspend"):
+        return Standing(("the Job is suspended; a queued Job should have the annotation pulumi.com/skipAwait",))
+    return UNREADY
+
+
+_NO_PODS = "Service does not target any Pods. Selected Pods may not be ready, or field '.spec.selector' may not match labels on any Pods"
+_NO_ADDRESS = "Service was not allocated an IP address; does your cloud provider support this?"
+
+_SETTLED_SECONDS = 10.0
+"""The official provider waits so long for more to come to a Service's slices, and then takes them as they are, empty ones too."""
 
 
 def _service(live: KubeObject, api: LabApi) -> Standing:
     kind = _spec(live).get("type", "ClusterIP")
+    if kind == "LoadBalancer" and not _object(_status(live).get("loadBalancer")).get("ingress"):
+        return Standing((_NO_ADDRESS,))
     if kind == "ExternalName" or _spec(live).get("clusterIP") == "None":
         return READY
     slices = api.find("discovery.k8s.io/v1", "EndpointSlice", namespace_of(live), f"kubernetes.io/service-name={name_of(live)}")
-    if not any(each.get("endpoints") for each in slices):
-        return Standing("pods that the Service targets: none is there yet, or .spec.selector matches the labels of none")
-    if kind == "LoadBalancer" and not _object(_status(live).get("loadBalancer")).get("ingress"):
-        return Standing("an address for the load balancer")
-    return READY
+    if any(each.get("endpoints") for each in slices):
+        return READY
+    return Standing((_NO_PODS,), settles_after=_SETTLED_SECONDS if slices else None)
 
 
 def _ingress(live: KubeObject, _api: LabApi) -> Standing:
-    return READY if _object(_status(live).get("loadBalancer")).get("ingress") else Standing("an address in .status.loadBalancer")
+    return READY if _object(_status(live).get("loadBalancer")).get("ingress") else Standing(("no address in .status.loadBalancer",))
 
 
 def _volume(live: KubeObject, _api: LabApi) -> Standing:
     phase = _status(live).get("phase")
-    return READY if phase in {"Available", "Bound"} else Standing(f"the volume to be available or bound (now {phase})")
+    return READY if phase in {"Available", "Bound"} else Standing((f"the volume is {phase}, neither available nor bound",))
 
 
 def _claim(live: KubeObject, api: LabApi) -> Standing:
@@ -204,34 +226,35 @@ def _claim(live: KubeObject, api: LabApi) -> Standing:
     storage_class = api.get("storage.k8s.io/v1", "StorageClass", "", name) if name else None
     phase = _status(live).get("phase")
     wanted = "Pending" if storage_class and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer" else "Bound"
-    return READY if phase in {wanted, "Bound"} else Standing(f"the claim to be {wanted} (now {phase}; storage class {name})")
+    return READY if phase in {wanted, "Bound"} else Standing((f"the claim is {phase}, not {wanted}; storage class {name}",))
 
 
 def _quota(live: KubeObject, _api: LabApi) -> Standing:
-    return READY if _spec(live).get("hard", {}) == _status(live).get("hard") else Standing("the quota controller to have seen the quota")
+    seen = _spec(live).get("hard", {}) == _status(live).get("hard")
+    return READY if seen else Standing(("the quota controller has not seen the quota yet",))
 
 
 def _secret(live: KubeObject, _api: LabApi) -> Standing:
     token = live.get("type") == "kubernetes.io/service-account-token"
-    return Standing("the service account's token") if token and not live.get("data") else READY
+    return Standing(("the service account's token is not there yet",)) if token and not live.get("data") else READY
 
 
 def _replication_controller(live: KubeObject, api: LabApi) -> Standing:
     wanted, available = _spec(live).get("replicas", 1), _status(live).get("availableReplicas", 0)
-    return READY if wanted == available else Standing(f"{wanted} replicas, {available} available{_pods(live, api)}")
+    return READY if wanted == available else Standing((f"of {wanted} replicas {available} are available", *_pods(live, api)))
 
 
 _RULES = {
-    "apps/v1/DaemonSet": Rule(_daemon_set),
-    "apps/v1/Deployment": Rule(_deployment),
-    "apps/v1/StatefulSet": Rule(_stateful_set),
-    "batch/v1/Job": Rule(_job),
-    "networking.k8s.io/v1/Ingress": Rule(_ingress),
+    "apps/v1/DaemonSet": Rule(_daemon_set, is_looked_at_by_read=True),
+    "apps/v1/Deployment": Rule(_deployment, is_looked_at_by_read=True),
+    "apps/v1/StatefulSet": Rule(_stateful_set, is_looked_at_by_read=True),
+    "batch/v1/Job": Rule(_job, is_looked_at_by_read=True),
+    "networking.k8s.io/v1/Ingress": Rule(_ingress, is_looked_at_by_read=True),
     "v1/PersistentVolume": Rule(_volume, 300),
     "v1/PersistentVolumeClaim": Rule(_claim, 300),
-    "v1/Pod": Rule(_pod),
+    "v1/Pod": Rule(_pod, is_looked_at_by_read=True),
     "v1/ReplicationController": Rule(_replication_controller),
     "v1/ResourceQuota": Rule(_quota, 60),
     "v1/Secret": Rule(_secret, 5),
-    "v1/Service": Rule(_service),
+    "v1/Service": Rule(_service, is_looked_at_by_read=True),
 }

@@ -35,7 +35,7 @@ def abort_partial(context: grpc.ServicerContext, failure: PartialFailureError) -
     detail: Any = provider_pb2.ErrorResourceInitFailed(
         id=failure.identity,
         properties=encode(failure.state),
-        reasons=[str(failure)],
+        reasons=failure.reasons,
         inputs=encode(failure.inputs) if failure.inputs is not None else None,
     )
     status: Any = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(failure))

@@ -22,15 +22,18 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that the stand-in acts on, with the real provider's defaults.
+    """The settings that the stand-in acts on, with the official provider's defaults.
 
-    `namespace` is for namespaced objects that name none; "" leaves them to the server's `default`. The two others say whether
-    a change of the data of ConfigMaps and Secrets is made in place instead of by replacement.
+    `namespace` is for namespaced objects that name none, "" for `default`. The two next say whether a change of the data of ConfigMaps
+    and Secrets is made in place instead of by replacement. `upsert` takes over what exists already when it should be created, and
+    `patch_force` takes every field over from whoever manages it.
     """
 
     namespace: str = ""
     config_maps_mutable: bool = False
     secrets_mutable: bool = False
+    upsert: bool = False
+    patch_force: bool = False
 
 
 def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> str:
@@ -68,12 +71,25 @@ def read_settings(given: Properties, bound: Path) -> Settings:
         )
     if values.get("renderYamlToDirectory"):
         raise SettingsError("renderYamlToDirectory is not offered by the stand-in provider; leave it out.")
+    return settings_in(values)
+
+
+def settings_in(values: Properties) -> Settings:
+    """What of a provider's settings, as the engine has them, the stand-in acts on."""
     namespace = values.get("namespace")
     return Settings(
         namespace if isinstance(namespace, str) else "",
-        values.get("enableConfigMapMutable") in (True, "true"),
-        values.get("enableSecretMutable") in (True, "true"),
+        *(
+            values.get(name) in (True, "true")
+            for name in ("enableConfigMapMutable", "enableSecretMutable", "upsertExistingObjects", "enablePatchForce")
+        ),
     )
+
+
+def changed_settings(old: Properties, new: Properties) -> list[str]:
+    """The names of the settings that differ."""
+    old, new = plain(old), plain(new)
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
 
 
 def _require_bound_server(values: Properties, bound: Path) -> None:

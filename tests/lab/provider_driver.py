@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NO_PROXY = [("grpc.enable_http_proxy", 0)]
 
 PATIENCE_SECONDS = 2.0
-"""How long the provider waits for a missing namespace or kind here; 30 s in earnest."""
+"""How long the provider waits for a missing namespace or kind here; 63 s in earnest."""
 
 
 def urn_of(each: KubeObject, name: str = "it") -> str:
@@ -50,10 +50,11 @@ class Made:
 
 @dataclass
 class Refused:
-    """How a call failed: `text` for the person, `kept` if the state keeps the object (then with the reasons and outputs)."""
+    """How a call failed: `text` for the person, `kept` and the `reasons` if the state keeps the object with them."""
 
     text: str = ""
     kept: Made | None = None
+    reasons: list[str] = field(default_factory=list)
 
 
 class Driver:
@@ -146,6 +147,7 @@ def refusal(urn: str = "", inputs: dict[str, Any] | None = None) -> Generator[Re
             detail: Any = provider_pb2.ErrorResourceInitFailed()
             status.details[0].Unpack(detail)
             known = decode(detail.inputs) if detail.inputs.fields else (inputs or {})
+            found.reasons = list(detail.reasons)
             found.kept = Made(urn, detail.id, known, decode(detail.properties))
 
 
@@ -192,3 +194,28 @@ def fake_node(cluster: Cluster, name: str) -> Generator[str]:
     cluster.wait_for("v1/Node", lambda nodes: bool(nodes and condition(nodes[0], "Ready")), "the node", labels=f"flexspot.test/node={name}")
     yield name
     cluster.delete("v1/Node", name)
+
+
+def definition_of(plural: str, group: str) -> KubeObject:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+def kueue_priority(name: str, value: int) -> KubeObject:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "description": "of a test",
+    }

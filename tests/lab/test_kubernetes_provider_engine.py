@@ -1,6 +1,7 @@
 """The stand-in Kubernetes provider under the real Pulumi engine.
 
-Each test says in its first line what the real provider (pulumi-kubernetes 4.34.2) does.
+Each test says in its first line what the official provider (pulumi-kubernetes 4.34.2) does, and in which recorded scenario that is seen
+(tests/lab/recordings); "source" means that only its code says so.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 def test_a_program_is_previewed_made_kept_mended_and_destroyed(
     lab: ControlPlane, tools: Tools, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Real: unknown in the preview is what only the server decides later; a second up changes nothing; drift is seen and mended."""
+    """Official: unknown in the preview is what only the server decides later; a second up changes nothing; a refresh shows drift (04)."""
     data = {"a": "1"}
     known: dict[str, bool] = {}
 
@@ -69,32 +70,29 @@ def test_a_program_is_previewed_made_kept_mended_and_destroyed(
 def test_an_object_that_is_not_ready_stays_in_the_state_and_is_retried(
     lab: ControlPlane, tools: Tools, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
-    """Real: up fails, the state has the object, the next up waits for it again without making it anew."""
+    """Official: up fails, the state has the object, the next up waits for it again without making it anew (08)."""
 
     def program() -> None:
         quick = pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(create="1s", update="20s"))
-        spec: Any = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
-        kubernetes.core.v1.Service("web", metadata={"name": "web", "namespace": namespace}, spec=spec, opts=quick)
+        annotations = {"pulumi.com/waitFor": "jsonpath={.data.ready}=yes"}
+        metadata: Any = {"name": "web", "namespace": namespace, "annotations": annotations}
+        kubernetes.core.v1.ConfigMap("web", metadata=metadata, data={"a": "1"}, opts=quick)
 
     with stack_of(program, tmp_path, tools.links, kubernetes=KubernetesStandIn(lab.home.kubeconfig)) as stack:
-        with pytest.raises(automation.CommandError, match="did not become ready"):
+        with pytest.raises(automation.CommandError, match="timed out waiting for the condition"):
             stack.up()
-        before = cluster.get("v1/Service", "web", namespace)
+        before = cluster.get("v1/ConfigMap", "web", namespace)
         assert before
-        endpoints = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "ports": [{"port": 80}]}
-        labels = {"kubernetes.io/service-name": "web"}
-        cluster.apply(
-            {**endpoints, "metadata": {"name": "web", "namespace": namespace, "labels": labels}, "endpoints": [{"addresses": ["10.1.2.3"]}]}
-        )
+        cluster.patch("v1/ConfigMap", "web", {"data": {"ready": "yes"}}, namespace)
         assert stack.up().summary.resource_changes == {"same": 1, "update": 1}
-        after = cluster.get("v1/Service", "web", namespace)
+        after = cluster.get("v1/ConfigMap", "web", namespace)
         assert after
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         stack.destroy()
 
 
 def test_two_providers_of_one_program_have_their_own_settings(lab: ControlPlane, tools: Tools, namespace: str, tmp_path: Path) -> None:
-    """Real: a process for each; the stand-in serves both."""
+    """Official: a process for each; the stand-in serves both."""
 
     def program() -> None:
         ours = kubernetes.Provider("ours", namespace=namespace, kubeconfig=str(lab.home.kubeconfig))
@@ -110,7 +108,7 @@ def test_two_providers_of_one_program_have_their_own_settings(lab: ControlPlane,
 
 
 def test_a_provider_for_another_server_stops_the_program(lab: ControlPlane, tools: Tools, tmp_path: Path) -> None:
-    """Real: would go there."""
+    """Official: would go there."""
     elsewhere = lab.home.kubeconfig.read_text(encoding="utf-8").replace("https://127.0.0.1", "https://10.0.0.1")
 
     def program() -> None:
@@ -125,7 +123,7 @@ def test_a_provider_for_another_server_stops_the_program(lab: ControlPlane, tool
 
 
 def test_an_object_is_imported_into_a_program(lab: ControlPlane, tools: Tools, cluster: Cluster, namespace: str, tmp_path: Path) -> None:
-    """Real: by namespace/name; the program's inputs must be those of the object."""
+    """Official: by namespace/name; the program's inputs must be those of the object (10)."""
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "found", "namespace": namespace}, "data": {"a": "1"}})
 
     def program() -> None:

@@ -1,0 +1,155 @@
+"""The cluster that recorded calls presuppose: what was done by hand between them, and objects whose own calls were left out.
+
+Everything here is done with kubectl, as it was when the calls were recorded, so the field managers are the recorded ones.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from recorded_calls import CONTROLLERS
+
+from lab.providers.api import LabApi, UnservedKindError
+from lab.providers.values import is_list, is_object
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.cluster import KubeObject
+
+Key = tuple[str, str, str]
+"""Kind with its group, namespace and name of an object."""
+
+
+class Ground:
+    """One cluster. What is done to it is done with kubectl; whether something is there is asked over a connection that stays."""
+
+    def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
+        self._api = LabApi(kubeconfig, 10)
+        self._command = [str(kubectl), "--kubeconfig", str(kubeconfig), "--cache-dir", str(kubeconfig.with_name("kubectl-cache"))]
+        self.seen: dict[Key, None] = {}
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*self._command, *arguments], input=stdin, capture_output=True, text=True, check=False, timeout=120)
+
+    def get(self, kind: str, namespace: str, name: str) -> KubeObject | None:
+        """An object with its managed fields, None when there is none."""
+        within = ["-n", namespace] if namespace else []
+        answer = self.kubectl("get", kind, name, *within, "-o", "json", "--show-managed-fields")
+        if answer.returncode:
+            assert "NotFound" in answer.stderr or "doesn't have a resource type" in answer.stderr, answer.stderr
+            return None
+        found: KubeObject = json.loads(answer.stdout)
+        return found
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._api.close()
+
+    def exists(self, each: KubeObject) -> bool:
+        """Whether an object is there."""
+        try:
+            found = self._api.get(each["apiVersion"], each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
+        except UnservedKindError:
+            return False
+        return found is not None
+
+    def is_new(self, each: KubeObject) -> bool:
+        """Whether no call so far was about the object."""
+        return key_of(each) not in self.seen
+
+    def note(self, each: KubeObject) -> None:
+        """Remembers that a call was about the object."""
+        self.seen[key_of(each)] = None
+
+    def forget(self, kind: str, namespace: str, name: str) -> None:
+        """An object that a person deleted may be made again by a call that the recording left out."""
+        for key in [key for key in self.seen if (_kind(key).lower(), *key[1:]) == (kind, namespace, name)]:
+            del self.seen[key]
+
+    def make_namespace(self, name: str) -> None:
+        """A namespace, if it is not there, with the account that Kubernetes makes in it."""
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        if not self.exists(namespace):
+            self.kubectl("create", "namespace", name)
+            self.note(namespace)
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
+        for _ in range(100):
+            if self.exists(account):
+                return
+            time.sleep(0.1)
+
+    def make(self, each: KubeObject) -> None:
+        """An object as it once was: each of its managers sets its own part, in the way in which it did."""
+        entries = [entry for entry in each["metadata"].get("managedFields", []) if _is_somebodys(entry)]
+        created = False
+        for entry in sorted(entries, key=lambda entry: entry["operation"] == "Apply"):
+            part = _part(each, entry["fieldsV1"])
+            part = {**part, "apiVersion": each["apiVersion"], "kind": each["kind"], "metadata": {**part.get("metadata", {})}}
+            part["metadata"] |= {key: each["metadata"][key] for key in ("name", "namespace") if key in each["metadata"]}
+            manager = f"--field-manager={entry['manager']}"
+            if entry["operation"] == "Apply":
+                arguments = ["apply", "--server-side", "--force-conflicts", manager, "-f", "-"]
+            elif created:
+                arguments = ["patch", manager, "--type=merge", "-p", json.dumps(part), "-f", "-"]
+            else:
+                arguments = ["create", manager, "-f", "-"]
+            answer = self.kubectl(*arguments, stdin=json.dumps(part))
+            assert answer.returncode == 0, answer.stderr
+            created = True
+        self.note(each)
+
+    def clear(self) -> None:
+        """Deletes every object that a call was about, whatever holds it."""
+        order = ["LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "NodePool", "KWOKNodeClass"]
+        kinds = sorted(self.seen, key=lambda key: order.index(_kind(key)) if _kind(key) in order else len(order))
+        for kind, namespace, name in kinds:
+            within = ["-n", namespace] if namespace else []
+            answer = self.kubectl("delete", kind, name, *within, "--wait=false", "--ignore-not-found")
+            if answer.stdout and kind != "Namespace":
+                self.kubectl("patch", kind, name, *within, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        namespaces = {namespace for _, namespace, _ in self.seen if namespace not in ("", "default")}
+        namespaces |= {name for kind, _, name in self.seen if kind == "Namespace"}
+        for name in sorted(namespaces):
+            self.kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=60s")
+        self.seen.clear()
+
+
+def key_of(each: KubeObject) -> Key:
+    """What an object is known by here."""
+    group = each["apiVersion"].rpartition("/")[0]
+    return f"{each['kind']}.{group}".rstrip("."), each["metadata"].get("namespace", ""), each["metadata"].get("name", "")
+
+
+def _kind(key: Key) -> str:
+    return key[0].partition(".")[0]
+
+
+def _is_somebodys(entry: dict[str, Any]) -> bool:
+    return entry["manager"] not in CONTROLLERS and not entry.get("subresource")
+
+
+def _part(value: Any, fields: dict[str, Any]) -> Any:
+    """What of a value a manager's fields name."""
+    names = [name for name in fields if name != "."]
+    if not names:
+        return value
+    if is_object(value):
+        return {name[2:]: _part(value[name[2:]], fields[name]) for name in names if name[2:] in value}
+    if is_list(value):
+        return [each for each in value if any(_is_named(each, name) for name in names)]
+    return value
+
+
+def _is_named(each: Any, name: str) -> bool:
+    form, _, rest = name.partition(":")
+    wanted = json.loads(rest)
+    if form == "k" and is_object(each):
+        return all(each.get(key, _DEFAULTS.get(key)) == value for key, value in wanted.items())
+    return each == wanted
+
+
+_DEFAULTS = {"protocol": "TCP"}
