@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
-from pulumi_kubernetes import Provider
 
 from capacity.names import is_production
 from components.eks.cluster import EksCluster
@@ -21,6 +20,7 @@ from components.karpenter.controller_identity import KarpenterControllerIdentity
 from components.karpenter.interruption_queue import InterruptionQueue
 from components.karpenter.names import node_role_name, queue_name
 from components.karpenter.node_identity import KarpenterNodeIdentity
+from infra.cluster_provider import cluster_provider
 from infra.eks_pools import declare_pools
 from infra.eks_storage import declare_storage
 from infra.measurement import declare_measurement
@@ -28,6 +28,8 @@ from infra.platform_objects import declare_platform_objects
 from infra.queue_objects import declare_kueue
 
 if TYPE_CHECKING:
+    from pulumi_kubernetes import Provider
+
     from capacity.plan import Plan
     from capacity.settings.platform import EksSettings
 
@@ -52,7 +54,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
     cluster = _cluster(plan, settings, place, on_aws)
-    kubernetes = Provider("cluster", kubeconfig=cluster.kubeconfig, enable_server_side_apply=True)
+    kubernetes = cluster_provider("cluster", cluster.kubeconfig)
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     karpenter, nodes = _karpenter(settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)

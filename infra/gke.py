@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi_kubernetes import Provider
 
 from capacity.names import is_production
 from capacity.settings.cluster import GkeMode
@@ -16,6 +15,7 @@ from components.gke.existing_cluster import ExistingGkeCluster
 from components.gke.names import ACCOUNT_ID_LENGTH
 from components.gke.network import GkeNetwork
 from components.gke.node_identity import GkeNodeIdentity
+from infra.cluster_provider import cluster_provider
 from infra.gke_ladders import declare_compute_classes
 from infra.gke_pools import declare_node_pools
 from infra.gke_storage import declare_storage, workload_annotations
@@ -52,7 +52,7 @@ def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     first: list[pulumi.Resource] = [cluster] if cluster.system_pool is None else [cluster.system_pool]
     if settings.cluster.mode is GkeMode.STANDARD:
         declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, first=first)
-    provider = Provider("cluster", kubeconfig=cluster.kubeconfig, enable_server_side_apply=True)
+    provider = cluster_provider("cluster", cluster.kubeconfig)
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
     kueue = declare_kueue(plan, on_cluster, existing=settings.queueing.existing_kueue)

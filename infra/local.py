@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi_kubernetes import Provider
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
+from infra.cluster_provider import cluster_provider
 from infra.karpenter_pools import node_pool_args
 from infra.platform_objects import declare_platform_objects
 
@@ -23,7 +23,7 @@ NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass
 
 def declare_local(plan: Plan, kubeconfig: Path) -> None:
     """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else."""
-    provider = Provider("lab", kubeconfig=str(kubeconfig), enable_server_side_apply=True)
+    provider = cluster_provider("lab", str(kubeconfig))
     node_class = CustomResource(
         "node-class",
         api_version="karpenter.kwok.sh/v1alpha1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.measurement.prometheus_kind import MEASUREMENT_NAMESPACE
+from capacity.platform import Platform
 from capacity.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
@@ -20,12 +21,26 @@ _TAKEN_NAMESPACES = frozenset(
         "karpenter",
         "gmp-public",
         "gmp-system",
-        "gke-managed-system",
+        "gke-connect",
+        "gke-gmp-system",
+        "gke-system",
+        "gkebackup",
+        "config-management-system",
         "monitoring",
         "cert-manager",
         MEASUREMENT_NAMESPACE,
     }
 )
+_TAKEN_PREFIXES = ("kube-", "gke-managed-")
+"""What Kubernetes' and GKE's own namespaces begin with."""
+
+_TAKEN_POOLS: dict[Platform, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # Of controllers, of GKE's first nodes, and of those that it adds by itself.
+    Platform.GKE: (("system", "default-pool"), ("nap-",)),
+    # For work without GPUs.
+    Platform.EKS: (("other-work",), ()),
+}
+"""Names of pools that are there without the plan's, and what such names begin with."""
 
 
 def names_are_unique(ground: Ground) -> Iterator[SettingsProblem]:
@@ -64,7 +79,7 @@ def alternatives_are_other_machines(ground: Ground) -> Iterator[SettingsProblem]
 def teams_do_not_take_a_namespace_of_the_cluster(ground: Ground) -> Iterator[SettingsProblem]:
     """A team's name is its namespace, which must not be one that the cluster or a controller has."""
     for number, team in enumerate(ground.settings.teams):
-        if team.name in _TAKEN_NAMESPACES or team.name.startswith("kube-"):
+        if team.name in _TAKEN_NAMESPACES or team.name.startswith(_TAKEN_PREFIXES):
             path = f"teams.{number}.name"
             yield SettingsProblem(path, repr(team.name), "is a namespace of the cluster's own", "choose another name", "reserved-name")
 
@@ -87,10 +102,21 @@ def flavors_do_not_take_a_pools_name(ground: Ground) -> Iterator[SettingsProblem
             )
 
 
+def pools_do_not_take_a_name_of_the_platform(ground: Ground) -> Iterator[SettingsProblem]:
+    """Beside the plan's pools a cluster has some of its own, and creating a second of a name fails in the middle of the deployment."""
+    names, prefixes = _TAKEN_POOLS.get(ground.settings.cloud, ((), ()))
+    for pool in ground.pools.values():
+        if pool.name in names or pool.name.startswith(prefixes):
+            yield SettingsProblem(
+                f"{pool.path}.name", repr(pool.name), "is a pool that the cluster has by itself", "choose another name", "reserved-name"
+            )
+
+
 CHECKS = (
     names_are_unique,
     alternatives_are_other_machines,
     teams_do_not_take_a_namespace_of_the_cluster,
     priority_classes_are_not_the_clusters_own,
     flavors_do_not_take_a_pools_name,
+    pools_do_not_take_a_name_of_the_platform,
 )

@@ -68,8 +68,9 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: BucketVol
         spec=PersistentVolumeSpecArgs(
             access_modes=access_modes,
             capacity=_CAPACITY,
+            # No storage class: an empty one is the same, and the API server leaves it out, so that each look would find a difference and
+            # replace the volume.
             claim_ref=ObjectReferenceArgs(namespace=volume.namespace, name=claim_name),
-            storage_class_name="",
             persistent_volume_reclaim_policy="Retain",
             mount_options=volume.mount_options,
             csi=volume.source,

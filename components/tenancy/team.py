@@ -43,8 +43,9 @@ class Team(pulumi.ComponentResource):
     - **NetworkPolicy**: nothing in or out but what `isolation` lists. A service that others call needs a policy of its own beside it.
     - **Service** `flexspot-gang`, headless: pods that train together have names in it. The team's members may make none themselves, since a
       Service can take traffic that is not theirs.
-    - **Service accounts** `workloads` and `default`, both without a Kubernetes token in their pods: GKE's metadata server knows a pod by
-      its address, and EKS's agent by a token that EKS mounts by itself; neither needs this one.
+    - **Service account** `workloads`, without a Kubernetes token in its pods: GKE's metadata server knows a pod by its address, and EKS's
+      agent by a token that EKS mounts by itself; neither needs this one. The account `default` is Kubernetes' own: it makes one in each
+      namespace, and a program that creates it fails. A pod that names no account has its token, to which nothing is bound.
 
     Raises ValueError for a quota without a ceiling in GPUs or with one that is not counted, negative ones, and groups of the cluster's own.
     """
@@ -110,13 +111,6 @@ class Team(pulumi.ComponentResource):
             ),
             automount_service_account_token=False,
             opts=inside,
-        )
-        ServiceAccount(
-            f"{name}-default",
-            metadata=named("default"),
-            automount_service_account_token=False,
-            # It goes with its namespace. Before that, Kubernetes would make it anew at once.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[namespace], retain_on_delete=True),
         )
         self.service_account = workloads.metadata.apply(lambda metadata: str(metadata.name))
         self.register_outputs({"namespace": self.namespace, "service_account": self.service_account})

@@ -116,11 +116,18 @@ def team_on(cluster: Cluster, register: Register, classes: list[PriorityArgs], *
 
         # Until it was counted once, everything is refused because nobody knows how much is left.
         cluster.wait_for(QUOTA, counted, f"counting of the quotas of {namespace}", namespace=namespace)
+        # Kubernetes makes it in each namespace; until then, pods that name no other are refused.
+        cluster.wait_for("v1/ServiceAccount", has_default, f"the service account default of {namespace}", namespace=namespace)
         yield namespace
     finally:
         for each in objects:
             if "namespace" not in each["metadata"]:
                 cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
+
+
+def has_default(accounts: list[KubeObject]) -> bool:
+    """Whether the service account that Kubernetes makes by itself is among them."""
+    return "default" in {each["metadata"]["name"] for each in accounts}
 
 
 def objects_of(register: Register, arguments: Mapping[str, Any], classes: list[PriorityArgs], labels: dict[str, str]) -> list[KubeObject]:

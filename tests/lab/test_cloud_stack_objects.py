@@ -63,7 +63,7 @@ def kind_of(each: KubeObject) -> str:
 def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
     """Deletes objects, and returns when they are gone: the next test makes some of the same name."""
     namespaces = {each["metadata"]["name"] for each in objects if each["kind"] == "Namespace"}
-    # What is in a namespace goes with it. The service account `default` would be made anew as long as its namespace is there.
+    # What is in a namespace goes with it.
     alone = [each for each in objects if each["metadata"].get("namespace") not in namespaces]
     for each in alone:
         cluster.delete(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))

@@ -78,7 +78,7 @@ def test_a_team_and_its_priorities_are_made_kept_and_destroyed(lab: ControlPlane
         assert queued is not None
         assert pods is not None
         assert queued["value"] == pods["value"] == 100_000
-        account = cluster.get("v1/ServiceAccount", "default", name)
+        account = cluster.get("v1/ServiceAccount", "workloads", name)
         assert account is not None
         assert account["automountServiceAccountToken"] is False
 

@@ -144,8 +144,8 @@ def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(
     assert told in refused
 
 
-def test_a_pod_without_privileges_is_taken_and_gets_no_kubernetes_token(cluster: Cluster, namespace: str) -> None:
-    for account in ("default", "workloads"):
-        made = cluster.create(pod(namespace, serviceAccountName=account))
+def test_a_pod_without_privileges_is_taken_and_gets_no_kubernetes_token_as_the_team(cluster: Cluster, namespace: str) -> None:
+    # What a pod gets that names no account, and that it opens nothing: test_default_account_token.py.
+    made = cluster.create(pod(namespace, serviceAccountName="workloads"))
 
-        assert not made["spec"].get("volumes")
+    assert not made["spec"].get("volumes")

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from planted_defects import resources_of
 from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
-from workload_plans import STACKS, plan_of
+from workload_plans import STACKS, plan_of, pod_specs
 
 from capacity.platform import Platform
 from capacity.verdict import Verdict
 from capacity.workloads.kinds import objects_of
+from capacity.workloads.names import SERVICE_ACCOUNT
 from capacity.workloads.refusal import WorkloadError
 from policies.core import judge_all
 from policies.reading.source import from_manifest, from_pulumi
@@ -88,3 +89,11 @@ def test_a_notebook_that_stands_is_seen_to_have_an_idle_limit_and_its_disk_one_p
 
     assert bad == set()
     assert "interactive-gpu-without-idle-limit" in held
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_pod_that_can_be_rendered_acts_as_the_teams_own_account_and_asks_for_no_kubernetes_token(stack: str) -> None:
+    pods = [pod for made in rendered(plan_of(stack)) for pod in pod_specs(made)]
+
+    assert pods
+    assert {(pod.get("serviceAccountName"), pod.get("automountServiceAccountToken")) for pod in pods} == {(SERVICE_ACCOUNT, False)}

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from planted_defects import resources_of
-from workload_plans import IMAGE, STACKS, plan_of
+from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
 from capacity.verdict import Verdict
 from capacity.workloads.kinds import objects_of
+from capacity.workloads.names import SERVICE_ACCOUNT
 from capacity.workloads.refusal import WorkloadError
 from policies.core import judge_all
 from policies.reading.source import from_manifest, from_pulumi
@@ -53,3 +54,11 @@ def test_everything_that_can_be_rendered_keeps_every_rule_and_nothing_is_undecid
     held = {each.rule for found in judged for each in found if each.verdict is Verdict.PASS}
     assert held >= {"job-without-queue", "job-dies-on-interruption", "missing-owner-labels", "image-not-pinned", "unknown-field"}
     assert held >= {"restart-policy-forbids-failure-policy", "grace-exceeds-notice", "gpu-container-without-limit"}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_pod_that_can_be_rendered_acts_as_the_teams_own_account_and_asks_for_no_kubernetes_token(stack: str) -> None:
+    pods = [pod for made in rendered(stack) for pod in pod_specs(made)]
+
+    assert pods
+    assert {(pod.get("serviceAccountName"), pod.get("automountServiceAccountToken")) for pod in pods} == {(SERVICE_ACCOUNT, False)}

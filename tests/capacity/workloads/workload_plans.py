@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from capacity.stack_plan import plan_of_stack_file
 from capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from capacity.plan import Plan
     from capacity.workloads.pods import KubeObject
 
@@ -51,3 +53,15 @@ def pools_of(pod: KubeObject) -> list[str]:
     """The pools that the pod's affinity names."""
     [term] = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     return term["matchExpressions"][0]["values"]
+
+
+def pod_specs(part: Any) -> Iterator[KubeObject]:
+    """The specs of all pods that an object would make, wherever in it they stand."""
+    if isinstance(part, dict):
+        fields = cast("dict[str, Any]", part)
+        if "containers" in fields:
+            yield fields
+        part = list(fields.values())
+    if isinstance(part, list):
+        for each in cast("list[Any]", part):
+            yield from pod_specs(each)

@@ -37,7 +37,6 @@ def test_checkpoints_are_a_volume_that_many_nodes_write_bound_to_one_claim(regis
         "accessModes": ["ReadWriteMany"],
         "capacity": {"storage": "1Gi"},
         "claimRef": {"namespace": "team-red", "name": "checkpoints"},
-        "storageClassName": "",
         "persistentVolumeReclaimPolicy": "Retain",
         "mountOptions": None,
         "csi": {

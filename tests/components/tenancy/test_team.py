@@ -84,19 +84,23 @@ def test_without_a_largest_container_there_is_no_maximum_and_a_small_default(reg
 def test_pods_get_no_kubernetes_token_and_workloads_act_as_the_team_in_the_cloud(register: Register) -> None:
     annotations = {"iam.gke.io/gcp-service-account": "team-red-test@acme-ai.iam.gserviceaccount.com"}
 
-    accounts = register(lambda: Team("red", team_args(service_account_annotations=annotations))).of(ACCOUNT)
+    [account] = register(lambda: Team("red", team_args(service_account_annotations=annotations))).of(ACCOUNT)
 
-    by_name = {each["metadata"]["name"]: each for each in accounts}
-    assert by_name.keys() == {SERVICE_ACCOUNT, "default"}
-    assert [each["automountServiceAccountToken"] for each in accounts] == [False, False]
-    assert by_name[SERVICE_ACCOUNT]["metadata"]["annotations"] == annotations
-    assert "annotations" not in by_name["default"]["metadata"]
+    assert account["metadata"]["name"] == SERVICE_ACCOUNT
+    assert account["automountServiceAccountToken"] is False
+    assert account["metadata"]["annotations"] == annotations
 
 
 def test_without_annotations_the_service_account_has_none(register: Register) -> None:
-    accounts = register(lambda: Team("red", team_args())).of(ACCOUNT)
+    [account] = register(lambda: Team("red", team_args())).of(ACCOUNT)
 
-    assert all("annotations" not in each["metadata"] for each in accounts)
+    assert "annotations" not in account["metadata"]
+
+
+def test_the_account_that_kubernetes_makes_in_each_namespace_is_left_to_it(register: Register) -> None:
+    declared = register(lambda: Team("red", team_args())).resources
+
+    assert "default" not in {inputs["metadata"]["name"] for token, _, inputs in declared if token.startswith("kubernetes:")}
 
 
 def test_the_roles_are_bound_to_the_groups_given_and_to_nobody_by_default(register: Register) -> None:
@@ -135,7 +139,7 @@ def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Reg
     registered = register(lambda: Team("red", team_args(submitters=["a"], viewers=["b"], unqueued={"gpus": 1, "priority_classes": ["c"]})))
 
     made = [(name, inputs) for token, name, inputs in registered.resources if token.startswith("kubernetes:")]
-    assert len(made) == 12
+    assert len(made) == 11
     assert all(name.startswith("red-") for name, _ in made)
     assert all(inputs["metadata"]["labels"].items() >= LABELS.items() for _, inputs in made)
     namespaces = {inputs["metadata"].get("namespace") for _, inputs in made if inputs["kind"] != "Namespace"}

@@ -1,0 +1,85 @@
+"""What a cluster, its cloud or a chart makes by itself: the list in cluster_made.yaml, and how something is looked up in it."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, model_validator
+
+from capacity.records import Record, Source, read_records, unsourced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+DATA = Path(__file__).with_name("cluster_made.yaml")
+
+
+class MadeObject(Record):
+    """Kubernetes objects of a kind that somebody else makes."""
+
+    kind: str
+    names: tuple[str, ...] = Field(min_length=1)
+    maker: str
+    source: str
+    namespaces: tuple[str, ...] = ("*",)
+    """The namespaces for which it holds. Unless given: all, and what is in none."""
+
+    def holds(self, kind: str, name: str, namespace: str) -> bool:
+        return self.kind in {"*", kind} and _any(self.names, name) and _any(self.namespaces, namespace)
+
+
+class MadeResource(Record):
+    """Resources of a cloud that somebody else makes, by the input that names them."""
+
+    type: str
+    input: str
+    names: tuple[str, ...] = Field(min_length=1)
+    maker: str
+    source: str
+    unless_before: str | None = None
+    unless: str | None = None
+
+    def holds(self, token: str, inputs: Mapping[str, Any]) -> bool:
+        # A value that is not known yet is a mark, and only a pattern for any value fits it.
+        name = inputs.get(self.input)
+        return token == self.type and _any(self.names, name if isinstance(name, str) else "")
+
+
+class ClusterMade(Record):
+    """The whole list."""
+
+    sources: dict[str, Source]
+    objects: tuple[MadeObject, ...]
+    resources: tuple[MadeResource, ...]
+
+    @model_validator(mode="after")
+    def _every_row_has_a_source(self) -> ClusterMade:
+        rows = [
+            *((f"{each.kind} {each.names[0]}", each.source) for each in self.objects),
+            *((each.type, each.source) for each in self.resources),
+        ]
+        if problem := unsourced(rows, self.sources):
+            raise ValueError(problem)
+        return self
+
+
+@cache
+def cluster_made() -> ClusterMade:
+    """The list, read once."""
+    return read_records(DATA, ClusterMade)
+
+
+def maker_of(kind: str, name: str, namespace: str = "", *, makers: Iterable[str] | None = None) -> str | None:
+    """Who makes the object by itself; None when nobody is known to. `makers` are the only ones that count."""
+    wanted = None if makers is None else set(makers)
+    found = (
+        each.maker for each in cluster_made().objects if each.holds(kind, name, namespace) and (wanted is None or each.maker in wanted)
+    )
+    return next(found, None)
+
+
+def _any(patterns: Iterable[str], text: str) -> bool:
+    return any(fnmatchcase(text, pattern) for pattern in patterns)

@@ -1,0 +1,118 @@
+"""Nothing that Kubernetes, a cloud or a chart makes by itself is declared by a stack: creating it would fail, or take it over.
+
+The list is tests/cluster_made.yaml, with sources; tests/lab/test_cluster_made_objects.py holds its part about Kubernetes against a server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cluster_made import cluster_made, maker_of
+from program_declarations import STACKS, as_shipped, declared, shipped
+
+from capacity.settings.problems import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from program_declarations import Declarations
+
+SHIPPED = tuple(sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml")))
+each_stack = pytest.mark.parametrize("stack", SHIPPED)
+each_eks_stack = pytest.mark.parametrize("stack", [stack for stack in SHIPPED if stack.endswith("eks")])
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+CLUSTER = "aws:eks/cluster:Cluster"
+LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
+ENTRY = "aws:eks/accessEntry:AccessEntry"
+
+
+def made_by_others(declarations: Declarations) -> dict[str, str]:
+    """What is declared and on the list, with who makes it; what has a reason on the list to be declared all the same is not among it."""
+    found: dict[str, str] = {}
+    for key, each in declarations.made.items():
+        if "kind" in each.inputs and each.type.startswith("kubernetes:"):
+            metadata: Mapping[str, Any] = each.inputs["metadata"]
+            if maker := maker_of(each.inputs["kind"], metadata["name"], metadata.get("namespace", "")):
+                found[key] = maker
+        for row in cluster_made().resources:
+            if row.holds(each.type, each.inputs) and row.unless is None and not is_waited_for(key, row.unless_before, declarations):
+                found[key] = row.maker
+    return found
+
+
+def is_waited_for(key: str, kind: str | None, declarations: Declarations) -> bool:
+    return kind is not None and any(key in declarations.waits_for(f"{kind} {each.name}") for each in declarations.of(kind))
+
+
+@each_stack
+def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
+    assert made_by_others(as_shipped(stack)) == {}
+
+
+def test_what_is_made_without_a_stack_would_be_found_in_it() -> None:
+    assert maker_of("ServiceAccount", "default", "team-alpha") == "Kubernetes"
+    assert maker_of("ServiceAccount", "workloads", "team-alpha") is None
+    assert maker_of("ConfigMap", "anything", "kube-system") == "Kubernetes"
+    assert maker_of("Namespace", "gke-managed-cim") == "GKE"
+    assert maker_of("ClusterRole", "kueue-batch-user-role") == "Kueue's chart"
+    # A team's own role of the name is in its namespace, where Kubernetes makes none.
+    assert (maker_of("ClusterRole", "view"), maker_of("Role", "view", "team-alpha")) == ("Kubernetes", None)
+
+
+@each_stack
+def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) -> None:
+    declarations = as_shipped(stack)
+    spaces = {each["metadata"]["name"] for each in declarations.inputs_of("kubernetes:core/v1:Namespace")}
+
+    for release in declarations.inputs_of(RELEASE):
+        made_by_kubernetes = maker_of("Namespace", release["namespace"], makers=["Kubernetes"]) is not None
+        assert release.get("createNamespace", False) is not made_by_kubernetes, release["name"]
+        assert release["namespace"] not in spaces, release["name"]
+
+
+@each_eks_stack
+def test_the_log_group_is_there_before_eks_would_make_one_that_keeps_everything(stack: str) -> None:
+    declarations = as_shipped(stack)
+    [group], [cluster] = declarations.of(LOG_GROUP), declarations.of(CLUSTER)
+
+    assert group.inputs["name"] == f"/aws/eks/{cluster.inputs['name']}/cluster"
+    assert f"{LOG_GROUP} {group.name}" in cluster.after
+
+
+@each_eks_stack
+def test_eks_installs_no_addons_of_its_own_beside_the_declared_ones(stack: str) -> None:
+    [cluster] = as_shipped(stack).inputs_of(CLUSTER)
+
+    assert cluster["bootstrapSelfManagedAddons"] is False
+
+
+@each_eks_stack
+def test_access_entries_are_for_roles_that_eks_makes_none_for(stack: str) -> None:
+    declarations = as_shipped(stack)
+    [nodes] = declarations.of("aws:eks/nodeGroup:NodeGroup")
+    of_nodes = {each for each in nodes.after if each.startswith("aws:iam/role:")}
+
+    # The entry of a managed node group's role is EKS's own. A role that is given as an ARN cannot be one that the stack makes.
+    assert of_nodes
+    assert [entry.name for entry in declarations.of(ENTRY) if entry.after & of_nodes] == []
+
+
+@each_eks_stack
+def test_the_account_is_given_no_service_linked_role_unless_its_settings_ask(stack: str) -> None:
+    asked = shipped(stack)["cluster"].get("create_spot_role", False)
+
+    assert bool(as_shipped(stack).of("aws:iam/serviceLinkedRole:ServiceLinkedRole")) is asked
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["default", "kube-public", "kueue-system", "gke-managed-cim", "gke-gmp-system", "gmp-public", "gkebackup", "flexspot-measurement"],
+)
+def test_no_team_may_have_a_namespace_that_is_made_without_it(name: str) -> None:
+    settings = shipped("dev-gke")
+    settings["teams"][0]["name"] = name
+
+    with pytest.raises(SettingsError, match="is a namespace of the cluster's own"):
+        declared("dev-gke", settings)

@@ -1,0 +1,117 @@
+"""Kubernetes' own service account `default` is left as it is made: no cloud identity is bound to it, and nothing of ours runs under it.
+
+What its token opens on the API server: tests/lab/test_default_account_token.py. Pods that people render:
+tests/capacity/workloads/test_workloads_keep_rules.py and test_services_keep_rules.py.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from iam_evaluator import Request, Verdict, decide
+from program_declarations import as_shipped, plan_of
+
+from capacity.workloads.names import SERVICE_ACCOUNT
+
+GKE, EKS = ("dev-gke", "prod-gke"), ("dev-eks", "prod-eks")
+ALL = ("local", *GKE, *EKS)
+
+ACCOUNT = "kubernetes:core/v1:ServiceAccount"
+NODE_POOL = "gcp:container/nodePool:NodePool"
+
+TRUSTED = "aws:RequestTag/kubernetes-"
+PODS = "pods.eks.amazonaws.com"
+
+
+def namespaces(stack: str) -> list[str]:
+    return [team.namespace for team in plan_of(stack).teams]
+
+
+@pytest.mark.parametrize("stack", ALL)
+def test_no_stack_declares_the_account_that_kubernetes_makes_in_each_namespace(stack: str) -> None:
+    accounts = {(each["metadata"]["namespace"], each["metadata"]["name"]) for each in as_shipped(stack).inputs_of(ACCOUNT)}
+
+    assert accounts >= {(namespace, SERVICE_ACCOUNT) for namespace in namespaces(stack)}
+    assert "default" not in {name for _, name in accounts}
+
+
+@pytest.mark.parametrize("stack", ALL)
+def test_no_role_is_bound_to_it(stack: str) -> None:
+    declarations = as_shipped(stack)
+    kinds = [f"kubernetes:rbac.authorization.k8s.io/v1:{kind}" for kind in ("RoleBinding", "ClusterRoleBinding")]
+
+    subjects = [subject for kind in kinds for binding in declarations.inputs_of(kind) for subject in binding["subjects"]]
+
+    assert [each for each in subjects if each["kind"] == "ServiceAccount" and each["name"] == "default"] == []
+    # Nor to a group that it is in.
+    assert [each for each in subjects if each["name"].startswith("system:")] == []
+
+
+@pytest.mark.parametrize("stack", GKE)
+def test_on_gke_no_member_of_a_policy_is_it_or_a_group_that_it_is_in(stack: str) -> None:
+    made = as_shipped(stack).made.values()
+    members = [each.inputs["member"] for each in made if each.type.startswith("gcp:") and "member" in each.inputs]
+    known = [each for each in members if isinstance(each, str)]
+
+    # Those that are not known yet are service accounts of Google Cloud that the stack makes. A pool of identities is written as it is.
+    bound = {member.partition("[")[2].rstrip("]") for member in known if "svc.id.goog" in member}
+    assert bound == {f"{namespace}/{SERVICE_ACCOUNT}" for namespace in namespaces(stack)}
+    assert [member for member in known if "principal" in member or member.startswith("all")] == []
+
+
+@pytest.mark.parametrize("stack", GKE)
+def test_on_gke_it_does_not_act_as_its_node(stack: str) -> None:
+    modes = {each["name"]: each["nodeConfig"]["workloadMetadataConfig"]["mode"] for each in as_shipped(stack).inputs_of(NODE_POOL)}
+
+    assert set(modes.values()) == {"GKE_METADATA"}, modes
+
+
+def may_be_taken_by(trust: str, cluster: str, namespace: str, account: str) -> Verdict:
+    """Whether EKS's agent may take a role for a pod: it sets these tags by itself, and no pod can choose them."""
+    tags = {"aws:RequestTag/eks-cluster-arn": cluster, f"{TRUSTED}namespace": namespace, f"{TRUSTED}service-account": account}
+    return decide([json.loads(trust)], Request("sts:AssumeRole", "*", tags, PODS))
+
+
+@pytest.mark.parametrize("stack", EKS)
+def test_on_eks_no_role_can_be_taken_by_it(stack: str) -> None:
+    declarations = as_shipped(stack)
+    trusts = {
+        role["name"]: role["assumeRolePolicy"] for role in declarations.inputs_of("aws:iam/role:Role") if PODS in role["assumeRolePolicy"]
+    }
+    [cluster] = {_condition(trust)["aws:RequestTag/eks-cluster-arn"] for trust in trusts.values()}
+
+    taken = {
+        (name, namespace, account)
+        for name, trust in trusts.items()
+        for namespace in [*namespaces(stack), "kube-system", "default", "flexspot-measurement"]
+        for account in (SERVICE_ACCOUNT, "default")
+        if may_be_taken_by(trust, cluster, namespace, account) is Verdict.ALLOWED
+    }
+
+    assert len(trusts) > len(namespaces(stack)), "those of add-ons and Karpenter are among them"
+    assert {account for _, _, account in taken} == {SERVICE_ACCOUNT}
+    assert sorted(namespace for _, namespace, _ in taken) == sorted(namespaces(stack)), "each team's own role, and no other's"
+
+
+@pytest.mark.parametrize("stack", EKS)
+def test_on_eks_no_association_names_it(stack: str) -> None:
+    associations = as_shipped(stack).inputs_of("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+
+    assert associations
+    assert "default" not in {each["serviceAccount"] for each in associations}
+
+
+def _condition(trust: str) -> dict[str, Any]:
+    [statement] = json.loads(trust)["Statement"]
+    return statement["Condition"]["StringEquals"]
+
+
+@pytest.mark.parametrize("stack", ALL)
+def test_every_pod_that_a_stack_runs_by_itself_names_its_account(stack: str) -> None:
+    deployments = as_shipped(stack).inputs_of("kubernetes:apps/v1:Deployment")
+
+    accounts = {each["metadata"]["name"]: each["spec"]["template"]["spec"].get("serviceAccountName") for each in deployments}
+    # The exporter reads the API server, so it has an account of its own with its token.
+    assert accounts == ({} if stack == "local" else {"kube-state-metrics": "kube-state-metrics"})

@@ -1,0 +1,232 @@
+"""What a control plane and its controllers make and write by themselves, held against what the stacks declare, on a real one.
+
+With the official provider a creation is a POST, which fails on what exists. So each object of a stack is posted here, in the order in which
+the program declares it, after Kubernetes had the time to make its own in the new namespaces. When the controllers have done their part, no
+field that the program says is another manager's: where one was, each `up` would fight over it (docs/decisions/0019-who-owns-a-field.md).
+That no stack declares what is on the list: tests/infra/test_cluster_made_names.py.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from cluster_made import maker_of
+from program_declarations import as_shipped
+
+from lab.cluster import Cluster, condition, read_objects, wait_until_established
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lab.cluster import KubeObject
+    from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
+
+pytestmark = pytest.mark.lab
+
+TESTS = Path(__file__).resolve().parents[1]
+# Those of the dev stacks are of the same kinds.
+STACKS = ("local", "prod-gke", "prod-eks")
+
+NAMESPACE = "v1/Namespace"
+QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
+LOCAL_QUEUE = "kueue.x-k8s.io/v1beta2/LocalQueue"
+QUOTA = "v1/ResourceQuota"
+CLAIM = "v1/PersistentVolumeClaim"
+
+# Kinds of which Kubernetes or a cloud makes objects, beside those that stacks declare.
+OTHERS = (
+    *("v1/ConfigMap", "v1/ServiceAccount", "v1/Service", "v1/Endpoints", "v1/Secret", "coordination.k8s.io/v1/Lease"),
+    *("discovery.k8s.io/v1/EndpointSlice", "scheduling.k8s.io/v1/PriorityClass", "storage.k8s.io/v1/StorageClass"),
+    *(f"rbac.authorization.k8s.io/v1/{kind}" for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
+    *(f"flowcontrol.apiserver.k8s.io/v1/{kind}" for kind in ("FlowSchema", "PriorityLevelConfiguration")),
+)
+
+
+def kind_of(each: KubeObject) -> str:
+    return f"{each['apiVersion']}/{each['kind']}"
+
+
+def known(value: Any) -> Any:
+    """Inputs of a first preview with a name in the place of what only the cloud knows."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return "known-later" if fields == {"$unknown": True} else {key: known(each) for key, each in fields.items()}
+    return [known(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def objects_of(stack: str) -> list[KubeObject]:
+    """The Kubernetes objects of a shipped stack in the order in which the program declares them; charts are not among them."""
+    made = as_shipped(stack).made.values()
+    return [known(each.inputs) for each in made if each.type.startswith("kubernetes:") and "kind" in each.inputs]
+
+
+@pytest.fixture(scope="module")
+def fresh(stack_lab: ControlPlane, tools: Tools) -> dict[str, set[tuple[str, str]]]:
+    """What is on a control plane before anything is deployed, by kind, as (name, namespace): in a new namespace, too.
+
+    Afterwards the server has the kinds that the clouds bring.
+    """
+    on_lab = Cluster(stack_lab.home.kubeconfig)
+    kinds = {kind_of(each) for stack in STACKS for each in objects_of(stack)}
+    on_lab.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brand-new"}})
+    let_kubernetes_make_its_own(on_lab, ["brand-new"])
+    rebuilt = [TESTS / "components" / "gke" / "compute_class_crd.yaml", TESTS / "components" / "measurement" / "monitoring_crds.yaml"]
+    definitions = read_objects(*rebuilt, *tools.assets("karpenter-aws", "crds"))
+    on_lab.apply(*definitions)
+    wait_until_established(on_lab, [each["metadata"]["name"] for each in definitions])
+    listed = {kind: {placed(each) for each in on_lab.list(kind)} for kind in sorted({*kinds, *OTHERS})}
+    delete_and_wait(on_lab, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brand-new"}}])
+    return listed
+
+
+@pytest.fixture
+def on_lab(stack_lab: ControlPlane, fresh: dict[str, set[tuple[str, str]]]) -> Cluster:
+    assert fresh
+    return Cluster(stack_lab.home.kubeconfig)
+
+
+def placed(each: KubeObject) -> tuple[str, str]:
+    return each["metadata"]["name"], each["metadata"].get("namespace", "")
+
+
+def let_kubernetes_make_its_own(cluster: Cluster, namespaces: Iterable[str]) -> None:
+    """Returns when the controllers have made what they make in each namespace."""
+    for namespace in namespaces:
+        for kind, name in (("v1/ServiceAccount", "default"), ("v1/ConfigMap", "kube-root-ca.crt")):
+
+            def there(found: list[KubeObject], name: str = name) -> bool:
+                return name in {each["metadata"]["name"] for each in found}
+
+            cluster.wait_for(kind, there, f"{name} in {namespace}", namespace=namespace)
+
+
+def let_controllers_do_their_part(cluster: Cluster, objects: list[KubeObject]) -> None:
+    """Returns when queues are active, quotas are counted and claims are bound."""
+    for kind in (QUEUE, LOCAL_QUEUE, QUOTA, CLAIM):
+        names = {placed(each) for each in objects if kind_of(each) == kind}
+
+        def all_done(found: list[KubeObject], names: set[tuple[str, str]] = names) -> bool:
+            return all(is_done(each) for each in found if placed(each) in names)
+
+        cluster.wait_for(kind, all_done, f"the controllers' part in {kind}")
+
+
+def is_done(each: KubeObject) -> bool:
+    """Whether a queue is active, a quota counted, a claim bound."""
+    status: KubeObject = each.get("status", {})
+    return condition(each, "Active") is not None or bool(status.get("used")) or status.get("phase") == "Bound"
+
+
+def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
+    """Deletes objects, and returns when they are gone: the next stack has some of the same name."""
+    namespaces = {each["metadata"]["name"] for each in objects if each["kind"] == "Namespace"}
+    # What is in a namespace goes with it.
+    alone = [each for each in objects if each["metadata"].get("namespace") not in namespaces]
+    for each in reversed(alone):
+        cluster.delete(kind_of(each), *placed(each))
+    for kind in dict.fromkeys(map(kind_of, alone)):
+        names = {placed(each) for each in alone if kind_of(each) == kind}
+
+        def gone(found: list[KubeObject], names: set[tuple[str, str]] = names) -> bool:
+            return not names & {placed(each) for each in found}
+
+        cluster.wait_for(kind, gone, f"the deletion of {', '.join(name for name, _ in sorted(names))}")
+
+
+def test_everything_on_a_fresh_control_plane_is_on_the_list_of_what_is_made_without_us(fresh: dict[str, set[tuple[str, str]]]) -> None:
+    unlisted = {
+        (kind, name, namespace)
+        for kind, found in fresh.items()
+        for name, namespace in found
+        # The namespace that this test has made.
+        if (kind, name) != (NAMESPACE, "brand-new") and maker_of(kind.rpartition("/")[2], name, namespace) is None
+    }
+
+    assert unlisted == set()
+    assert fresh["v1/ServiceAccount"] >= {("default", "brand-new"), ("default", "kube-system")}
+    assert sum(map(len, fresh.values())) > 100, "it is a whole control plane"
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_object_of_a_stack_can_be_created_where_kubernetes_has_made_its_own_and_its_fields_stay_the_programs(
+    stack: str, on_lab: Cluster
+) -> None:
+    objects = objects_of(stack)
+    posted: dict[tuple[str, str, str], KubeObject] = {}
+    try:
+        for each in objects:
+            # A POST, as the official provider's: AlreadyExists for what is there.
+            posted[kind_of(each), *placed(each)] = on_lab.create(each)
+            if each["kind"] == "Namespace":
+                let_kubernetes_make_its_own(on_lab, [each["metadata"]["name"]])
+        let_controllers_do_their_part(on_lab, objects)
+
+        found: dict[str, set[str]] = {}
+        for each in objects:
+            made = posted[kind_of(each), *placed(each)]
+            now = on_lab.get(kind_of(each), each["metadata"]["name"], each["metadata"].get("namespace"))
+            assert now is not None
+            ours = {entry["manager"] for entry in made["metadata"]["managedFields"]}
+            for manager, path in fields_of_others(now, each, ours):
+                found.setdefault(f"{kind_of(each)} {path}", set()).add(manager)
+    finally:
+        delete_and_wait(on_lab, objects)
+
+    assert found == {}
+    assert len(posted) == len(objects)
+
+
+def fields_of_others(live: KubeObject, inputs: KubeObject, ours: set[str]) -> Iterator[tuple[str, str]]:
+    """The inputs that a manager other than `ours` has set, as (manager, path)."""
+    for entry in live["metadata"]["managedFields"]:
+        if entry["manager"] not in ours:
+            for path in shared(entry["fieldsV1"], inputs):
+                yield entry["manager"], path
+
+
+def shared(fields: dict[str, Any], value: Any, path: str = "") -> Iterator[str]:
+    """Where managed fields (FieldsV1) and a value meet in a leaf of the former."""
+    for key, below in fields.items():
+        sort, _, name = key.partition(":")
+        if sort == "f" and isinstance(value, dict) and name in value:
+            yield from _at(below, cast("dict[str, Any]", value)[name], f"{path}.{name}")
+        elif sort == "k" and isinstance(value, list):
+            wanted: dict[str, Any] = json.loads(name)
+            for item in cast("list[dict[str, Any]]", value):
+                if wanted.items() <= item.items():
+                    yield from _at(below, item, f"{path}[{name}]")
+        elif sort == "v" and isinstance(value, list) and json.loads(name) in value:
+            yield f"{path.removeprefix('.')}[{name}]"
+
+
+def _at(below: dict[str, Any], value: Any, path: str) -> Iterator[str]:
+    # A dot says that the container itself is the manager's, which is so of all that it had to make on the way.
+    deeper = {key: each for key, each in below.items() if key != "."}
+    if not deeper:
+        yield path.removeprefix(".")
+    else:
+        yield from shared(deeper, value, path)
+
+
+@pytest.mark.parametrize(
+    "fields,expected",
+    [
+        ({"f:spec": {"f:limits": {".": {}, "f:cpu": {}}}}, ["spec.limits.cpu"]),
+        ({"f:spec": {"f:limits": {"f:memory": {}}}}, []),
+        ({"f:status": {"f:used": {}}, "f:metadata": {"f:annotations": {"f:hash": {}}}}, []),
+        ({"f:spec": {"f:ports": {'k:{"port":80}': {".": {}, "f:name": {}}}}}, ['spec.ports[{"port":80}].name']),
+        ({"f:metadata": {"f:finalizers": {'v:"hold"': {}}}}, ['metadata.finalizers["hold"]']),
+        ({"f:spec": {"f:taints": {}}}, ["spec.taints"]),
+    ],
+)
+def test_a_field_of_somebody_else_is_found_where_the_inputs_have_it(fields: dict[str, Any], expected: list[str]) -> None:
+    inputs = {
+        "metadata": {"labels": {"a": "b"}, "finalizers": ["hold"]},
+        "spec": {"limits": {"cpu": "4"}, "ports": [{"port": 80, "name": "web"}], "taints": [{"key": "a"}]},
+    }
+
+    assert list(shared(fields, inputs)) == expected

@@ -1,0 +1,260 @@
+"""State that an earlier Flexspot has written still works: nothing is replaced, nothing is lost, and it can be changed and destroyed.
+
+states/local-85bbd01.json.gz holds the local stack as the program and the stand-in of commit 85bbd01 deployed it: the exported state, and
+the objects as they were on the API server. That program declared each team's service account `default`, which Kubernetes makes by itself;
+its stand-in kept no `__inputs`, and created by server-side apply. Another state is made as that one was: `flexspot up -s local` at the
+commit, then `pulumi stack export`, without source positions and with <kubeconfig> in the place of the lab's path.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from pulumi import automation
+
+from infra import program
+from infra.checkout import CHECKOUT
+from infra.engine import StackRun
+from infra.program import KUBECONFIG_VARIABLE
+from lab.cluster import Cluster
+from lab.engine import engine_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from capacity.plan import Plan
+    from capacity.price_book import PriceBook
+    from capacity.settings.platform import PlatformSettings
+    from lab.cluster import KubeObject
+    from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
+
+pytestmark = [pytest.mark.lab, pytest.mark.engine]
+
+STATES = Path(__file__).parent / "states"
+BEFORE = STATES / "local-85bbd01.json.gz"
+
+ACCOUNT = "v1/ServiceAccount"
+QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
+POOL = "karpenter.sh/v1/NodePool"
+BINDING = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding"
+
+# What the program of that commit declared and that of today leaves to Kubernetes.
+LEFT_OUT = {("team-alpha", "default"), ("team-beta", "default")}
+
+STACK = "local"
+
+
+class LabWithManagers(Cluster):
+    """The lab's API server, asked as any field manager."""
+
+    def apply_as(self, manager: str, each: KubeObject, *, force: bool = False) -> None:
+        """Server-side apply."""
+        metadata = each["metadata"]
+        self._resource(kind_of(each)).server_side_apply(
+            body=each, name=metadata["name"], namespace=metadata.get("namespace"), field_manager=manager, force_conflicts=force
+        )
+
+
+@dataclass(frozen=True)
+class Before:
+    """What there was before the upgrade: the engine's state, and the objects as they were on the API server."""
+
+    deployment: dict[str, Any]
+    objects: list[KubeObject]
+
+    @property
+    def resources(self) -> list[dict[str, Any]]:
+        return self.deployment["resources"]
+
+    @property
+    def of_kubernetes(self) -> list[dict[str, Any]]:
+        return [each for each in self.resources if each["type"].startswith("kubernetes:") and each["custom"]]
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """The stack of the earlier state, on a lab that has its objects, to be run by the program of today."""
+
+    run: StackRun
+    on_lab: LabWithManagers
+    before: Before
+    folder: Path
+
+    def state(self) -> list[dict[str, Any]]:
+        """The resources that the state holds now."""
+        deployment = stack_in(self.folder, self.run).export_stack().deployment or {}
+        return [*(deployment.get("resources") or [])]
+
+    def live(self) -> dict[tuple[str, str, str], KubeObject]:
+        """Of the objects that there were, those that there are, by kind, namespace and name."""
+        found: dict[tuple[str, str, str], KubeObject] = {}
+        for each in self.before.objects:
+            metadata = each["metadata"]
+            now = self.on_lab.get(kind_of(each), metadata["name"], metadata.get("namespace"))
+            if now is not None:
+                found[key_of(each)] = now
+        return found
+
+
+def kind_of(each: KubeObject) -> str:
+    return f"{each['apiVersion']}/{each['kind']}"
+
+
+def key_of(each: KubeObject) -> tuple[str, str, str]:
+    return kind_of(each), each["metadata"].get("namespace", ""), each["metadata"]["name"]
+
+
+def ignore(_line: str) -> None:
+    """Output that no test looks at."""
+
+
+def changed(counts: Mapping[str, int]) -> dict[str, int]:
+    return {kind: count for kind, count in counts.items() if kind != "same"}
+
+
+def read_before(kubeconfig: Path) -> Before:
+    """The earlier stack, as if it had been deployed to the lab of `kubeconfig`."""
+    content = json.loads(gzip.decompress(BEFORE.read_bytes()).decode().replace("<kubeconfig>", str(kubeconfig)))
+    return Before(content["state"]["deployment"], content["objects"])
+
+
+def stack_in(folder: Path, run: StackRun) -> automation.Stack:
+    """The stack of a run, to export and import its state."""
+    environment = {**run.environment, "PULUMI_BACKEND_URL": str(run.backend_url), "PULUMI_CONFIG_PASSPHRASE": ""}
+    options = automation.LocalWorkspaceOptions(
+        work_dir=str(folder),
+        env_vars=environment,
+        pulumi_command=automation.PulumiCommand(root=str(run.engine_root)) if run.engine_root else None,
+    )
+    return automation.create_or_select_stack(STACK, work_dir=str(folder), opts=options)
+
+
+def project_in(folder: Path) -> Path:
+    """A folder with the project and its stack file, as the engine wants them."""
+    folder.mkdir(parents=True)
+    project = yaml.safe_load((CHECKOUT / "Pulumi.yaml").read_text())
+    project.pop("stackConfigDir")
+    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+    shutil.copyfile(CHECKOUT / "stacks" / f"Pulumi.{STACK}.yaml", folder / f"Pulumi.{STACK}.yaml")
+    return folder
+
+
+@pytest.fixture
+def upgrade(stack_lab: ControlPlane, tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upgrade]:
+    """The earlier stack on a lab; what is left of it afterwards is destroyed."""
+    kubeconfig = stack_lab.home.kubeconfig
+    monkeypatch.setenv(KUBECONFIG_VARIABLE, str(kubeconfig))
+    before = read_before(kubeconfig)
+    on_lab = LabWithManagers(kubeconfig)
+    for each in before.of_kubernetes:
+        # As the earlier stand-in made it, and under the manager that the state names.
+        on_lab.apply_as(each["outputs"]["__fieldManager"], each["inputs"])
+    (tmp_path / "state").mkdir()
+    with engine_for(kubeconfig, tools) as engine:
+        run = StackRun(STACK, tmp_path / "project", f"file://{tmp_path / 'state'}", engine.root, engine.environment)
+        folder = project_in(tmp_path / "import")
+        stack_in(folder, run).import_stack(automation.Deployment(version=3, deployment=before.deployment))
+        yield Upgrade(run, on_lab, before, folder)
+        run.destroy(ignore)
+
+
+def owners(each: KubeObject) -> dict[str, Any]:
+    """The fields that Pulumi's managers of an object have, by manager and operation."""
+    entries = [entry for entry in each["metadata"]["managedFields"] if entry["manager"].startswith("pulumi-kubernetes")]
+    return {f"{entry['manager']} {entry['operation']}": entry["fieldsV1"] for entry in entries}
+
+
+def assert_put_back(upgrade: Upgrade) -> None:
+    """That the lab has what the recorded one had, with the same fields under the same managers, and that the state is the old kind."""
+    now = upgrade.live()
+    assert len(now) == len(upgrade.before.objects) == 43
+    assert {key: owners(each) for key, each in now.items()} == {key_of(each): owners(each) for each in upgrade.before.objects}
+    assert len(upgrade.before.resources) == 54
+    assert [each["urn"] for each in upgrade.before.of_kubernetes if "__inputs" in each["outputs"]] == []
+
+
+def test_a_stack_of_before_is_upgraded_in_place_changed_and_destroyed(upgrade: Upgrade, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_put_back(upgrade)
+    run, on_lab, first = upgrade.run, upgrade.on_lab, upgrade.live()
+
+    # The provider's new settings, and two objects that the program no longer declares. Nothing is created or replaced.
+    expected = {"update": 1, "delete": len(LEFT_OUT)}
+    assert changed(run.preview(ignore)) == expected
+    assert changed(run.up(ignore)) == expected
+
+    now = upgrade.live()
+    assert now.keys() == first.keys()
+    assert {key: each["metadata"]["uid"] for key, each in now.items()} == {key: each["metadata"]["uid"] for key, each in first.items()}
+    # They left the state, and stay on the cluster as they were: Kubernetes needs them.
+    for namespace, name in LEFT_OUT:
+        assert now[ACCOUNT, namespace, name]["automountServiceAccountToken"] is False
+    accounts = {each["id"] for each in upgrade.state() if each["type"] == "kubernetes:core/v1:ServiceAccount"}
+    assert accounts == {"team-alpha/workloads", "team-beta/workloads"}
+
+    assert changed(run.up(ignore)) == {}
+
+    give_beta_one_of_alphas_gpus(monkeypatch)
+    counts = changed(run.up(ignore))
+    assert counts.keys() == {"update"}, counts
+    queue = on_lab.get(QUEUE, "team-alpha")
+    assert queue is not None
+    [gpus] = [each for each in queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"] if each["name"] == "nvidia.com/gpu"]
+    assert gpus["nominalQuota"] == "1"
+    # The manager that the object has had since it was made.
+    assert owners(queue).keys() == owners(first[QUEUE, "", "team-alpha"]).keys()
+    assert changed(run.up(ignore)) == {}
+
+    run.destroy(ignore)
+    assert upgrade.live() == {}
+    assert upgrade.state() == []
+
+
+def test_what_was_changed_by_hand_before_the_upgrade_is_taken_back_by_an_up_that_looks(upgrade: Upgrade) -> None:
+    on_lab = upgrade.on_lab
+    on_lab.patch(POOL, "l4-spot", {"spec": {"limits": {"nvidia.com/gpu": "400"}}})
+    # A field that is one whole to the server, by a tool of another name: not forced, each later `up` would end in a conflict.
+    binding = on_lab.get(BINDING, "flexspot-teams")
+    assert binding is not None
+    nowhere = {"namespaceSelector": {"matchLabels": {"nowhere": "true"}}}
+    kept = {key: value for key, value in binding["spec"].items() if key != "matchResources"}
+    on_lab.apply_as("somebody", named(BINDING, "flexspot-teams") | {"spec": {**kept, "matchResources": nowhere}}, force=True)
+    note = named("v1/Namespace", "team-beta")
+    note["metadata"]["labels"] = {"note": "hers"}
+    on_lab.apply_as("somebody", note)
+
+    upgrade.run.up(ignore, refresh=True)
+
+    pool, restored, namespace = on_lab.get(POOL, "l4-spot"), on_lab.get(BINDING, "flexspot-teams"), on_lab.get("v1/Namespace", "team-beta")
+    assert pool is not None
+    assert restored is not None
+    assert namespace is not None
+    assert pool["spec"]["limits"]["nvidia.com/gpu"] == "4"
+    assert restored["spec"] == binding["spec"]
+    assert namespace["metadata"]["labels"]["note"] == "hers", "what the program does not set is left alone"
+    assert changed(upgrade.run.up(ignore, refresh=True)) == {}
+
+
+def named(kind: str, name: str) -> KubeObject:
+    """An object with a name and nothing else."""
+    api_version, _, sort = kind.rpartition("/")
+    return {"apiVersion": api_version, "kind": sort, "metadata": {"name": name}}
+
+
+def give_beta_one_of_alphas_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of one and three instead of two and two, as an edit of the stack file would."""
+    real = program.build_plan
+
+    def with_other_shares(settings: PlatformSettings, source: str, prices: PriceBook) -> Plan:
+        shares = {"team-alpha": {"l4-spot": 1}, "team-beta": {"l4-spot": 3}}
+        teams = tuple(team.model_copy(update={"shares": shares[team.name]}) for team in settings.teams)
+        return real(settings.model_copy(update={"teams": teams}), source, prices)
+
+    monkeypatch.setattr(program, "build_plan", with_other_shares)
