@@ -66,17 +66,40 @@ def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_
     assert told["permissions"] == {}
     assert {name: job["permissions"] for name, job in told["jobs"].items()} == {
         "judge": {"contents": "read"},
+        "check": {"contents": "read"},
+        "test": {"contents": "read"},
         "comment": {"pull-requests": "write"},
     }
     assert [(step["name"], "uses" in step) for step in told["jobs"]["comment"]["steps"]] == [("Comment", False)]
-    assert [step["with"]["persist-credentials"] for step in steps() if "checkout" in step.get("uses", "")] == [False]
+    checkouts = [step["with"]["persist-credentials"] for step in steps() if "checkout" in step.get("uses", "")]
+    assert checkouts == [False] * (len(told["jobs"]) - 1)
     assert "secrets." not in WORKFLOW.read_text()
+
+
+@pytest.mark.parametrize("job,event,command", [("check", "pull_request", "make check"), ("test", "push", "make test")])
+def test_pull_requests_run_the_fast_checks_and_main_runs_every_test(job: str, event: str, command: str) -> None:
+    told = workflow()["jobs"][job]
+
+    assert told["if"] == f"github.event_name == '{event}'"
+    assert [step["run"] for step in told["steps"] if "run" in step] == [command]
+    assert "needs" not in told, "nothing that fails before keeps it from running"
+    assert workflow()["on"]["push"] == {"branches": ["main"]}
+    assert re.search(rf"^{command.removeprefix('make ')}:.*##", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_what_previews_keep_of_the_tools_does_not_stand_in_the_way_of_what_tests_need() -> None:
+    kept = [step for step in steps() if step.get("with", {}).get("path", "").endswith("tools")]
+    keys = {step["name"]: step["with"]["key"] for step in kept}
+
+    assert len(set(keys.values())) == len(keys) == 2
+    # Both are made anew when a tool's version changes.
+    assert all("hashFiles('lab/tools/**/go.mod', 'lab/tools/**/go.sum', 'lab/tools/tools.yaml')" in key for key in keys.values())
 
 
 def test_actions_are_pinned_by_commit_and_name_their_version() -> None:
     used = [line.partition("uses:")[2].strip() for line in WORKFLOW.read_text().splitlines() if "uses:" in line]
 
-    assert len(used) == 5
+    assert len(used) == 9
     assert [each for each in used if not PINNED.fullmatch(each)] == []
 
 
