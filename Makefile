@@ -21,7 +21,7 @@ help: ## what there is
 
 up: setup ## the local control plane with the local stack on it, through the policies
 	$(call step,local control plane,$(RUN)/flexspot lab start)
-	$(call step,local stack,$(RUN)/flexspot up -s local)
+	$(call step,local stack,$(RUN)/flexspot up -s local --yes)
 
 down: setup ## stop it; nothing is left running
 	$(call step,stopping the local control plane,$(RUN)/flexspot lab stop)
@@ -67,3 +67,4 @@ comma := ,
 
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
 	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(RUN)/python -m infra.precompile && touch $@)
+	@command -v uv >/dev/null || printf '    plain `pulumi` runs uv, which is not on PATH: export PATH="%s:$$PATH"\n' "$(CURDIR)/.tools/uv/bin"

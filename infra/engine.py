@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import yaml
@@ -16,6 +16,7 @@ from pulumi import automation
 
 from capacity.explained_error import ExplainedError
 from infra.checkout import CHECKOUT
+from infra.deployment.settling import Existing, Settling, identify_by_inputs
 from infra.other_runs import other_runs
 from infra.program import main
 from infra.state_file import mend_state_file
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+    from infra.deployment.interrupted import Begun, NotIdentified
+    from infra.deployment.settling import Hear, Identify
+
 PROJECT = "flexspot"
 
 _PATIENCE_SECONDS = 15.0
 _LINES_TOLD = 20
-
-Operation = Literal["preview", "up", "destroy"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class StackRun:
 
     `folder` holds a copy of the project and stack file, so that the engine's own notes (an encryption salt) stay out of the checkout.
     `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
-    `environment` is added to the engine's.
+    `environment` is added to the engine's. `passphrase` is what the state's secrets are encrypted with, None for the user's own settings.
+    `identify` finds the id of what an interrupted run may have created; `answers` are a person's own, by URN, None for "was not made".
     """
 
     stack: str
@@ -47,26 +50,57 @@ class StackRun:
     engine_root: Path | None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     program: Callable[[], None] = main
+    passphrase: str | None = ""
+    identify: Identify = identify_by_inputs
+    answers: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    is_local: bool = True
 
     def preview(
-        self, tell: Callable[[str], None], *, color: bool = False, hear: Callable[[automation.EngineEvent], None] | None = None
+        self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False
     ) -> Mapping[str, int]:
         """What `up` would do, as counts by operation (`same`, `create`, `update` ...). Raises ExplainedError when it cannot or may not.
 
-        `hear` is given each of the engine's events.
+        `hear` is given each of the engine's events. With `refresh` what there is now is looked at first, and the state stays as it is.
         """
         stack = self._stack(tell)
         result = self._explained(
-            "preview", lambda: stack.preview(policy_packs=self._packs, on_output=tell, on_event=hear, color=_color(color))
+            "preview",
+            lambda: stack.preview(policy_packs=self._packs, on_output=tell, on_event=hear, color=_color(color), refresh=refresh),
         )
         return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
 
-    def up(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
-        """Deploys the stack; returns counts by operation. What an interrupted run left open is settled first."""
+    def up(self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False) -> Mapping[str, int]:
+        """Deploys the stack; returns counts by operation. What an interrupted run left open is settled first.
+
+        With `refresh` what there is now is looked at first, so that what was changed by hand is changed back. Kubernetes objects that the
+        state has lost are taken into it again if they are this stack's own.
+        """
         stack = self._stack(tell)
         self._settle(stack, tell)
-        result = self._explained("up", lambda: stack.up(policy_packs=self._packs, on_output=tell, color=_color(color)))
-        return dict(result.summary.resource_changes or {})
+        taken_in: set[str] = set()
+        while True:
+            existing = Existing(hear)
+            try:
+                result = self._explained(
+                    "up",
+                    lambda heard=existing: stack.up(
+                        policy_packs=self._packs, on_output=tell, on_event=heard.hear, color=_color(color), refresh=refresh
+                    ),
+                )
+            except ExplainedError:
+                new = self._settling(stack, tell).take_in([each for each in existing.found if each.urn not in taken_in])
+                if not new:
+                    raise
+                taken_in |= new
+            else:
+                return dict(result.summary.resource_changes or {})
+
+    def preview_destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
+        """What `destroy` would delete, as counts by operation. What an interrupted run left open is settled first."""
+        stack = self._stack(tell)
+        self._settle(stack, tell)
+        result = self._explained("preview of destroy", lambda: stack.preview_destroy(on_output=tell, color=_color(color)))
+        return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
 
     def destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
         """Deletes every resource of the stack; the stack itself stays. Returns counts by operation."""
@@ -75,11 +109,19 @@ class StackRun:
         result = self._explained("destroy", lambda: stack.destroy(on_output=tell, color=_color(color)))
         return dict(result.summary.resource_changes or {})
 
-    def refresh(self, tell: Callable[[str], None]) -> Mapping[str, int]:
-        """Takes over into the state what was changed by hand; returns counts by operation."""
+    def refresh(self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None) -> Mapping[str, int]:
+        """Takes over into the state what was changed by hand; returns counts by operation. The next `up` changes it back."""
         stack = self._stack(tell)
-        result = self._explained("refresh", lambda: stack.refresh(on_output=tell))
+        self._settle(stack, tell)
+        result = self._explained("refresh", lambda: stack.refresh(on_output=tell, on_event=hear, color=_color(color)))
         return dict(result.summary.resource_changes or {})
+
+    def settle(self, tell: Callable[[str], None]) -> None:
+        """Finds out what an interrupted run created, so that the state knows it. Nothing happens after a run that ended by itself.
+
+        Raises ExplainedError for what cannot be found out here, with what to do.
+        """
+        self._settle(self._stack(tell), tell)
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs."""
@@ -94,8 +136,11 @@ class StackRun:
         environment = dict(self.environment)
         if self.backend_url is not None:
             environment["PULUMI_BACKEND_URL"] = self.backend_url
+        if self.passphrase is not None:
             # The local stack's salt is for the empty passphrase; one that a person has for other stacks does not fit it.
-            environment["PULUMI_CONFIG_PASSPHRASE"] = ""
+            environment["PULUMI_CONFIG_PASSPHRASE"] = self.passphrase
+        # What the engine noted in the copy of the stack file at the first run is in the state too.
+        environment["PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER"] = "true"
         options = automation.LocalWorkspaceOptions(
             work_dir=str(self.folder),
             program=self.program,
@@ -116,11 +161,13 @@ class StackRun:
         shutil.copyfile(source, self.folder / source.name)
 
     def _settle(self, stack: automation.Stack, tell: Callable[[str], None]) -> None:
-        """After an interruption the state may not know whether something was created. Looking at the cluster settles it."""
-        deployment = stack.export_stack().deployment or {}
-        if deployment.get("pending_operations"):
-            tell("An earlier run was interrupted; looking at what it left behind first.\n")
-            self._explained("refresh", lambda: stack.refresh(clear_pending_creates=True, on_output=tell))
+        self._settling(stack, tell).settle(self._identified)
+
+    def _settling(self, stack: automation.Stack, tell: Callable[[str], None]) -> Settling:
+        return Settling(stack, lambda: self._explained("refresh", lambda: stack.refresh(on_output=tell)), tell)
+
+    def _identified(self, begun: Begun, taken: frozenset[str]) -> str | NotIdentified | None:
+        return self.answers[begun.urn] if begun.urn in self.answers else self.identify(begun, taken)
 
     def _wait_for_others(self) -> None:
         """Returns once no other run writes to the backend, and raises ExplainedError if one still does after a while.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infra.deployment.official_pieces import PLUGINS, command_line, has_plugin, sdk_version
 from lab.providers.kubernetes import KubernetesStandIn
 from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
 
     from lab.home import LabHome
     from lab.tools.build import Tools
-
-PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
-"""The versions of the provider plugins that the locked SDKs ask for."""
-
-KUBERNETES_PLUGIN = PLUGINS["kubernetes"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +39,10 @@ class Engine:
         own = {"PULUMI_BACKEND_URL": state_url(home), "PULUMI_CONFIG_PASSPHRASE": "", "FLEXSPOT_LAB_KUBECONFIG": str(home.kubeconfig)}
         chosen = {name: os.environ[name] for name in ("PULUMI_BACKEND_URL",) if name in os.environ}
         # The stand-in host knows nothing of Pulumi.yaml's virtual environment: it runs the first python on PATH.
-        folders = [str(tools.links / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-        hosts = {} if shutil.which("pulumi-language-python") else {"PATH": os.pathsep.join(folders)}
-        return {**self.environment, **own, **chosen, **hosts}
+        own_hosts = [] if shutil.which("pulumi-language-python") else [str(tools.links / "bin"), str(Path(sys.executable).parent)]
+        # The official host runs `uv`, which is here when setting up has brought it.
+        folders = [*own_hosts, os.environ.get("PATH", ""), str(tools.links / "uv" / "bin")]
+        return {**self.environment, **own, **chosen, "PATH": os.pathsep.join(folders)}
 
 
 def state_url(home: LabHome) -> str:
@@ -58,14 +55,15 @@ def state_url(home: LabHome) -> str:
 @contextmanager
 def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
     """An engine for programs that deploy to the lab of `kubeconfig`; stand-ins serve while the context lasts."""
-    official = shutil.which("pulumi")
-    missing = [] if official else ["the pulumi command line"]
+    found = command_line()
+    official = found is not None and found.fits
     environment = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
-    with_plugin = official is not None and _has_plugin()
-    if with_plugin:
+    if official and has_plugin("kubernetes"):
         yield Engine(None, environment, ())
         return
-    missing.append(f"the Kubernetes provider plugin {KUBERNETES_PLUGIN}")
+    missing = [] if official else [_no_command_line()]
+    if not has_plugin("kubernetes"):
+        missing.append(f"the Kubernetes provider plugin {PLUGINS['kubernetes']}")
     with serve(KubernetesStandIn(kubeconfig)) as port:
         environment["PULUMI_DEBUG_PROVIDERS"] = f"kubernetes:{port}"
         # Nothing is looked for on the network that is known not to be needed.
@@ -77,7 +75,8 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
 @contextmanager
 def offline_engine(tools: Tools) -> Generator[Engine]:
     """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything."""
-    root = None if shutil.which("pulumi") else tools.links
+    found = command_line()
+    root = None if found is not None and found.fits else tools.links
     with ExitStack() as served:
         ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
         environment = {
@@ -88,6 +87,7 @@ def offline_engine(tools: Tools) -> Generator[Engine]:
         yield Engine(root, environment, ("offline: providers echo their inputs, no cluster and no cloud is asked, no state is kept.",))
 
 
-def _has_plugin() -> bool:
-    plugins = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
-    return (plugins / f"resource-kubernetes-v{KUBERNETES_PLUGIN}").is_dir()
+def _no_command_line() -> str:
+    """What of the command line is not here: all of it, or one of a version that programs of the SDK run under."""
+    found, wanted = command_line(), ".".join(map(str, sdk_version()))
+    return "the pulumi command line" if found is None else f"a pulumi command line of version {wanted} ({found.path} is {found.written})"

@@ -7,9 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDERS = ("capacity", "components", "policies", "infra", "lab", "stacks")
@@ -42,6 +46,11 @@ class OwnCheckout:
             timeout=300,
         )
 
+    def kubectl(self, *arguments: str, given: str | None = None) -> str:
+        """What kubectl prints of the checkout's lab; `given` is its standard input."""
+        program = [self.folder / ".tools" / "bin" / "kubectl", "--kubeconfig", self.folder / ".lab" / "default" / "kubeconfig"]
+        return subprocess.run([*program, *arguments], input=given, capture_output=True, text=True, check=True).stdout
+
     def change(self, stack: str, **changes: object) -> None:
         """Writes a stack file from the local one with other settings."""
         content = yaml.safe_load((self.folder / "stacks" / "Pulumi.local.yaml").read_text())
@@ -52,3 +61,11 @@ class OwnCheckout:
 @pytest.fixture
 def checkout(tmp_path: Path) -> OwnCheckout:
     return OwnCheckout(tmp_path / "checkout")
+
+
+@pytest.fixture
+def checkout_with_lab(checkout: OwnCheckout) -> Iterator[OwnCheckout]:
+    started = checkout.flexspot("lab", "start")
+    assert started.returncode == 0, started.stderr
+    yield checkout
+    checkout.flexspot("lab", "stop", "--delete")

@@ -1,9 +1,9 @@
-"""`flexspot up`, `preview` and `destroy`: a stack through the Pulumi engine."""
+"""`flexspot up`, `preview`, `refresh` and `destroy`: a stack through the Pulumi engine."""
 
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -14,14 +14,28 @@ import typer
 
 from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out
+from infra.cli.deployment_questions import answers, ask, bad_usage, require_somebody_to_ask, show_cost_line, show_drift
 from infra.cli.lab_commands import lab_home, show_next_steps
 from infra.cli.stacks import STACKS, Stack, planned
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from pulumi.automation import EngineEvent
+
+    from infra.deployment.drift import Drifts
     from infra.engine import StackRun
     from lab.tools.build import Tools
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for machines.")]
+
+Made = Annotated[
+    list[str] | None, typer.Option("--made", metavar="URN=ID", help="What an interrupted run created, and under which id; where it asks.")
+]
+
+NotMade = Annotated[
+    list[str] | None, typer.Option("--not-made", metavar="URN", help="What an interrupted run did not create; where it asks.")
+]
 
 Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
 
@@ -30,6 +44,7 @@ def add_to(app: typer.Typer) -> None:
     """Registers the commands on the top-level application."""
     app.command()(preview)
     app.command()(up)
+    app.command()(refresh)
     app.command()(destroy)
 
 
@@ -37,64 +52,138 @@ def preview(
     stack: Stack,
     lab: Lab = "default",
     offline: Annotated[bool, typer.Option("--offline", help="Without any cluster or cloud, as if nothing were deployed.")] = False,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Look first at what there is now, and show what was changed by hand.")] = False,
     plan_out: Annotated[
         Path | None, typer.Option("--plan-out", metavar="FILE", help="Write the plan there, for `flexspot cost`; a refused one too.")
     ] = None,
 ) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
+    from infra.deployment.drift import Drifts  # noqa: PLC0415
+
+    if offline and refresh:
+        raise bad_usage("--offline and --refresh cannot both be: offline there is nothing to look at.", "leave one of them out.")
+    drifts = Drifts()
     with _offline_run(stack) if offline else _run(stack, lab) as run:
-        if plan_out is None:
-            _show(run.preview(_tell, color=out.is_terminal), "would be")
-            return
-        _show(_preview_to(plan_out, stack, run), "would be")
+        counts = _previewed(run, stack, drifts, plan_out=plan_out, refresh=refresh)
+        show_drift(drifts.found, "`up` would change it back")
+        _show(counts, "would be")
 
 
-def _preview_to(path: Path, stack: str, run: StackRun) -> Mapping[str, int]:
-    """A preview that is written down even when it is refused: what it costs may be why."""
-    from infra.plan_file import PlannedResources, write_plan_file  # noqa: PLC0415
+def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    stack: Stack,
+    lab: Lab = "default",
+    yes: Yes = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="Look first at what there is now, and change back what was changed by hand.")
+    ] = True,
+    made: Made = None,
+    not_made: NotMade = None,
+) -> None:
+    """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything."""
+    from infra.deployment.drift import Drifts  # noqa: PLC0415
 
-    heard, found = PlannedResources(), planned(stack)
-    own_prices = found.settings.prices_file
-    try:
-        return run.preview(_tell, color=out.is_terminal, hear=heard.hear)
-    finally:
-        write_plan_file(path, stack, found, heard, None if own_prices is None else STACKS / own_prices)
+    require_somebody_to_ask("up", yes=yes)
+    drifts = Drifts()
+    with _run(stack, lab, answers=answers(made, not_made)) as run:
+        run.settle(_tell)
+        counts = _previewed(run, stack, drifts, refresh=refresh)
+        show_drift(drifts.found, "it is changed back")
+        _show(counts, "would be")
+        show_cost_line(planned(stack))
+        if _changes(counts) or drifts.found:
+            ask(f"Deploy this to stack {stack}?", yes=yes)
+        _show(run.up(_tell, color=out.is_terminal, refresh=refresh), "were")
+        if run.is_local:
+            show_next_steps(lab_home(lab))
+        else:
+            out.print(f"Next: {run.outputs().get('credentials_command', '')}", markup=False)
 
 
-def up(stack: Stack, lab: Lab = "default") -> None:
-    """Deploy a stack; a violated policy stops it with exit code 1."""
-    with _run(stack, lab) as run:
-        _show(run.up(_tell, color=out.is_terminal), "were")
-    show_next_steps(lab_home(lab))
-
-
-def destroy(stack: Stack, lab: Lab = "default") -> None:
-    """Delete every resource of a stack."""
-    with _run(stack, lab) as run:
+def destroy(stack: Stack, lab: Lab = "default", yes: Yes = False, made: Made = None, not_made: NotMade = None) -> None:
+    """Delete every resource of a stack. Shows what would be deleted and asks before it deletes anything."""
+    require_somebody_to_ask("destroy", yes=yes)
+    with _run(stack, lab, answers=answers(made, not_made)) as run:
+        counts = run.preview_destroy(_tell, color=out.is_terminal)
+        _show(counts, "would be")
+        if _changes(counts):
+            ask(f"Delete all this of stack {stack}? What is in it is lost.", yes=yes)
         _show(run.destroy(_tell, color=out.is_terminal), "were")
 
 
+def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: NotMade = None) -> None:
+    """Look at what there is now and show what was changed by hand; the next `up` changes it back. Nothing but the state is written.
+
+    Exit code 1 when anything was changed by hand.
+    """
+    from capacity.explained_error import ExitCode  # noqa: PLC0415
+    from infra.deployment.drift import Drifts  # noqa: PLC0415
+
+    drifts = Drifts()
+    with _run(stack, lab, answers=answers(made, not_made)) as run:
+        run.refresh(_tell, color=out.is_terminal, hear=drifts.hear)
+    show_drift(drifts.found, "the next `up` changes it back")
+    if drifts.found:
+        raise typer.Exit(ExitCode.UNMET)
+    out.print("nothing was changed by hand.")
+
+
+def _previewed(run: StackRun, stack: str, drifts: Drifts, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
+    """A preview; written down for `flexspot cost` even when it is refused, as what it costs may be why."""
+    from infra.plan_file import PlannedResources, write_plan_file  # noqa: PLC0415
+
+    heard = PlannedResources()
+
+    def hear(event: EngineEvent) -> None:
+        heard.hear(event)
+        drifts.hear(event)
+
+    try:
+        return run.preview(_tell, color=out.is_terminal, hear=hear, refresh=refresh)
+    finally:
+        if plan_out is not None:
+            found = planned(stack)
+            own_prices = found.settings.prices_file
+            write_plan_file(plan_out, stack, found, heard, None if own_prices is None else STACKS / own_prices)
+
+
+_LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
+"""What the engine prints of each resource that it looks at: twice as many lines as there are resources, of which none says anything."""
+
+
 def _tell(line: str) -> None:
+    if _LOOKED_AT.match(line.rstrip()):
+        return
     sys.stdout.write(line if line.endswith("\n") else f"{line}\n")
     sys.stdout.flush()
 
 
+_WORDS = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced"}
+
+
+def _changes(changes: Mapping[str, int]) -> bool:
+    return any(changes.get(kind) for kind in _WORDS)
+
+
 def _show(changes: Mapping[str, int], verb: str) -> None:
-    words = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced", "same": "unchanged"}
-    told = [f"{count} {verb} {words[kind]}" for kind, count in changes.items() if kind in words and kind != "same"]
+    told = [f"{count} {verb} {_WORDS[kind]}" for kind, count in changes.items() if kind in _WORDS and count]
     out.print(", ".join(told) if told else "no change.")
 
 
 @contextmanager
-def _run(stack: str, lab: str) -> Generator[StackRun]:
+def _run(stack: str, lab: str, answers: Mapping[str, str | None] | None = None) -> Generator[StackRun]:
     """The stack, checked, with everything that the engine needs to run over it."""
-    from capacity.platform import Platform  # noqa: PLC0415
+    from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
 
     settings = planned(stack).settings
-    if settings.cloud is not Platform.LOCAL:
-        _require_cloud_plugins(stack, settings.cloud)
     with ExitStack() as resources:
-        yield _local_run(stack, lab, resources)
+        if isinstance(settings, EksSettings | GkeSettings):
+            from infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
+
+            run, notes = cloud_run(stack, settings, answers or {}, resources)
+            _say(notes)
+            yield run
+        else:
+            yield _local_run(stack, lab, answers or {}, resources)
 
 
 @contextmanager
@@ -124,29 +213,7 @@ def _say(notes: tuple[str, ...]) -> None:
         out.print(f"[dim]{note}[/]")
 
 
-def _require_cloud_plugins(stack: str, cloud: str) -> None:
-    """A cloud stack is for the official engine and plugins alone; stand-ins never write a cloud's state."""
-    from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
-
-    provider = {"gke": "gcp", "eks": "aws"}[cloud]
-    plugins = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
-    missing = [f"resource plugin {name}" for name in (provider, "kubernetes") if not any(plugins.glob(f"resource-{name}-v*"))]
-    if shutil.which("pulumi") is None:
-        missing.insert(0, "pulumi command line")
-    if missing:
-        raise ExplainedError(
-            f"stack {stack} needs the official {', '.join(missing)}, which this machine does not have. No state was opened.",
-            "install Pulumi from https://www.pulumi.com/docs/install and run `pulumi plugin install` in the checkout.",
-            exit_code=ExitCode.BAD_USAGE,
-        )
-    raise ExplainedError(
-        f"stack {stack} has cloud {cloud}, which cannot be declared yet. No state was opened.",
-        "allowed: local",
-        exit_code=ExitCode.BAD_USAGE,
-    )
-
-
-def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
+def _local_run(stack: str, lab: str, answers: Mapping[str, str | None], resources: ExitStack) -> StackRun:
     """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
     from infra.engine import StackRun  # noqa: PLC0415
     from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
@@ -160,4 +227,4 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     _say(engine.notes)
     os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
     backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
-    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)
+    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment, answers=answers)

@@ -1,37 +1,31 @@
-"""`flexspot up`, `preview` and `destroy` as a person meets them, from a checkout of the test's own."""
+"""`flexspot up`, `preview`, `refresh` and `destroy` as a person meets them, from a checkout of the test's own."""
 
 from __future__ import annotations
 
 import shutil
-import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
+from infra.deployment.official_pieces import PLUGINS
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from checkout_fixtures import OwnCheckout
 
-RESOURCES = 54
+RESOURCES = 52
 """Those of the local stack, components and the stack itself included."""
 
 
-@pytest.fixture
-def checkout_with_lab(checkout: OwnCheckout) -> Iterator[OwnCheckout]:
-    started = checkout.flexspot("lab", "start")
-    assert started.returncode == 0, started.stderr
-    yield checkout
-    checkout.flexspot("lab", "stop", "--delete")
+ASKING = {"up": ["--yes"], "destroy": ["--yes"]}
 
 
-@pytest.mark.parametrize("command", ["up", "preview", "destroy"])
+@pytest.mark.parametrize("command", ["up", "preview", "refresh", "destroy"])
 def test_an_unknown_stack_is_bad_usage_with_those_that_exist(command: str, checkout: OwnCheckout) -> None:
-    refused = checkout.flexspot(command, "-s", "locall")
+    refused = checkout.flexspot(command, "-s", "locall", *ASKING.get(command, []))
 
     assert refused.returncode == 2
     assert "there is no stack locall." in refused.stderr
@@ -58,30 +52,59 @@ def test_everything_wrong_with_a_stack_file_is_told_at_once(checkout: OwnCheckou
 def test_settings_that_disagree_are_refused_before_the_engine_runs(checkout: OwnCheckout) -> None:
     checkout.change("greedy", teams=[{"name": "red", "shares": {"l4-spot": 9}}])
 
-    refused = checkout.flexspot("up", "-s", "greedy")
+    refused = checkout.flexspot("up", "-s", "greedy", "--yes")
 
     assert refused.returncode == 2
     assert "add up to 9 GPUs, but its ceiling is 4; lower the shares, or raise the ceiling of the pool" in refused.stderr
 
 
 @pytest.mark.parametrize("cloud,provider", [("gke", "gcp"), ("eks", "aws")])
+@pytest.mark.parametrize("command", ["up", "preview", "refresh", "destroy"])
 def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
-    cloud: str, provider: str, checkout: OwnCheckout, tmp_path: Path
+    command: str, cloud: str, provider: str, checkout: OwnCheckout, tmp_path: Path
 ) -> None:
     backend = tmp_path / "backend"
     backend.mkdir()
+    place = {"PULUMI_BACKEND_URL": f"file://{backend}", "PULUMI_HOME": str(tmp_path / "home")}
 
-    refused = checkout.flexspot("up", "-s", f"prod-{cloud}", PULUMI_BACKEND_URL=f"file://{backend}", PULUMI_HOME=str(tmp_path / "home"))
+    refused = checkout.flexspot(command, "-s", f"prod-{cloud}", *ASKING.get(command, []), **place)
 
     assert refused.returncode == 2
-    assert f"resource plugin {provider}" in refused.stderr
+    assert f"resource plugin {provider} {PLUGINS[provider]} is not in {tmp_path / 'home' / 'plugins'}" in refused.stderr
+    assert f"pulumi plugin install resource {provider} {PLUGINS[provider]}" in refused.stderr
     assert "No state was opened." in refused.stderr
     assert list(backend.iterdir()) == []
     assert not (checkout.folder / ".lab").exists()
 
 
+@pytest.mark.parametrize("command", ["up", "destroy"])
+@pytest.mark.parametrize("stack", ["local", "prod-gke"])
+def test_without_a_terminal_and_without_yes_nothing_begins(command: str, stack: str, checkout: OwnCheckout) -> None:
+    refused = checkout.flexspot(command, "-s", stack)
+
+    assert refused.returncode == 2
+    assert f"`flexspot {command}` asks before it changes anything, and there is no terminal to answer at." in refused.stderr
+    assert f"flexspot {command} --yes" in refused.stderr
+    assert not (checkout.folder / ".lab").exists()
+
+
+def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout) -> None:
+    refused = checkout.flexspot("up", "-s", "local", "--yes", "--made", "urn:pulumi:local::flexspot::a:b:C::d")
+
+    assert refused.returncode == 2
+    assert "names no id." in refused.stderr
+    assert "--made URN=ID" in refused.stderr
+
+
+def test_offline_there_is_nothing_to_look_at(checkout: OwnCheckout) -> None:
+    refused = checkout.flexspot("preview", "-s", "local", "--offline", "--refresh")
+
+    assert refused.returncode == 2
+    assert "leave one of them out" in refused.stderr
+
+
 def test_a_lab_that_was_never_started_is_named(checkout: OwnCheckout) -> None:
-    refused = checkout.flexspot("up", "-s", "local")
+    refused = checkout.flexspot("up", "-s", "local", "--yes")
 
     assert refused.returncode == 1
     assert "there is no lab default" in refused.stderr
@@ -103,9 +126,10 @@ def test_an_offline_preview_needs_no_lab_and_keeps_no_state(checkout: OwnCheckou
 def test_the_life_of_the_local_stack_from_the_command_line(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
 
-    deployed = checkout.flexspot("up", "-s", "local")
+    deployed = checkout.flexspot("up", "-s", "local", "--yes")
     assert deployed.returncode == 0, deployed.stdout + deployed.stderr
-    assert "were created" in deployed.stdout
+    assert f"{RESOURCES} would be created" in deployed.stdout, "what it does is shown before it does it"
+    assert f"{RESOURCES} were created" in deployed.stdout
     if shutil.which("pulumi") is None:
         assert "the lab's own stand in" in deployed.stdout, "one line says what stands in for what"
     assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
@@ -126,53 +150,10 @@ def test_the_life_of_the_local_stack_from_the_command_line(checkout_with_lab: Ow
     checkout.flexspot("lab", "start")
     assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
 
-    removed = checkout.flexspot("destroy", "-s", "local")
+    removed = checkout.flexspot("destroy", "-s", "local", "--yes")
     assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert f"{RESOURCES} would be deleted" in removed.stdout
     assert f"{RESOURCES} were deleted" in removed.stdout
-
-
-@pytest.mark.lab
-@pytest.mark.engine
-@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_an_interrupted_up_is_finished_by_the_next(signal_name: str, checkout_with_lab: OwnCheckout) -> None:
-    checkout = checkout_with_lab
-    with subprocess.Popen(
-        checkout.command("up", "-s", "local"),
-        cwd=checkout.folder,
-        env=checkout.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as cut:
-        assert cut.stdout is not None
-        deadline = time.monotonic() + 120
-        for line in cut.stdout:
-            assert time.monotonic() < deadline
-            if "PriorityClass" in line and "created" in line:
-                break
-        cut.send_signal(getattr(signal, signal_name))
-        cut.stdout.read()
-        cut.wait(60)
-
-    finished = checkout.flexspot("up", "-s", "local")
-
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
-    pools = subprocess.run(
-        [
-            checkout.folder / ".tools" / "bin" / "kubectl",
-            "--kubeconfig",
-            checkout.folder / ".lab/default/kubeconfig",
-            "get",
-            "nodepools",
-            "-o",
-            "name",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert sorted(pools) == ["nodepool.karpenter.sh/l4-on-demand", "nodepool.karpenter.sh/l4-spot"], "nothing is doubled"
 
 
 @pytest.mark.lab
@@ -180,17 +161,17 @@ def test_an_interrupted_up_is_finished_by_the_next(signal_name: str, checkout_wi
 def test_a_second_up_at_the_same_time_is_told_who_runs_and_changes_nothing(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
     with subprocess.Popen(
-        checkout.command("up", "-s", "local"), cwd=checkout.folder, env=checkout.environment, stdout=subprocess.PIPE, text=True
+        checkout.command("up", "-s", "local", "--yes"), cwd=checkout.folder, env=checkout.environment, stdout=subprocess.PIPE, text=True
     ) as first:
         assert first.stdout is not None
         for line in first.stdout:
-            if "PriorityClass" in line:
+            if "PriorityClass" in line and "creating" in line:
                 break
         processes = [psutil.Process(first.pid), *psutil.Process(first.pid).children(recursive=True)]
         for process in processes:
             process.suspend()
 
-        refused = checkout.flexspot("up", "-s", "local")
+        refused = checkout.flexspot("up", "-s", "local", "--yes")
 
         for process in processes:
             process.resume()

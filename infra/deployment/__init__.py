@@ -1,0 +1,1 @@
+"""How a stack is deployed: pieces, credentials, what interruptions and hands left."""

@@ -1,0 +1,60 @@
+"""What a refresh found changed by hand, out of the engine's events."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from infra.deployment.drift import Drifts, differences
+
+URN = "urn:pulumi:local::flexspot::flexspot:index:GpuNodePool$kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"
+
+
+def events(op: str, old: dict[str, Any] | None, new: dict[str, Any] | None, *, refreshed: bool = True) -> list[Any]:
+    def side(inputs: dict[str, Any] | None) -> Any:
+        return None if inputs is None else SimpleNamespace(custom=True, inputs=inputs)
+
+    before = SimpleNamespace(urn=URN, op="refresh" if refreshed else op)
+    after = SimpleNamespace(urn=URN, op=op, old=side(old), new=side(new))
+    return [
+        SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=before), res_outputs_event=None),
+        SimpleNamespace(resource_pre_event=None, res_outputs_event=SimpleNamespace(metadata=after)),
+    ]
+
+
+def heard(*told: Any) -> list[tuple[str, str, str, str]]:
+    drifts = Drifts()
+    for event in told:
+        drifts.hear(event)
+    return [(each.resource, each.path, each.deployed, each.found) for each in drifts.found]
+
+
+def test_a_raised_ceiling_is_told_with_both_values() -> None:
+    found = heard(*events("update", {"spec": {"limits": {"nvidia.com/gpu": "4"}}}, {"spec": {"limits": {"nvidia.com/gpu": "400"}}}))
+
+    assert found == [("NodePool l4-spot-node-pool", "spec.limits.nvidia.com/gpu", "4", "400")]
+
+
+def test_an_object_that_is_gone_is_told() -> None:
+    assert heard(*events("delete", {"spec": {}}, None)) == [("NodePool l4-spot-node-pool", "", "there", "gone")]
+
+
+def test_what_is_as_it_was_deployed_is_not_told() -> None:
+    assert heard(*events("same", {"spec": {"a": [1, 2]}}, {"spec": {"a": [1, 2]}})) == []
+
+
+def test_an_update_by_the_program_is_no_drift() -> None:
+    assert heard(*events("update", {"spec": {"a": 1}}, {"spec": {"a": 2}}, refreshed=False)) == []
+
+
+def test_a_refresh_and_the_update_after_it_are_told_apart() -> None:
+    changed = events("update", {"a": "400"}, {"a": "4"}, refreshed=False)
+
+    assert heard(*events("update", {"a": "4"}, {"a": "400"}), *changed) == [("NodePool l4-spot-node-pool", "a", "4", "400")]
+
+
+def test_added_and_removed_fields_and_list_entries_have_paths() -> None:
+    found = {path: (str(old), new) for path, old, new in differences({"a": [{"b": 1}, 2], "c": None}, {"a": [{"b": 3}], "d": 4})}
+
+    assert found.keys() == {"a[0].b", "a[1]", "c", "d"}
+    assert found["a[0].b"] == ("1", 3)

@@ -1,0 +1,135 @@
+"""What an interrupted run left open in the state is put into it under its id, so that a refresh finds out whether it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.deployment.interrupted import Begun, NotIdentified, begun_in, foreign, is_open, read_back, with_resources, without
+
+STACK = "urn:pulumi:local::flexspot::pulumi:pulumi:Stack::flexspot-local"
+POOL = "urn:pulumi:local::flexspot::kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"
+VPC = "urn:pulumi:dev-eks::flexspot::aws:ec2/vpc:Vpc::network-vpc"
+INPUTS = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "l4-spot", "labels": {"flexspot.dev/owner": "ml-platform"}},
+    "spec": {"limits": {"nvidia.com/gpu": "4"}},
+}
+
+
+def state(*resources: dict[str, Any], open_steps: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    return {
+        "resources": [{"urn": STACK, "type": "pulumi:pulumi:Stack", "custom": False}, *resources],
+        "pending_operations": open_steps or [],
+    }
+
+
+def step(kind: str, urn: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "resource": {"urn": urn, "type": urn.split("::")[2], "custom": True, "inputs": INPUTS, **more}}
+
+
+def by_name(begun: Begun, _taken: frozenset[str]) -> str:
+    return str(begun.inputs["metadata"]["name"])
+
+
+def test_a_run_that_ended_by_itself_left_nothing_open() -> None:
+    assert not is_open(state())
+    assert not is_open({})
+
+
+def test_what_may_have_been_created_is_looked_at_under_its_id() -> None:
+    found = read_back(state(open_steps=[step("creating", POOL, parent=STACK, provider="p::1")]), by_name)
+
+    [_, made] = found.deployment["resources"]
+    assert made["urn"] == POOL
+    assert (made["id"], made["parent"], made["provider"]) == ("l4-spot", STACK, "p::1")
+    assert made["outputs"]["__inputs"] == INPUTS, "so that the provider reads it as one that it knows, and not as an import"
+    assert found.deployment["pending_operations"] == []
+    assert [each.urn for each in found.looked_at] == [POOL]
+
+
+def test_the_state_that_was_given_stays_as_it_is() -> None:
+    given = state(open_steps=[step("creating", POOL)])
+
+    read_back(given, by_name)
+
+    assert given == state(open_steps=[step("creating", POOL)])
+
+
+def test_components_and_providers_are_nowhere_but_in_the_state() -> None:
+    component = step("creating", "urn:pulumi:local::flexspot::flexspot:index:Team::alpha", custom=False)
+    provider = step("creating", "urn:pulumi:local::flexspot::pulumi:providers:kubernetes::lab")
+    given = state(open_steps=[component, provider])
+
+    assert begun_in(given) == []
+    assert read_back(given, by_name).deployment == state()
+
+
+def test_an_open_update_or_deletion_is_left_to_the_refresh() -> None:
+    resource = {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "id": "l4-spot"}
+
+    for kind in ("updating", "deleting", "reading"):
+        assert read_back(state(resource, open_steps=[step(kind, POOL)]), by_name).deployment == state(resource)
+
+
+def test_the_second_half_of_a_replacement_takes_the_place_of_the_first() -> None:
+    old = {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "id": "old", "pendingReplacement": True}
+
+    found = read_back(state(old, open_steps=[step("creating", POOL)]), by_name)
+
+    assert [each.get("id") for each in found.deployment["resources"]] == [None, "l4-spot"]
+
+
+def test_a_replacement_beside_the_old_one_of_the_same_name_is_looked_at_as_that() -> None:
+    old = {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "id": "l4-spot"}
+
+    found = read_back(state(old, open_steps=[step("creating", POOL)]), by_name)
+
+    assert found.deployment == state(old)
+
+
+def test_what_was_not_made_is_forgotten_and_what_nobody_can_say_is_told() -> None:
+    def unclear(_begun: Begun, _taken: frozenset[str]) -> NotIdentified:
+        return NotIdentified()
+
+    given = state(open_steps=[step("creating", VPC)])
+
+    assert read_back(given, lambda _begun, _taken: None).deployment == state()
+    assert [each.urn for each in read_back(given, unclear).unclear] == [VPC]
+
+
+def test_ids_of_others_are_told_to_who_looks() -> None:
+    seen: list[frozenset[str]] = []
+    other = {"urn": VPC, "type": VPC.split("::")[2], "custom": True, "id": "vpc-1"}
+
+    def look(_begun: Begun, taken: frozenset[str]) -> None:
+        seen.append(taken)
+
+    read_back(state(other, open_steps=[step("creating", VPC + "-2")]), look)
+
+    assert "vpc-1" in seen[0]
+
+
+def live(**metadata: Any) -> dict[str, Any]:
+    written = [{"manager": "pulumi-kubernetes", "operation": "Update"}]
+    return {"urn": POOL, "type": POOL.split("::")[2], "custom": True, "outputs": {"metadata": {"managedFields": written, **metadata}}}
+
+
+def test_an_object_with_our_labels_that_this_provider_wrote_is_ours() -> None:
+    wanted = [Begun(step("creating", POOL)["resource"])]
+
+    assert foreign(state(live(labels={"flexspot.dev/owner": "ml-platform", "more": "x"})), wanted) == []
+    assert foreign(state(live(labels={"flexspot.dev/owner": "somebody"})), wanted) == [POOL]
+    assert foreign(state(live()), wanted) == [POOL]
+    by_hand = live(labels={"flexspot.dev/owner": "ml-platform"}, managedFields=[{"manager": "kubectl-create"}])
+    assert foreign(state(by_hand), wanted) == [POOL]
+    assert foreign(state(), wanted) == [], "what is not there is nobody's"
+
+
+def test_what_the_state_lost_is_added_once_and_taken_out_again() -> None:
+    begun = Begun(step("creating", POOL)["resource"])
+
+    once = with_resources(state(), [(begun, "l4-spot")])
+    assert [each.get("id") for each in once["resources"]] == [None, "l4-spot"]
+    assert with_resources(once, [(begun, "l4-spot")]) == once
+    assert without(once, [POOL]) == state()

@@ -1,0 +1,94 @@
+"""Which official pieces are on the machine, and whether they fit the SDKs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.deployment.official_pieces import PLUGINS, command_line, missing_pieces, sdk_version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without Pulumi: tests put pieces on it."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PULUMI_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+def put_command_line(machine: Path, version: str) -> None:
+    program = machine / "bin" / "pulumi"
+    program.write_text(f"#!/bin/sh\necho {version}\n")
+    program.chmod(0o755)
+
+
+def put_plugin(machine: Path, name: str, version: str) -> None:
+    (machine / "home" / "plugins" / f"resource-{name}-v{version}").mkdir(parents=True)
+
+
+def version(major: int = 0, minor: int = 0, patch: int = 0) -> str:
+    return ".".join(str(of_sdk + more) for of_sdk, more in zip(sdk_version(), (major, minor, patch), strict=True))
+
+
+def test_a_machine_without_pulumi_lacks_everything_and_is_told_how_to_get_it(machine: Path) -> None:
+    missing, remedies = missing_pieces("gke")
+
+    assert missing == [
+        "the pulumi command line is not on PATH",
+        f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'}",
+        f"resource plugin kubernetes {PLUGINS['kubernetes']} is not in {machine / 'home' / 'plugins'}",
+    ]
+    assert remedies[1:] == [
+        f"pulumi plugin install resource gcp {PLUGINS['gcp']}",
+        f"pulumi plugin install resource kubernetes {PLUGINS['kubernetes']}",
+    ]
+
+
+@pytest.mark.parametrize("cloud,provider", [("gke", "gcp"), ("eks", "aws")])
+def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: str, provider: str, machine: Path) -> None:
+    put_command_line(machine, f"v{version()}")
+    for name in (provider, "kubernetes"):
+        put_plugin(machine, name, PLUGINS[name])
+
+    assert missing_pieces(cloud) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "said,fits", [(version(), True), (version(minor=1), True), (version(patch=-0, minor=-1), False), (version(1), False)]
+)
+def test_a_command_line_fits_when_it_is_as_new_as_the_sdk(said: str, fits: bool, machine: Path) -> None:  # noqa: FBT001 -- the expectation
+    put_command_line(machine, f"v{said}")
+
+    found = command_line()
+
+    assert found is not None
+    assert (found.written, found.fits) == (said, fits)
+    assert any("is version" in each for each in missing_pieces("gke")[0]) is not fits
+
+
+def test_a_command_line_that_says_no_version_does_not_fit(machine: Path) -> None:
+    put_command_line(machine, "what?")
+
+    found = command_line()
+
+    assert found is not None
+    assert not found.fits
+
+
+def test_a_plugin_of_another_version_is_named(machine: Path) -> None:
+    put_command_line(machine, version())
+    put_plugin(machine, "gcp", "9.0.0")
+    put_plugin(machine, "kubernetes", PLUGINS["kubernetes"])
+
+    assert missing_pieces("gke")[0] == [f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'} (there: 9.0.0)"]
+
+
+def test_the_plugins_versions_are_those_of_the_installed_sdks() -> None:
+    from importlib.metadata import version as installed  # noqa: PLC0415
+
+    assert {name: installed(f"pulumi-{name}") for name in PLUGINS} == PLUGINS

@@ -1,0 +1,195 @@
+"""The ids under which an interrupted `up` is read back: from inputs where they follow from them, from AWS where it makes them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import boto3
+import pytest
+import yaml
+from moto import mock_aws
+
+from infra.deployment.aws_search import TAGGED, AwsSearch
+from infra.deployment.identifying import Identifying
+from infra.deployment.interrupted import Begun, NotIdentified
+from infra.deployment.resource_ids import resource_id, resource_ids
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+COMPONENTS = Path(__file__).resolve().parents[2] / "components"
+PLACE = {"account": "123456789012", "partition": "aws", "region": "us-east-1", "dns_suffix": "amazonaws.com"}
+TAGS = {"Name": "dev-private-us-east-1a", "cluster": "dev"}
+
+
+def client(service: str) -> Any:
+    return cast("Any", boto3).client(service, region_name="us-east-1")
+
+
+def types_of_shipped_stacks() -> set[str]:
+    found: set[str] = set()
+    for snapshot in SNAPSHOTS.glob("*.yaml"):
+        found |= set(re.findall(r"^- type: ((?:aws|gcp):\S+)$", snapshot.read_text(), re.MULTILINE))
+    return found
+
+
+def searched() -> frozenset[str]:
+    return AwsSearch(client).types
+
+
+def test_every_cloud_resource_of_the_shipped_stacks_can_be_found_again() -> None:
+    types = types_of_shipped_stacks()
+    assert len(types) > 40, "the snapshots hold the stacks"
+
+    assert sorted(types - resource_ids().keys() - searched()) == []
+
+
+def test_every_cloud_resource_that_a_component_makes_can_be_found_again() -> None:
+    """By the classes that components call, so that one which no shipped stack has is not forgotten."""
+    known = {token.rpartition(":")[2] for token in {*resource_ids(), *searched()}}
+    made: dict[str, str] = {}
+    for path in COMPONENTS.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        modules = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module in {"pulumi_aws", "pulumi_gcp"}
+            for alias in node.names
+        }
+        for node in ast.walk(tree):
+            call = node.func if isinstance(node, ast.Call) else None
+            if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Name) and call.value.id in modules:
+                made[call.attr] = str(path.relative_to(COMPONENTS))
+    resources = {name: path for name, path in made.items() if not name.endswith("Args") and name[0].isupper()}
+    assert {"Cluster", "NodePool", "Vpc", "Role"} <= resources.keys()
+
+    assert {name: path for name, path in resources.items() if name not in known} == {}
+
+
+def test_no_type_is_both_made_of_inputs_and_looked_for() -> None:
+    assert resource_ids().keys() & searched() == set()
+
+
+@pytest.mark.parametrize(
+    "token,inputs,expected",
+    [
+        (
+            "gcp:container/nodePool:NodePool",
+            {"project": "acme-ai", "location": "us-central1", "cluster": "dev", "name": "l4-spot"},
+            "projects/acme-ai/locations/us-central1/clusters/dev/nodePools/l4-spot",
+        ),
+        (
+            "gcp:serviceaccount/account:Account",
+            {"project": "acme.com:ai", "accountId": "dev-nodes"},
+            "projects/acme.com:ai/serviceAccounts/dev-nodes@ai.acme.com.iam.gserviceaccount.com",
+        ),
+        (
+            "gcp:projects/iAMMember:IAMMember",
+            {"project": "acme-ai", "role": "roles/viewer", "member": "serviceAccount:a@b"},
+            "acme-ai/roles/viewer/serviceAccount:a@b",
+        ),
+        ("aws:iam/policy:Policy", {"name": "karpenter"}, "arn:aws:iam::123456789012:policy/karpenter"),
+        ("aws:sqs/queue:Queue", {"name": "dev", "region": "eu-west-1"}, "https://sqs.eu-west-1.amazonaws.com/123456789012/dev"),
+        ("kubernetes:core/v1:ResourceQuota", {"metadata": {"name": "team", "namespace": "red"}}, "red/team"),
+        ("kubernetes:karpenter.sh/v1:NodePool", {"metadata": {"name": "l4-spot"}}, "l4-spot"),
+        ("kubernetes:helm.sh/v3:Release", {"name": "kueue", "namespace": "kueue-system"}, "kueue-system/kueue"),
+    ],
+)
+def test_an_id_follows_from_the_inputs(token: str, inputs: dict[str, Any], expected: str) -> None:
+    assert resource_id(token, inputs, PLACE) == expected
+
+
+@pytest.mark.parametrize(
+    "token,inputs",
+    [
+        ("gcp:compute/network:Network", {"name": "dev"}),
+        ("gcp:compute/network:Network", {"name": {"4dabf18193072939515e22adb298388d": "..."}, "project": "acme-ai"}),
+        ("aws:ec2/vpc:Vpc", {"cidrBlock": "10.0.0.0/16"}),
+        ("kubernetes:core/v1:ConfigMap", {"metadata": {}}),
+    ],
+)
+def test_there_is_no_id_of_what_the_inputs_do_not_say(token: str, inputs: dict[str, Any]) -> None:
+    assert resource_id(token, inputs, PLACE) is None
+
+
+@pytest.fixture
+def search() -> Any:
+    with mock_aws():
+        yield AwsSearch(client)
+
+
+def tagged(kind: str) -> list[dict[str, Any]]:
+    return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in TAGS.items()]}]
+
+
+def test_a_network_that_was_made_is_found_by_its_tags_and_another_one_is_not(search: AwsSearch) -> None:
+    ec2 = client("ec2")
+    ec2.create_vpc(CidrBlock="10.1.0.0/16")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24", TagSpecifications=tagged("subnet"))["Subnet"]["SubnetId"]
+    table = ec2.create_route_table(VpcId=vpc, TagSpecifications=tagged("route-table"))["RouteTable"]["RouteTableId"]
+    association = ec2.associate_route_table(RouteTableId=table, SubnetId=subnet)["AssociationId"]
+    gateway = ec2.create_internet_gateway(TagSpecifications=tagged("internet-gateway"))["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
+    address = ec2.allocate_address(Domain="vpc", TagSpecifications=tagged("elastic-ip"))["AllocationId"]
+
+    assert search.ids("aws:ec2/vpc:Vpc", {"tags": TAGS}) == [vpc]
+    assert search.ids("aws:ec2/subnet:Subnet", {"tags": TAGS}) == [subnet]
+    assert search.ids("aws:ec2/routeTable:RouteTable", {"tags": TAGS}) == [table]
+    assert search.ids("aws:ec2/internetGateway:InternetGateway", {"tags": TAGS}) == [gateway]
+    assert search.ids("aws:ec2/eip:Eip", {"tags": TAGS}) == [address]
+    assert search.ids("aws:ec2/routeTableAssociation:RouteTableAssociation", {"subnetId": subnet}) == [association]
+    route = {"routeTableId": table, "destinationCidrBlock": "0.0.0.0/0"}
+    # crc32 of 0.0.0.0/0, as the provider's documented ids have it: r-rtb-...1080289494.
+    assert search.ids("aws:ec2/route:Route", route) == [f"r-{table}1080289494"]
+    assert search.ids("aws:ec2/route:Route", route | {"destinationCidrBlock": "10.9.0.0/16"}) == []
+    [default] = search.ids("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", {"vpcId": vpc}) or []
+    assert default.startswith("sg-")
+
+
+def test_what_was_not_made_is_not_found(search: AwsSearch) -> None:
+    assert {token: search.ids(token, {"tags": TAGS}) for token in TAGGED} == {token: [] for token in TAGGED}
+
+
+def test_a_node_group_is_found_by_what_its_name_begins_with(search: AwsSearch) -> None:
+    eks = client("eks")
+    role = "arn:aws:iam::123456789012:role/dev"
+    eks.create_cluster(name="dev", roleArn=role, resourcesVpcConfig={})
+    wanted = {"clusterName": "dev", "nodeGroupNamePrefix": "system-"}
+
+    assert search.ids("aws:eks/nodeGroup:NodeGroup", wanted) == []
+    for name in ("system-20261122", "other"):
+        eks.create_nodegroup(clusterName="dev", nodegroupName=name, subnets=[], nodeRole=role)
+    assert search.ids("aws:eks/nodeGroup:NodeGroup", wanted) == ["dev:system-20261122"]
+    assert search.ids("aws:eks/nodeGroup:NodeGroup", {"clusterName": {"$secret": True}}) is None, "a name that is not known"
+
+
+def test_a_key_is_found_by_its_tags_unless_it_is_being_deleted(search: AwsSearch) -> None:
+    kms = client("kms")
+    tags: Any = [{"TagKey": key, "TagValue": value} for key, value in TAGS.items()]
+    key, old = (kms.create_key(Tags=tags)["KeyMetadata"]["KeyId"] for _ in range(2))
+    kms.schedule_key_deletion(KeyId=old, PendingWindowInDays=7)
+
+    assert search.ids("aws:kms/key:Key", {"tags": TAGS}) == [key]
+
+
+def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_missing_one() -> None:
+    with mock_aws():
+        ec2 = client("ec2")
+        first = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
+        begun = Begun(
+            {"urn": "urn:pulumi:dev::flexspot::aws:ec2/vpc:Vpc::network-vpc", "type": "aws:ec2/vpc:Vpc", "inputs": {"tags": TAGS}}
+        )
+        identify = Identifying(PLACE, client).identify
+
+        assert identify(begun, frozenset()) == first
+        assert identify(begun, frozenset({first})) is None, "it was not made"
+        ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))
+        assert isinstance(identify(begun, frozenset()), NotIdentified), "of two nobody can say which"
+
+
+def test_the_data_names_its_source() -> None:
+    data = yaml.safe_load((COMPONENTS.parent / "infra" / "deployment" / "resource_ids.yaml").read_text())
+    assert data["source"]["as_of"].year == 2026

@@ -1,0 +1,142 @@
+"""What `flexspot` does with a stack after an interruption, a hand on the cluster, or a state that has lost something."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from checkout_fixtures import OwnCheckout
+
+pytestmark = [pytest.mark.lab, pytest.mark.engine]
+
+
+def cut_off(checkout: OwnCheckout, command: str, signal_name: str, seen: str) -> None:
+    """Runs a command of the stack and ends it when a line with `seen` was printed by the run that changes something."""
+    with subprocess.Popen(
+        checkout.command(command, "-s", "local", "--yes"),
+        cwd=checkout.folder,
+        env=checkout.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as cut:
+        assert cut.stdout is not None
+        deadline = time.monotonic() + 120
+        for line in cut.stdout:
+            assert time.monotonic() < deadline
+            if "PriorityClass" in line and seen in line:
+                break
+        cut.send_signal(getattr(signal, signal_name))
+        cut.stdout.read()
+        cut.wait(60)
+
+
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_an_interrupted_up_is_finished_by_the_next(signal_name: str, checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+    cut_off(checkout, "up", signal_name, "created")
+
+    finished = checkout.flexspot("up", "-s", "local", "--yes")
+
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
+    assert sorted(checkout.kubectl("get", "nodepools", "-o", "name").split()) == [
+        "nodepool.karpenter.sh/l4-on-demand",
+        "nodepool.karpenter.sh/l4-spot",
+    ], "nothing is doubled"
+
+
+def test_what_an_interrupted_up_and_an_interrupted_destroy_left_behind_is_deleted(checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+    before = objects(checkout)
+    cut_off(checkout, "up", "SIGKILL", "creating")
+    removed = checkout.flexspot("destroy", "-s", "local", "--yes")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert objects(checkout) == before
+
+    assert checkout.flexspot("up", "-s", "local", "--yes").returncode == 0
+    cut_off(checkout, "destroy", "SIGKILL", "deleting")
+    removed = checkout.flexspot("destroy", "-s", "local", "--yes")
+
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert objects(checkout) == before
+
+
+def test_what_was_changed_by_hand_is_shown_and_taken_back(checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+    assert checkout.flexspot("up", "-s", "local", "--yes").returncode == 0
+    limit = ("get", "nodepool", "l4-spot", "-o", "jsonpath={.spec.limits.nvidia\\.com/gpu}")
+    raised = ("patch", "nodepool", "l4-spot", "--type", "merge", "-p", '{"spec":{"limits":{"nvidia.com/gpu":"400"}}}')
+    checkout.kubectl(*raised)
+
+    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n"), "without a look nothing is seen"
+    shown = checkout.flexspot("preview", "-s", "local", "--refresh")
+    assert "1 would be updated" in shown.stdout
+    [line] = [line for line in shown.stdout.splitlines() if "spec.limits.nvidia.com/gpu" in line]
+    assert line.split("│")[1:5] == [
+        each.join("  ") for each in ("NodePool l4-spot-node-pool", "spec.limits.nvidia.com/gpu", "4       ", "400  ")
+    ]
+    looked = checkout.flexspot("refresh", "-s", "local")
+    assert looked.returncode == 1
+    assert "spec.limits.nvidia.com/gpu" in looked.stdout
+    assert checkout.kubectl(*limit) == "400", "a look changes nothing"
+
+    # By another field manager, with server-side apply: neither its conflict nor its name holds the ceiling up.
+    pool = json.loads(checkout.kubectl("get", "nodepool", "l4-spot", "-o", "json"))
+    pool["metadata"] = {"name": "l4-spot"}
+    pool["spec"]["limits"]["nvidia.com/gpu"] = "800"
+    pool.pop("status")
+    checkout.kubectl("apply", "--server-side", "--force-conflicts", "--field-manager", "somebody", "-f", "-", given=json.dumps(pool))
+    back = checkout.flexspot("up", "-s", "local", "--yes")
+    assert back.returncode == 0, back.stdout + back.stderr
+    assert checkout.kubectl(*limit) == "4"
+    assert checkout.flexspot("refresh", "-s", "local").returncode == 0
+
+    # Told not to look, it leaves what it does not know of.
+    checkout.kubectl(*raised)
+    assert checkout.flexspot("up", "-s", "local", "--yes", "--no-refresh").returncode == 0
+    assert checkout.kubectl(*limit) == "400"
+
+
+def test_what_the_state_has_lost_is_found_again_and_what_is_somebody_elses_is_left_alone(checkout_with_lab: OwnCheckout) -> None:
+    checkout = checkout_with_lab
+    assert checkout.flexspot("up", "-s", "local", "--yes").returncode == 0
+    # An atomic field with a default of the server's: whoever writes it anew conflicts with whoever wrote it first.
+    state = checkout.folder / ".lab/default/pulumi/.pulumi/stacks/flexspot/local.json"
+    resources = json.loads(state.read_text())["checkpoint"]["latest"]["resources"]
+    binding = next(each["urn"] for each in resources if each["urn"].endswith("::admission-flexspot-elsewhere"))
+    forgotten = checkout.flexspot("lab", "pulumi", "state", "delete", binding, "-s", "local", "--yes")
+    assert forgotten.returncode == 0, forgotten.stderr
+
+    found = checkout.flexspot("up", "-s", "local", "--yes")
+
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "looking whether they are this stack's own" in found.stdout
+    assert checkout.flexspot("preview", "-s", "local", "--refresh").stdout.endswith("no change.\n")
+
+    assert checkout.flexspot("destroy", "-s", "local", "--yes").returncode == 0
+    theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-alpha", "labels": {"whose": "somebody-elses"}}}
+    checkout.kubectl("create", "-f", "-", given=json.dumps(theirs))
+    refused = checkout.flexspot("up", "-s", "local", "--yes")
+    assert refused.returncode == 1
+    assert "already exists" in refused.stderr
+    assert "Not this stack's own, and left alone: team-alpha-namespace." in refused.stdout
+    assert checkout.flexspot("destroy", "-s", "local", "--yes").returncode == 0
+    assert "somebody-elses" in checkout.kubectl("get", "namespace", "team-alpha", "-o", "json")
+
+
+KINDS = (
+    "namespaces,nodepools,kwoknodeclasses,clusterqueues,cohorts,resourceflavors,workloadpriorityclasses,priorityclasses,"
+    "validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings"
+)
+
+
+def objects(checkout: OwnCheckout) -> set[str]:
+    """What is in no namespace, of the kinds that the stack has; what is in a namespace goes with it."""
+    return set(checkout.kubectl("get", KINDS, "-o", "name").split())
