@@ -1,0 +1,162 @@
+"""A cloud's own memory: what it has, in a folder, so that it outlives the provider processes that change it.
+
+One file per resource, one lock for all. What was asked and what came of it is noted in one file of lines, in the order in which it
+happened, so that tests can ask what was there before what.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from filelock import FileLock
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+HOME_VARIABLE = "STAND_IN_CLOUD"
+"""Where the provider processes find the folder."""
+
+THERE = "there"
+CREATING = "creating"
+DELETING = "deleting"
+"""The last two are what a cloud is about; it finishes them, whether or not who asked still waits."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A resource that the cloud has. `state` is one of THERE, CREATING and DELETING, or says how it is on its way out by design."""
+
+    token: str
+    identity: str
+    urn: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    state: str = THERE
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it exists, for whoever asks."""
+        return self.state in {THERE, CREATING}
+
+
+@dataclass(frozen=True)
+class Event:
+    """What was asked of a cloud or cluster: `operation` on the resource of `urn`, `phase` is begun, done or refused."""
+
+    operation: str
+    urn: str
+    phase: str
+    identity: str = ""
+    detail: str = ""
+    moment: float = field(default_factory=time.time)
+
+    @property
+    def token(self) -> str:
+        """The resource's type token."""
+        return self.urn.split("::")[2].rpartition("$")[2] if "::" in self.urn else ""
+
+    @property
+    def name(self) -> str:
+        """The resource's name in Pulumi."""
+        return self.urn.split("::", 3)[3] if "::" in self.urn else ""
+
+
+class CloudFolder:
+    """The memory of one cloud and of the programs around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @contextmanager
+    def changing(self) -> Generator[None]:
+        """One change at a time, whatever process makes it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # A lock object of its own each time: the same one would let other threads of this process in.
+        with FileLock(self.folder / "lock"):
+            yield
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the test says of this cloud: account, project, delays, the control plane behind its clusters."""
+        file = self.folder / "settings.json"
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+    def configure(self, **settings: Any) -> None:
+        """Adds settings."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write(self.folder / "settings.json", self.settings | settings)
+
+    def seconds(self, token: str) -> float:
+        """How long the cloud takes for a resource of the type."""
+        delays: dict[str, float] = self.settings.get("seconds", {})
+        return delays.get(token, delays.get("other", 0.0))
+
+    def get(self, token: str, identity: str) -> Held | None:
+        """One resource; None when there is none."""
+        file = self._file(token, identity)
+        return _held(file) if file.exists() else None
+
+    def put(self, held: Held) -> None:
+        """Writes a resource, new or changed."""
+        file = self._file(held.token, held.identity)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._write(file, asdict(held))
+
+    def remove(self, token: str, identity: str) -> None:
+        """Forgets a resource."""
+        self._file(token, identity).unlink(missing_ok=True)
+
+    def of(self, token: str) -> list[Held]:
+        """The resources of a type that are there."""
+        return [held for held in map(_held, sorted(self._folder(token).glob("*.json"))) if held.is_there]
+
+    def all(self) -> list[Held]:
+        """Every resource, also what is on its way out."""
+        return [_held(file) for file in sorted((self.folder / "resources").glob("*/*.json"))]
+
+    def note(self, event: Event) -> None:
+        """Adds an event at the end."""
+        line = json.dumps(asdict(event)) + "\n"
+        descriptor = os.open(self.folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            # One write of an appended line: lines of several processes do not mix.
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+
+    def events(self) -> list[Event]:
+        """All events in their order."""
+        return list(self._events())
+
+    def forget_events(self) -> None:
+        """Begins a new list."""
+        (self.folder / "events.jsonl").unlink(missing_ok=True)
+
+    def _events(self) -> Iterator[Event]:
+        file = self.folder / "events.jsonl"
+        if file.exists():
+            for line in file.read_text(encoding="utf-8").splitlines():
+                yield Event(**json.loads(line))
+
+    def _write(self, file: Path, content: Any) -> None:
+        """Whole or not at all: a killed provider leaves no half file behind."""
+        new = self.folder / f"{os.getpid()}.{time.monotonic_ns()}.new"
+        new.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        new.replace(file)
+
+    def _folder(self, token: str) -> Path:
+        return self.folder / "resources" / quote(token, safe="")
+
+    def _file(self, token: str, identity: str) -> Path:
+        return self._folder(token) / f"{quote(identity, safe='')}.json"
+
+
+def _held(file: Path) -> Held:
+    return Held(**json.loads(file.read_text(encoding="utf-8")))

@@ -1,0 +1,202 @@
+"""The stand-in gcp and aws providers of the tests: Pulumi's protocol on one side, a cloud's folder on the other.
+
+They refuse what the real providers' validation refuses, and what the clouds refuse as far as it matters to the stacks; they keep what was
+made, so that the next process finds it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cloud_answers import CLIENT_KEY, known_values, outputs_of
+from cloud_folder import CREATING, DELETING, THERE, Event, Held
+from cloud_refusals import CloudRefusalError, refuse_create, refuse_delete, refuse_update
+from cloud_resources import kinds
+from cluster_side import ClusterSide
+from google.protobuf import empty_pb2
+from known_violations import is_known
+from pulumi.runtime.proto import provider_pb2
+from rule_checks import violations
+from rule_differences import changes
+
+from lab.providers.objects import resource_name, type_of
+from lab.providers.offline import OfflineProvider
+from lab.providers.reporting import abort
+from lab.providers.values import Properties, Secret, decode, encode, is_object, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import grpc
+    from cloud_folder import CloudFolder
+    from cloud_resources import ResourceKind
+
+_KEY = "aws:kms/key:Key"
+LEAVES_LATER = {_KEY: "pending deletion"}
+"""What a cloud keeps for a while after its deletion, by design."""
+
+
+class CloudProvider(OfflineProvider):
+    """Stands in for the provider `name` (gcp or aws) over one cloud."""
+
+    def __init__(self, name: str, version: str, cloud: CloudFolder) -> None:
+        super().__init__(name, version)
+        self._cloud_name = name
+        self._cloud = cloud
+        self._side = ClusterSide(cloud)
+        self._configuration: Properties = {}
+
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Takes the provider's settings; AWS credentials of another account than the allowed ones are refused."""
+        self._configuration = plain(decode(request.args))
+        allowed: Any = self._configuration.get("allowedAccountIds")
+        account = self._cloud.settings.get("account")
+        if allowed and account not in allowed:
+            abort(context, f"AWS account ID not allowed: {account}")
+        self._finish()
+        return super().Configure(request, context)
+
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """The inputs, or what the real provider's validation refuses of them."""
+        token, name, inputs = type_of(request.urn), resource_name(request.urn), decode(request.news)
+        refused = [each for each in violations(token, inputs) if not is_known(name, each)]
+        failures = [provider_pb2.CheckFailure(property=each.path, reason=f"{each.path} {each.problem}") for each in refused]
+        return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
+
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """Which inputs changed, and for which the resource is made anew."""
+        found = changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
+        kinds_of_change: Any = provider_pb2.PropertyDiff.Kind
+        detailed = {
+            each.written: provider_pb2.PropertyDiff(
+                kind=kinds_of_change.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=True
+            )
+            for each in found
+        }
+        return provider_pb2.DiffResponse(
+            changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
+            diffs=list(dict.fromkeys(str(each.path[0]) for each in found)),
+            replaces=list(dict.fromkeys(str(each.path[0]) for each in found if each.replaces)),
+            detailedDiff=detailed,
+            hasDetailedDiff=True,
+        )
+
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Makes a resource, as far as the cloud lets it; a preview is answered with the inputs."""
+        if request.preview:
+            return super().Create(request, context)
+        inputs: dict[str, Any] = plain(decode(request.properties))
+        with self._asked(context, "create", request.urn, known_name(inputs)) as (kind, settings):
+            known = known_values(kind, self._place(settings), inputs)
+            held = Held(kind.token, known["id"], request.urn, inputs, outputs_of(kind, known, inputs, settings), CREATING)
+            with self._cloud.changing():
+                refuse_create(self._cloud, kind, known, inputs)
+                self._cloud.put(held)
+            self._make(held)
+            time.sleep(self._cloud.seconds(kind.token))
+        return provider_pb2.CreateResponse(id=held.identity, properties=encode(_told(held.outputs)))
+
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """A resource as it is, with those inputs that the program set; nothing when it is gone."""
+        token = type_of(request.urn)
+        self._cloud.note(Event("read", request.urn, "done", request.id))
+        held = self._cloud.get(token, request.id)
+        if held is None or not held.is_there:
+            return provider_pb2.ReadResponse()
+        wanted = plain(decode(request.inputs))
+        inputs = {key: value for key, value in held.inputs.items() if key in wanted} if wanted else held.inputs
+        return provider_pb2.ReadResponse(id=held.identity, properties=encode(_told(held.outputs)), inputs=encode(inputs))
+
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Changes a resource in place."""
+        inputs: dict[str, Any] = plain(decode(request.news))
+        if request.preview:
+            return super().Update(request, context)
+        with self._asked(context, "update", request.urn, request.id) as (kind, settings):
+            with self._cloud.changing():
+                held = self._cloud.get(kind.token, request.id)
+                if held is None or not held.is_there:
+                    raise CloudRefusalError(f"{request.id} was not found")
+                refuse_update(self._cloud, kind, inputs)
+                known = known_values(kind, self._place(settings), {**held.inputs, **inputs}, held.identity)
+                changed = Held(kind.token, held.identity, request.urn, inputs, outputs_of(kind, known, inputs, settings))
+                self._cloud.put(changed)
+            time.sleep(self._cloud.seconds(kind.token))
+        return provider_pb2.UpdateResponse(properties=encode(_told(changed.outputs)))
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Deletes a resource, as far as the cloud lets it; nothing happens when it is gone."""
+        with self._asked(context, "delete", request.urn, request.id) as (kind, _):
+            with self._cloud.changing():
+                held = self._cloud.get(kind.token, request.id)
+                if held is not None:
+                    refuse_delete(self._cloud, held)
+                    self._cloud.put(replace(held, state=DELETING))
+            if held is not None:
+                time.sleep(self._cloud.seconds(kind.token))
+                self._unmake(held)
+        return empty_pb2.Empty()
+
+    def _make(self, held: Held) -> None:
+        """What a cloud does for a new resource on the control plane of its clusters, and then the resource is there."""
+        self._side.bring(held.token)
+        self._side.add_nodes(held.token, held.identity, held.inputs)
+        self._cloud.put(replace(held, state=THERE))
+
+    def _unmake(self, held: Held) -> None:
+        self._side.remove_nodes(held.token, held.identity, held.inputs)
+        self._side.take_away(held.token)
+        with self._cloud.changing():
+            self._cloud.remove(held.token, held.identity)
+            if state := LEAVES_LATER.get(held.token):
+                self._cloud.put(replace(held, state=state))
+
+    def _finish(self) -> None:
+        """A cloud goes on with what it was asked for, also when who asked was killed; here when it is next looked at."""
+        for held in self._cloud.all():
+            if held.token.startswith(f"{self._cloud_name}:"):
+                if held.state == CREATING:
+                    self._make(held)
+                elif held.state == DELETING:
+                    self._unmake(held)
+
+    def _place(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """What is the same for all resources of the provider."""
+        own = {key: value for key, value in self._configuration.items() if key in {"project", "region"}}
+        return {"partition": "aws", "account": settings.get("account", ""), "project": settings.get("project", ""), **own}
+
+    @contextmanager
+    def _asked(
+        self, context: grpc.ServicerContext, operation: str, urn: str, identity: str
+    ) -> Generator[tuple[ResourceKind, dict[str, Any]]]:
+        """Notes what was asked and what came of it, and tells the engine when the cloud refuses."""
+        token = type_of(urn)
+        kind = kinds().get(token)
+        self._cloud.note(Event(operation, urn, "begun", identity))
+        problem = "" if kind else f"the stand-in {self._cloud_name} of the tests has no {token}; describe it in cloud_resources.yaml."
+        if kind is not None:
+            try:
+                yield kind, self._cloud.settings
+            except CloudRefusalError as error:
+                problem = f"{operation} {token} {resource_name(urn)}: {error}"
+            except KeyError as error:
+                problem = f"{operation} {token} {resource_name(urn)}: {error} is missing, of which the id or an output is made."
+        self._cloud.note(Event(operation, urn, "refused" if problem else "done", identity, problem))
+        if problem:
+            abort(context, problem)
+
+
+def known_name(inputs: dict[str, Any]) -> str:
+    """What a resource is called in its inputs, "" when nothing is."""
+    return next((str(inputs[key]) for key in ("name", "bucket", "accountId", "role", "key") if isinstance(inputs.get(key), str)), "")
+
+
+def _told(outputs: dict[str, Any]) -> Properties:
+    """The outputs as they go to the engine, with what is secret marked."""
+    authority = outputs.get("masterAuth")
+    if is_object(authority) and authority.get("clientKey") == CLIENT_KEY:
+        return {**outputs, "masterAuth": {**authority, "clientKey": Secret(CLIENT_KEY)}}
+    return outputs

@@ -1,0 +1,170 @@
+"""A machine with everything that deploying a cloud stack needs, and a cloud to deploy it to, all of it in one folder of a test's.
+
+The engine finds plugins, command lines and credentials as on a person's machine: by PATH, PULUMI_HOME and the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from checkout_fixtures import CHECKOUT, OwnCheckout
+from cloud_folder import HOME_VARIABLE, CloudFolder
+from credential_servers import MOTO_ACCOUNT
+from kubernetes_objects import all_objects
+
+from infra.deployment.official_pieces import PLUGINS
+
+if TYPE_CHECKING:
+    from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
+
+HERE = Path(__file__).resolve().parent
+SHIPPED_ACCOUNT = "111122223333"
+PROGRAMS = {"gke-gcloud-auth-plugin": "gke_plugin", "aws": "aws"}
+SECONDS = 300
+
+GKE_KINDS = (CHECKOUT / "tests/components/gke/compute_class_crd.yaml", CHECKOUT / "tests/components/measurement/monitoring_crds.yaml")
+"""What GKE has of itself; rebuilt from the documentation."""
+
+
+class CloudWorld:
+    """One such machine. `addresses` are those of the servers that look at credentials: `google`, `aws`."""
+
+    def __init__(self, folder: Path, tools: Tools, addresses: dict[str, str]) -> None:
+        self.folder = folder
+        self.cloud = CloudFolder(folder / "cloud")
+        self.cloud.configure(account=MOTO_ACCOUNT)
+        self.programs, self.home, self.backend = folder / "bin", folder / "pulumi", folder / "backend"
+        for each in (self.programs, self.home / "plugins", self.backend):
+            each.mkdir(parents=True)
+        (self.programs / "pulumi").symlink_to(tools.binary("pulumi"))
+        for name, function in PROGRAMS.items():
+            _write_program(self.programs / name, f"from credential_programs import {function}; {function}(sys.argv[1:])")
+        for name, version in PLUGINS.items():
+            plugin = self.home / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
+            plugin.parent.mkdir()
+            _write_program(plugin, f"from plugin_process import main; main({name!r})")
+        self.checkout = OwnCheckout(folder / "checkout")
+        for stack in ("dev-eks", "prod-eks"):
+            file = self._stack_file(stack)
+            file.write_text(file.read_text(encoding="utf-8").replace(SHIPPED_ACCOUNT, MOTO_ACCOUNT), encoding="utf-8")
+        self.environment = self._environment(addresses)
+
+    def serve_clusters_by(self, lab: ControlPlane, tools: Tools) -> None:
+        """Says which control plane is behind the clusters of this cloud, and what brings kinds to it."""
+        content = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
+        server = content["clusters"][0]["cluster"]
+        certificates = lab.home.certificates
+        self.cloud.configure(
+            control_plane={
+                "host": server["server"].removeprefix("https://"),
+                "ca": server["certificate-authority-data"],
+                "kubeconfig": str(lab.home.kubeconfig),
+                "certificate": str(certificates / "admin.crt"),
+                "key": str(certificates / "admin.key"),
+            },
+            brings={
+                "gcp:container/cluster:Cluster": list(map(str, GKE_KINDS)),
+                "karpenter-crd": list(map(str, tools.assets("karpenter-aws", "crds"))),
+            },
+        )
+        # The DNS name of a control plane has a certificate of a public authority: here that is the lab's own.
+        self.environment["SSL_CERT_FILE"] = str(certificates / "ca.crt")
+
+    def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Runs the command line as a person does, with its output."""
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.checkout.folder,
+            env=self.environment | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=SECONDS,
+        )
+
+    def command(self, *arguments: str) -> list[str]:
+        """What to start for the command line."""
+        return self.checkout.command(*arguments)
+
+    def change(self, stack: str, **changes: Any) -> None:
+        """Writes other settings into the stack's file; what is a mapping is merged, one level deep."""
+        file = self._stack_file(stack)
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        settings = content["config"]["flexspot:platform"]
+        for key, value in changes.items():
+            settings[key] = {**settings.get(key, {}), **value} if isinstance(value, dict) else value
+        file.write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    def settings(self, stack: str) -> dict[str, Any]:
+        """The settings in the stack's file."""
+        return yaml.safe_load(self._stack_file(stack).read_text(encoding="utf-8"))["config"]["flexspot:platform"]
+
+    def state(self, stack: str) -> dict[str, Any]:
+        """What the backend has of a stack: resources and pending operations; nothing before the first deployment."""
+        file = self.backend / ".pulumi" / "stacks" / "flexspot" / f"{stack}.json"
+        if not file.exists():
+            return {}
+        return json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+
+    def resources(self, stack: str) -> dict[str, dict[str, Any]]:
+        """The resources of a stack in its state that are no components and no providers, by URN."""
+        found: list[dict[str, Any]] = self.state(stack).get("resources") or []
+        return {each["urn"]: each for each in found if each.get("custom") and not each["type"].startswith("pulumi:")}
+
+    def objects(self) -> set[str]:
+        """All that is on the control plane, without what comes and goes by itself."""
+        return all_objects(Path(self.cloud.settings["control_plane"]["kubeconfig"]))
+
+    def held(self) -> list[str]:
+        """All that the cloud has and that is not on its way out, as `type name`, each as often as it is there."""
+        return sorted(f"{held.token} {held.urn.rpartition('::')[2]}" for held in self.cloud.all() if held.is_there)
+
+    def _stack_file(self, stack: str) -> Path:
+        return self.checkout.folder / "stacks" / f"Pulumi.{stack}.yaml"
+
+    def _environment(self, addresses: dict[str, str]) -> dict[str, str]:
+        own = {
+            HOME_VARIABLE: str(self.cloud.folder),
+            "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}",
+            "PULUMI_HOME": str(self.home),
+            "PULUMI_BACKEND_URL": f"file://{self.backend}",
+            "PULUMI_CONFIG_PASSPHRASE": "of the tests",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "HOME": str(self.folder),
+            # The tools that are built already are found there; nothing else of the person's home is.
+            "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
+            "NO_PROXY": "127.0.0.1,localhost",
+            "no_proxy": "127.0.0.1,localhost",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "NO_GCE_CHECK": "true",
+        }
+        if "google" in addresses:
+            own["GOOGLE_APPLICATION_CREDENTIALS"] = str(self.folder / "service-account.json")
+            own["CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER"] = f"{addresses['google']}/"
+        if "aws" in addresses:
+            own |= {
+                "AWS_ENDPOINT_URL": addresses["aws"],
+                "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+                "AWS_SECRET_ACCESS_KEY": "made-up",
+            }
+        # Whoever runs the tests may have credentials of his own.
+        foreign = ("AWS_", "GOOGLE_", "CLOUDSDK_", "PULUMI_", "FLEXSPOT_")
+        kept = {name: value for name, value in self.checkout.environment.items() if not name.startswith(foreign)}
+        return {**kept, **own}
+
+
+def _write_program(file: Path, statement: str) -> None:
+    """An executable that runs a Python statement with this folder's modules; `exec` keeps the engine its parent."""
+    code = f"import sys; sys.path[:0] = [{str(HERE)!r}]; {statement}"
+    file.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n', encoding="utf-8")
+    file.chmod(0o700)

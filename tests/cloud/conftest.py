@@ -1,0 +1,46 @@
+"""Fixtures of the stand-in clouds' tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cloud_world import CloudWorld
+from credential_servers import aws, google, write_service_account
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
+
+PROJECTS = {"acme-ai-dev": "ACTIVE", "acme-ai-prod": "ACTIVE", "acme-ai-gone": "DELETE_REQUESTED"}
+
+
+@pytest.fixture(scope="session")
+def credential_addresses() -> Iterator[dict[str, str]]:
+    """The servers that look at credentials."""
+    with google(PROJECTS) as google_address, aws() as aws_address:
+        yield {"google": google_address, "aws": aws_address}
+
+
+def make_world(folder: pytest.TempPathFactory, tools: Tools, addresses: dict[str, str]) -> CloudWorld:
+    world = CloudWorld(folder.mktemp("world"), tools, addresses)
+    write_service_account(world.folder / "service-account.json", addresses["google"])
+    return world
+
+
+@pytest.fixture
+def bare_world(tools: Tools, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]) -> CloudWorld:
+    """A machine whose cloud has no control plane: enough for what is refused before anything is deployed."""
+    return make_world(tmp_path_factory, tools, credential_addresses)
+
+
+@pytest.fixture(scope="module")
+def world(
+    tools: Tools, stack_lab: ControlPlane, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]
+) -> CloudWorld:
+    """A machine and a cloud for the tests of one module, whose clusters are the module's lab."""
+    found = make_world(tmp_path_factory, tools, credential_addresses)
+    found.serve_clusters_by(stack_lab, tools)
+    return found

@@ -1,0 +1,36 @@
+"""A provider plugin as the engine starts it: serves on a free port, says it on standard output, and ends with the engine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cloud_folder import HOME_VARIABLE, CloudFolder
+from cloud_provider import CloudProvider
+from programs_cluster import ProgramsCluster
+
+from infra.deployment.official_pieces import PLUGINS
+from lab.providers.serving import serve
+
+if TYPE_CHECKING:
+    from pulumi.runtime.proto import provider_pb2_grpc
+
+
+def main(name: str) -> None:
+    """Serves the provider `name` until the process that started it is gone."""
+    engine = os.getppid()
+    cloud = CloudFolder(Path(os.environ[HOME_VARIABLE]))
+    with serve(_provider(name, cloud)) as port:
+        sys.stdout.write(f"{port}\n")
+        sys.stdout.flush()
+        while os.getppid() == engine:
+            time.sleep(0.2)
+    # A call that still waits for the control plane would keep the process.
+    os._exit(0)
+
+
+def _provider(name: str, cloud: CloudFolder) -> provider_pb2_grpc.ResourceProviderServicer:
+    return ProgramsCluster(cloud) if name == "kubernetes" else CloudProvider(name, PLUGINS[name], cloud)

@@ -1,0 +1,103 @@
+"""What the providers' own validation says of each resource type; the files in provider_rules say how they were read."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILES = tuple(Path(__file__).with_name("provider_rules") / f"{name}.json" for name in ("google", "aws"))
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An argument or output of a resource type. `path` is Terraform's, as in the files; `facts` are what the file says of it."""
+
+    path: str
+    facts: dict[str, Any]
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it has arguments of its own."""
+        return str(self.facts["type"]).endswith("(block)")
+
+    @property
+    def is_one(self) -> bool:
+        """Whether Pulumi has it as a plain value: no list, or a list that may hold one item only."""
+        return not str(self.facts["type"]).startswith(("list", "set")) or self.facts.get("max_items") == 1
+
+    @property
+    def element_type(self) -> str:
+        """The type of a value, or of each element."""
+        return str(self.facts["type"]).partition("(")[2].rstrip(")") or str(self.facts["type"])
+
+    @property
+    def may_be_given(self) -> bool:
+        """Whether a program may set it at all."""
+        return bool(self.facts.get("required") or self.facts.get("optional"))
+
+    @property
+    def pulumi_name(self) -> str:
+        """The property's name in Pulumi."""
+        return self.facts.get("pulumi") or camel_case(self.path.rpartition(".")[2])
+
+
+@dataclass(frozen=True)
+class ResourceRules:
+    """One resource type: `token` is Pulumi's, `facts` what the file says of the type as a whole."""
+
+    token: str
+    facts: dict[str, Any]
+    attributes: dict[str, Attribute]
+
+    def inside(self, block: str) -> dict[str, Attribute]:
+        """The arguments of a block ("" for the resource's own), by their names in Pulumi."""
+        return self._by_block.get(block, {})
+
+    def attribute_at(self, path: Iterable[str | int]) -> Attribute | None:
+        """The attribute that a place in a resource's Pulumi inputs belongs to; a key of a map belongs to the map. None when unknown."""
+        found: Attribute | None = None
+        for key in path:
+            if isinstance(key, int):
+                continue
+            if found is not None and not found.is_block:
+                return found
+            found = self.inside("" if found is None else found.path).get(key)
+            if found is None:
+                return None
+        return found
+
+    @cached_property
+    def _by_block(self) -> dict[str, dict[str, Attribute]]:
+        found: dict[str, dict[str, Attribute]] = {}
+        for path, attribute in self.attributes.items():
+            found.setdefault(path.rpartition(".")[0], {})[attribute.pulumi_name] = attribute
+        return found
+
+
+def camel_case(name: str) -> str:
+    """A Terraform name as Pulumi writes it: `ip_cidr_range` is `ipCidrRange`."""
+    return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
+
+
+@cache
+def rules_by_type() -> dict[str, ResourceRules]:
+    """The rules of every type in the files, by Pulumi's type token."""
+    found: dict[str, ResourceRules] = {}
+    for file in FILES:
+        for facts in json.loads(file.read_text(encoding="utf-8"))["resources"].values():
+            rules = rules_of(facts["pulumi"], facts)
+            found[rules.token] = rules
+    return found
+
+
+def rules_of(token: str, facts: dict[str, Any]) -> ResourceRules:
+    """The rules of one type, from its entry in a file."""
+    attributes = {path: Attribute(path, each) for path, each in facts["attributes"].items()}
+    return ResourceRules(token, {key: value for key, value in facts.items() if key != "attributes"}, attributes)

@@ -1,0 +1,133 @@
+"""What a change of inputs means to a provider: nothing, an update, or another resource in place of this one."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from resource_rules import rules_by_type
+
+from lab.providers.diffing import Change, differences, written_path
+from lab.providers.values import UNKNOWN, is_object, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from resource_rules import Attribute, ResourceRules
+
+    Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One property that changed; `replaces` says that the provider makes the resource anew for it."""
+
+    path: Path
+    change: Change
+    replaces: bool
+
+    @property
+    def written(self) -> str:
+        """The path in Pulumi's form."""
+        return written_path(self.path)
+
+
+def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Changed]:
+    """How a provider sees new inputs of a resource beside the old ones."""
+    rules = rules_by_type().get(token)
+    before, after = _as_sets(rules, plain(old)), _as_sets(rules, plain(new))
+    found: list[Changed] = []
+    for each in differences(before, after):
+        attribute = rules.attribute_at(each.path) if rules else None
+        if rules is None or attribute is None:
+            found.append(Changed(each.path, each.change, replaces=False))
+        elif not _means_nothing(attribute, each.change, before, after, each.path):
+            replaces = _always(rules) or any(_replaces(rules, part, before, after) for part in _touched(rules, attribute, each.change))
+            found.append(Changed(each.path, each.change, replaces))
+    return found
+
+
+def _always(rules: ResourceRules) -> bool:
+    return bool(rules.facts.get("no_update"))
+
+
+def _means_nothing(attribute: Attribute, change: Change, before: Any, after: Any, path: Path) -> bool:
+    """Leaving out what the cloud fills in is no change; neither is writing down a default, or leaving it out."""
+    if change is Change.DELETE and attribute.facts.get("computed"):
+        return True
+    default = attribute.facts.get("default")
+    if default is None or attribute.is_block:
+        return False
+    return _value_at(after if change is Change.ADD else before, path) == default and change is not Change.UPDATE
+
+
+def _touched(rules: ResourceRules, attribute: Attribute, change: Change) -> Iterator[Attribute]:
+    """The attribute, and all inside a block that comes or goes as a whole."""
+    yield attribute
+    if change is not Change.UPDATE and attribute.is_block:
+        yield from (each for path, each in rules.attributes.items() if path.startswith(f"{attribute.path}."))
+
+
+def _replaces(rules: ResourceRules, attribute: Attribute, before: Any, after: Any) -> bool:
+    special = _WHEN.get((rules.token, attribute.path))
+    return special(before, after) if special else bool(attribute.facts.get("force_new"))
+
+
+def _as_sets(rules: ResourceRules | None, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs with each set in one order: another order is no change."""
+
+    def ordered(value: Any, path: Path) -> Any:
+        if is_object(value):
+            return {key: ordered(each, (*path, key)) for key, each in value.items()}
+        if not isinstance(value, list):
+            return value
+        items: list[Any] = [ordered(each, (*path, number)) for number, each in enumerate(value)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- JSON
+        attribute = rules.attribute_at(path) if rules else None
+        is_set = attribute is not None and str(attribute.facts["type"]).startswith("set")
+        return sorted(items, key=repr) if is_set else items
+
+    return ordered(inputs, ())
+
+
+def _value_at(inputs: Any, path: Path) -> Any:
+    for key in path:
+        inputs = inputs[key]
+    return inputs
+
+
+def _shrinks(before: Any, after: Any) -> bool:
+    """google_compute_subnetwork.ip_cidr_range: the new range does not contain the old one."""
+    old, new = before.get("ipCidrRange"), after.get("ipCidrRange")
+    if UNKNOWN in (old, new) or not old or not new:
+        return False
+    return not ipaddress.IPv4Network(old).subnet_of(ipaddress.IPv4Network(new))
+
+
+def _switched_off(name: str) -> Callable[[Any, Any], bool]:
+    return lambda before, after: before.get(name) is True and after.get(name) is not True
+
+
+def _taken_away(name: str) -> Callable[[Any, Any], bool]:
+    return lambda before, after: bool(before.get(name)) and not after.get(name)
+
+
+def _other_source(before: Any, after: Any) -> bool:
+    sources = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
+    return [key for key in sources if before.get(key)] != [key for key in sources if after.get(key)]
+
+
+_WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
+    ("gcp:compute/subnetwork:Subnetwork", "ip_cidr_range"): _shrinks,
+    ("gcp:container/cluster:Cluster", "enable_fqdn_network_policy"): _switched_off("enableFqdnNetworkPolicy"),
+    ("gcp:container/cluster:Cluster", "enable_l4_ilb_subsetting"): _switched_off("enableL4IlbSubsetting"),
+    ("aws:eks/cluster:Cluster", "encryption_config"): _taken_away("encryptionConfig"),
+    ("aws:ec2/vpc:Vpc", "cidr_block"): lambda before, after: before.get("cidrBlock") != after.get("cidrBlock"),
+    ("aws:ec2/vpc:Vpc", "instance_tenancy"): lambda before, _after: before.get("instanceTenancy") != "dedicated",
+    ("aws:ec2/vpcEndpoint:VpcEndpoint", "private_dns_enabled"): lambda before, _after: before.get("vpcEndpointType") != "Interface",
+    **{
+        ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", path): _other_source
+        for path in ("cidr_ipv4", "cidr_ipv6", "prefix_list_id", "referenced_security_group_id")
+    },
+}
+"""`force_new_when` of the rule files, for what the stacks set; the others never replace here."""

@@ -1,0 +1,82 @@
+"""What the tests of all cloud stacks ask of a deployment."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from program_declarations import as_shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from subprocess import CompletedProcess
+
+    from cloud_folder import Event
+    from cloud_world import CloudWorld
+
+Counts = dict[str, int]
+
+
+def counted(done: CompletedProcess[str]) -> Counts:
+    """What the last line of counts says was done: `223 were created, 6 were updated`; nothing when it says no change."""
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    lines = [line for line in done.stdout.splitlines() if re.match(r"(\d+ were (created|updated|deleted|replaced)|no change)", line)]
+    return {word: int(number) for number, word in re.findall(r"(\d+) were (\w+)", lines[-1])}
+
+
+def planned(stack: str) -> set[str]:
+    """All resources that the program declares for a shipped stack, as `type name`, components and providers left out."""
+    ours = ("flexspot:", "pulumi:")
+    return {f"{each.type} {each.name}" for each in as_shipped(stack).made.values() if not each.type.startswith(ours)}
+
+
+def names_of(world: CloudWorld, stack: str) -> set[str]:
+    """All resources of a stack in its state, as `type name`."""
+    return {f"{each['type']} {urn.rpartition('::')[2]}" for urn, each in world.resources(stack).items()}
+
+
+def made(world: CloudWorld, stack: str) -> set[str]:
+    """What the cloud and the control plane have of a stack, as `type name`, by the names in its state."""
+    clouds = world.held()
+    assert sorted(set(clouds)) == clouds, "something was made twice"
+    there = world.objects()
+    objects = {
+        f"{each['type']} {urn.rpartition('::')[2]}"
+        for urn, each in world.resources(stack).items()
+        if each["type"].startswith("kubernetes:") and "helm.sh" not in each["type"] and f"{_kind(each)} {each['id']}" in there
+    }
+    return {*clouds, *objects}
+
+
+def _kind(resource: dict[str, dict[str, str]]) -> str:
+    outputs = resource["outputs"]
+    return f"{outputs['apiVersion']}/{outputs['kind']}"
+
+
+class Order:
+    """What happened before what, by the names of resources in Pulumi."""
+
+    def __init__(self, events: Iterable[Event], operation: str) -> None:
+        events = list(events)
+        chosen = [(place, event) for place, event in enumerate(events) if event.operation == operation]
+        self.begun = {event.name: place for place, event in chosen if event.phase == "begun"}
+        self.done = {event.name: place for place, event in chosen if event.phase == "done"}
+
+    def assert_after(self, later: str, *earlier: str) -> None:
+        """Each of `earlier` was done before `later` was begun."""
+        late = [name for name in earlier if self.done[name] > self.begun[later]]
+        assert late == [], f"{later} was begun before these were done: {late}"
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names that a pattern fits."""
+        return [name for name in self.done if re.fullmatch(pattern, name)]
+
+
+def programs_run(world: CloudWorld) -> set[str]:
+    """The programs that gave credentials, as the kubeconfig of the program called them."""
+    return {event.detail for event in world.cloud.events() if event.operation == "credentials" and event.phase == "done"}
+
+
+def refusals(world: CloudWorld) -> list[str]:
+    """What a cloud or a cluster refused."""
+    return [f"{event.operation} {event.name}: {event.detail}" for event in world.cloud.events() if event.phase == "refused"]

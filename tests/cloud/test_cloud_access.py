@@ -1,0 +1,101 @@
+"""What is refused before a cloud stack is deployed: nothing is opened, and the message says what is missing and what to do."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from infra.deployment.official_pieces import PLUGINS
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
+    from cloud_world import CloudWorld
+
+pytestmark = pytest.mark.engine
+
+COMMANDS = ("up", "destroy", "preview", "refresh")
+
+
+def attempt(world: CloudWorld, stack: str, command: str = "up", **environment: str) -> CompletedProcess[str]:
+    yes = ["--yes"] if command in {"up", "destroy"} else []
+    return world.flexspot(command, "-s", stack, *yes, **environment)
+
+
+def assert_refused(world: CloudWorld, done: CompletedProcess[str], *told: str) -> None:
+    """Exit code 2, in words, and nothing was written: neither state nor anything in the cloud."""
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert [each for each in told if each not in " ".join(done.stderr.split())] == []
+    assert "No state was opened." in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert list(world.backend.rglob("*.json")) == []
+    assert world.cloud.all() == []
+
+
+@pytest.mark.parametrize("stack,plugin", [("dev-gke", "gcp"), ("dev-gke", "kubernetes"), ("prod-eks", "aws")])
+def test_a_missing_plugin_is_named_with_the_command_that_brings_it(stack: str, plugin: str, bare_world: CloudWorld) -> None:
+    shutil.rmtree(bare_world.home / "plugins" / f"resource-{plugin}-v{PLUGINS[plugin]}")
+
+    done = attempt(bare_world, stack)
+
+    assert_refused(
+        bare_world, done, f"resource plugin {plugin} {PLUGINS[plugin]}", f"pulumi plugin install resource {plugin} {PLUGINS[plugin]}"
+    )
+
+
+def test_a_plugin_of_another_version_is_no_plugin(bare_world: CloudWorld) -> None:
+    (bare_world.home / "plugins" / f"resource-gcp-v{PLUGINS['gcp']}").rename(bare_world.home / "plugins" / "resource-gcp-v9.0.0")
+
+    assert_refused(bare_world, attempt(bare_world, "dev-gke"), f"resource plugin gcp {PLUGINS['gcp']}", "9.0.0")
+
+
+def test_a_command_line_that_is_too_old_is_named_with_its_version_and_the_one_that_is_needed(bare_world: CloudWorld) -> None:
+    program = bare_world.programs / "pulumi"
+    program.unlink()
+    program.write_text("#!/bin/sh\necho v3.100.0\n", encoding="utf-8")
+    program.chmod(0o700)
+
+    assert_refused(bare_world, attempt(bare_world, "dev-eks"), "3.100.0", "3.259.0", "https://www.pulumi.com/docs/install")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_google_credentials_nothing_is_begun(command: str, bare_world: CloudWorld) -> None:
+    (bare_world.folder / "service-account.json").unlink()
+    del bare_world.environment["GOOGLE_APPLICATION_CREDENTIALS"]
+
+    assert_refused(bare_world, attempt(bare_world, "dev-gke", command), "credentials", "gcloud auth application-default login")
+
+
+def test_without_aws_credentials_nothing_is_begun(bare_world: CloudWorld) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        del bare_world.environment[name]
+
+    assert_refused(bare_world, attempt(bare_world, "dev-eks"), "credentials", MOTO_ACCOUNT)
+
+
+MOTO_ACCOUNT = "123456789012"
+
+
+def test_credentials_of_another_account_are_told_apart(bare_world: CloudWorld) -> None:
+    bare_world.change("dev-eks", account="999988887777")
+
+    assert_refused(bare_world, attempt(bare_world, "dev-eks"), MOTO_ACCOUNT, "999988887777")
+
+
+@pytest.mark.parametrize("project,problem", [("acme-ai-other", "acme-ai-other"), ("acme-ai-gone", "DELETE_REQUESTED")])
+def test_a_project_that_is_not_this_identitys_or_not_active_is_refused(project: str, problem: str, bare_world: CloudWorld) -> None:
+    bare_world.change("dev-gke", project=project)
+
+    assert_refused(bare_world, attempt(bare_world, "dev-gke"), problem, project)
+
+
+def test_without_a_terminal_and_without_yes_nobody_could_answer(bare_world: CloudWorld) -> None:
+    assert_refused(bare_world, bare_world.flexspot("up", "-s", "dev-gke"), "--yes")
+
+
+def test_a_backend_of_files_without_a_passphrase_is_refused_before_the_engine_would_ask(bare_world: CloudWorld) -> None:
+    del bare_world.environment["PULUMI_CONFIG_PASSPHRASE"]
+
+    assert_refused(bare_world, attempt(bare_world, "dev-gke"), "PULUMI_CONFIG_PASSPHRASE")

@@ -1,0 +1,107 @@
+"""The EKS stacks, deployed, changed and destroyed by the real engine as a person does it; a stand-in cloud plays AWS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from stack_journey import Order, counted, made, names_of, planned, programs_run, refusals
+
+if TYPE_CHECKING:
+    from cloud_world import CloudWorld
+
+pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
+
+STAYS_FOR_A_WHILE = {"aws:kms/key:Key"}
+"""By design: AWS keeps a key for deletionWindowInDays, in case that somebody still has what it encrypted."""
+
+
+def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
+    before = world.objects()
+    world.cloud.forget_events()
+
+    created = counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
+
+    assert created.keys() == {"created"}
+    assert names_of(world, "dev-eks") == planned("dev-eks")
+    assert made(world, "dev-eks") == planned("dev-eks")
+    assert refusals(world) == []
+    assert programs_run(world) == {"aws eks get-token --cluster-name dev --region us-east-1 --output json"}
+    assert_order_of_creation(world)
+
+    assert counted(world.flexspot("up", "-s", "dev-eks", "--yes")) == {}
+
+    deleted = counted(world.flexspot("destroy", "-s", "dev-eks", "--yes"))
+
+    assert deleted == {"deleted": created["created"]}
+    assert_nothing_is_left(world)
+    assert world.objects() == before
+    assert_order_of_deletion(world)
+
+
+def assert_nothing_is_left(world: CloudWorld) -> None:
+    assert world.held() == []
+    assert {held.token for held in world.cloud.all()} == STAYS_FOR_A_WHILE
+    for held in world.cloud.all():
+        world.cloud.remove(held.token, held.identity)
+
+
+def assert_order_of_creation(world: CloudWorld) -> None:
+    order = Order(world.cloud.events(), "create")
+    order.assert_after("cluster-cluster", "cluster-logs", *order.matching(r"network-private-us-east-1[a-z]"))
+    order.assert_after("cluster-system-nodes", "cluster-vpc-cni", "cluster-kube-proxy")
+    order.assert_after("cluster-coredns", "cluster-system-nodes")
+    order.assert_after("karpenter-release", "karpenter-crds", "cluster-system-nodes", "cluster-coredns")
+    order.assert_after("kueue-release", "cluster-system-nodes", "cluster-coredns")
+    order.assert_after("kube-state-metrics-deployment", "cluster-system-nodes")
+    for node_class in order.matching(r".*-node-class"):
+        order.assert_after(node_class, "karpenter-crds", "karpenter-release")
+    for pool in order.matching(r".*-node-pool"):
+        order.assert_after(pool, "karpenter-release")
+    for queue in order.matching(r"queues-.*"):
+        order.assert_after(queue, "kueue-release")
+
+
+def assert_order_of_deletion(world: CloudWorld) -> None:
+    order = Order(world.cloud.events(), "delete")
+    # Karpenter takes its machines away before anything that they need goes, itself included.
+    order.assert_after("karpenter-release", *order.matching(r".*-node-pool"), *order.matching(r".*-node-class"))
+    order.assert_after("cluster-cluster", "cluster-system-nodes", "karpenter-release", "kueue-release", *order.matching(r".*-namespace"))
+    order.assert_after("network-vpc", "cluster-cluster", *order.matching(r"network-(?!vpc$).*"))
+
+
+def test_prod_eks_goes_up_is_changed_in_place_and_goes_down_when_nothing_protects_it(world: CloudWorld) -> None:
+    before = world.objects()
+    world.cloud.forget_events()
+
+    created = counted(world.flexspot("up", "-s", "prod-eks", "--yes"))
+
+    assert created.keys() == {"created"}
+    assert names_of(world, "prod-eks") == planned("prod-eks")
+    assert made(world, "prod-eks") == planned("prod-eks")
+    assert refusals(world) == []
+    assert_order_of_creation(world)
+
+    settings = world.settings("prod-eks")
+    pools = [{**pool, "max_nodes": 20} if pool["name"] == "l4-spot" else pool for pool in settings["pools"]]
+    audio = {"name": "audio", "cohort": "product", "shares": {"l4-spot": 2}}
+    world.change("prod-eks", pools=pools, teams=[*settings["teams"], audio], cluster={"deletion_protection": False})
+    known = names_of(world, "prod-eks")
+    world.cloud.forget_events()
+
+    done = counted(world.flexspot("up", "-s", "prod-eks", "--yes"))
+
+    assert done.keys() == {"created", "updated"}
+    changes = {event.name: event.operation for event in world.cloud.events() if event.phase == "done" and event.operation != "read"}
+    assert {name for name, operation in changes.items() if operation == "delete"} == set()
+    assert {changes["l4-spot-node-pool"], changes["cluster-cluster"]} == {"update"}
+    new = {each.partition(" ")[2] for each in names_of(world, "prod-eks") - known}
+    assert {"audio-namespace", "audio-storage-role", "audio-storage-pod-identity", "queues-audio", "audio-checkpoints-claim"} <= new
+    assert {name for name in new if "audio" not in name} == set()
+    assert made(world, "prod-eks") == names_of(world, "prod-eks")
+
+    counted(world.flexspot("destroy", "-s", "prod-eks", "--yes"))
+
+    assert_nothing_is_left(world)
+    assert world.objects() == before
+    assert_order_of_deletion(world)
