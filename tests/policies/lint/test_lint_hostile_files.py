@@ -66,6 +66,7 @@ def test_a_file_of_100_mb_is_told_of_and_not_read_whole(tmp_path: Path) -> None:
     with (tmp_path / "data.json").open("wb") as file:
         file.truncate(100 * 1024 * 1024)
     (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+    # The limit is what holds: with more than 1 GiB the command would end in a MemoryError.
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); from infra.cli.app import main; main()"
     command = [sys.executable, "-c", limited, "lint", str(tmp_path), "--format", "github"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -74,7 +75,6 @@ def test_a_file_of_100_mb_is_told_of_and_not_read_whole(tmp_path: Path) -> None:
     assert "unreadable-manifest" in ended.stdout
     assert TAINT_RULE in ended.stdout
     assert "1 large files that name no Kubernetes object" in ended.stdout
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1024 * 1024
 
 
 def test_one_document_of_many_mib_within_a_file_that_is_read_is_refused(tmp_path: Path) -> None:
