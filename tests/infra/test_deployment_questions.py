@@ -1,0 +1,83 @@
+"""What a person is shown and asked before something is deployed or deleted."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from capacity.explained_error import ExitCode, ExplainedError
+from infra.cli import deployment_questions
+from infra.cli.deployment_questions import answers, ask, require_somebody_to_ask, show_cost_line, show_drift
+from infra.cli.stacks import planned
+from infra.deployment.drift import Drift
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POOL = "urn:pulumi:local::flexspot::flexspot:index:GpuNodePool$kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Somebody at a terminal who will answer."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    return lambda answer: monkeypatch.setattr("sys.stdin", Terminal(f"{answer}\n"))
+
+
+@pytest.mark.parametrize("answer", ["n", "", "no"])
+def test_without_a_yes_nothing_goes_on(answer: str, person: Callable[[str], None]) -> None:
+    person(answer)
+
+    with pytest.raises(ExplainedError, match=r"the answer was no; nothing was changed\.") as refused:
+        ask("Deploy this to stack dev-gke?", yes=False)
+
+    assert refused.value.exit_code is ExitCode.UNMET
+
+
+def test_with_a_yes_it_goes_on_and_with_the_option_nobody_is_asked(person: Callable[[str], None]) -> None:
+    person("y")
+    ask("Deploy this to stack dev-gke?", yes=False)
+    person("n")
+    ask("Deploy this to stack dev-gke?", yes=True)
+
+
+def test_somebody_at_a_terminal_can_be_asked(person: Callable[[str], None]) -> None:
+    person("")
+    require_somebody_to_ask("up", yes=False)
+
+
+def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
+    given = answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
+
+    assert given == {POOL: "projects/a/b=c", f"{POOL}-2": None}
+
+
+def test_what_was_changed_by_hand_is_a_table_and_a_long_one_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    show_drift([], "it is changed back")
+    assert capsys.readouterr().out == ""
+
+    show_drift([Drift(POOL, "spec.limits.nvidia.com/gpu", "4", "400")] * 43, "it is changed back")
+
+    shown = capsys.readouterr().out
+    assert "Changed by hand since the last run; it is changed back" in shown
+    assert shown.count("│ NodePool l4-spot-node-pool │ spec.limits.nvidia.com/gpu │ 4        │ 400   │") == 40
+    assert "and 3 more." in shown
+
+
+def test_the_cost_of_a_month_is_one_line_and_a_lab_has_none(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(deployment_questions.out, "print", lines.append)
+
+    show_cost_line(planned("local"))
+    show_cost_line(planned("dev-gke"))
+
+    [line] = lines
+    assert line.startswith("Cost, USD a month: worst case ")
+    assert ", expected " in line
+    assert capsys.readouterr().out == ""
