@@ -17,6 +17,8 @@ import urllib3
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 
+from lab.providers.values import is_object
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -38,6 +40,8 @@ class Refusal(Exception):  # noqa: N818 -- not always an error: a 404 is an answ
         self.status = status
         self.reason = reason
         self.message = message
+        self.after_lost_answer = False
+        """Whether the same was asked before and the connection broke before the answer came, so that it may have been done then."""
 
     @property
     def is_missing(self) -> bool:
@@ -163,7 +167,18 @@ class LabApi:
     def create(self, each: KubeObject, namespace: str, manager: str, *, dry_run: bool) -> KubeObject:
         """Creates an object that is not there yet. Raises Refusal with the reason AlreadyExists when it is."""
         path = self.resource(each["apiVersion"], each["kind"]).path(namespace)
-        return self._send("POST", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
+        try:
+            return self._send("POST", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
+        except Refusal as refusal:
+            name = each["metadata"].get("name")
+            if not (refusal.after_lost_answer and refusal.reason == "AlreadyExists" and name):
+                raise
+            # Asked again after a restart of the server: it is there if the first answer alone was lost, or if it was there before.
+            live = self.get(each["apiVersion"], each["kind"], namespace, name)
+            managers = {entry["manager"] for entry in (live or {}).get("metadata", {}).get("managedFields", [])}
+            if live is None or manager not in managers:
+                raise
+            return live
 
     def set_managed_fields(self, each: KubeObject, entries: list[dict[str, Any]]) -> KubeObject:
         """Says who manages the fields of an object, and changes nothing else."""
@@ -216,6 +231,9 @@ class LabApi:
     ) -> KubeObject:
         url = f"{self._server}{path}" + (f"?{'&'.join(f'{key}={quote(value)}' for key, value in query.items())}" if query else "")
         deadline = time.monotonic() + self._patience_seconds
+        lost = False
+        # A second POST without a name would make a second object, with another generated name.
+        once = method == "POST" and not (is_object(body) and body.get("metadata", {}).get("name"))
         while True:
             try:
                 response = self._pool.request(
@@ -225,11 +243,14 @@ class LabApi:
                 refusal = _refusal(response.status, answer)
             except urllib3.exceptions.HTTPError as error:
                 refusal, answer = UnreachableError(f"{self._server} does not answer: {error}"), None
-                if method == "POST" and not isinstance(error, urllib3.exceptions.NewConnectionError):
-                    # It may have been done: a second one would make a second object with another generated name.
-                    raise refusal from error
+                if not isinstance(error, urllib3.exceptions.NewConnectionError):
+                    lost = True
+                    if once:
+                        raise refusal from error
             if refusal is None:
                 return answer
+            if isinstance(refusal, Refusal):
+                refusal.after_lost_answer = lost
             if (isinstance(refusal, Refusal) and refusal.status not in _BUSY) or time.monotonic() > deadline:
                 raise refusal
             self.pause(0.2)
