@@ -16,7 +16,8 @@ from pulumi import automation
 
 from capacity.explained_error import ExplainedError
 from infra.checkout import CHECKOUT
-from infra.deployment.settling import Existing, Settling, identify_by_inputs
+from infra.deployment.identifying import Identifying
+from infra.deployment.settling import Existing, Settling
 from infra.other_runs import other_runs
 from infra.program import main
 from infra.state_file import mend_state_file
@@ -51,9 +52,8 @@ class StackRun:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     program: Callable[[], None] = main
     passphrase: str | None = ""
-    identify: Identify = identify_by_inputs
+    identify: Identify = Identifying({}).identify
     answers: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
-    is_local: bool = True
 
     def preview(
         self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False

@@ -18,6 +18,7 @@ from lab.providers.serving import serve
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from infra.deployment.official_pieces import CommandLine
     from lab.home import LabHome
     from lab.tools.build import Tools
 
@@ -61,7 +62,7 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
     if official and has_plugin("kubernetes"):
         yield Engine(None, environment, ())
         return
-    missing = [] if official else [_no_command_line()]
+    missing = [] if official else [_missing(found)]
     if not has_plugin("kubernetes"):
         missing.append(f"the Kubernetes provider plugin {PLUGINS['kubernetes']}")
     with serve(KubernetesStandIn(kubeconfig)) as port:
@@ -87,7 +88,8 @@ def offline_engine(tools: Tools) -> Generator[Engine]:
         yield Engine(root, environment, ("offline: providers echo their inputs, no cluster and no cloud is asked, no state is kept.",))
 
 
-def _no_command_line() -> str:
+def _missing(found: CommandLine | None) -> str:
     """What of the command line is not here: all of it, or one of a version that programs of the SDK run under."""
-    found, wanted = command_line(), ".".join(map(str, sdk_version()))
-    return "the pulumi command line" if found is None else f"a pulumi command line of version {wanted} ({found.path} is {found.written})"
+    if found is None:
+        return "the pulumi command line"
+    return f"a pulumi command line of version {sdk_version()} ({found.path} is {found.version})"

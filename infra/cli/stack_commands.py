@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pulumi.automation import EngineEvent
 
+    from capacity.stack_plan import StackPlan
     from infra.deployment.drift import Drifts
     from infra.engine import StackRun
     from lab.tools.build import Tools
@@ -62,9 +63,9 @@ def preview(
 
     if offline and refresh:
         raise bad_usage("--offline and --refresh cannot both be: offline there is nothing to look at.", "leave one of them out.")
-    drifts = Drifts()
-    with _offline_run(stack) if offline else _run(stack, lab) as run:
-        counts = _previewed(run, stack, drifts, plan_out=plan_out, refresh=refresh)
+    drifts, found = Drifts(), planned(stack)
+    with _offline_run(stack) if offline else _run(stack, found, lab, {}) as run:
+        counts = _previewed(run, found, drifts, plan_out=plan_out, refresh=refresh)
         show_drift(drifts.found, "`up` would change it back")
         _show(counts, "would be")
 
@@ -80,29 +81,28 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     not_made: NotMade = None,
 ) -> None:
     """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything."""
+    from capacity.platform import Platform  # noqa: PLC0415
     from infra.deployment.drift import Drifts  # noqa: PLC0415
 
     require_somebody_to_ask("up", yes=yes)
-    drifts = Drifts()
-    with _run(stack, lab, answers=answers(made, not_made)) as run:
+    drifts, found = Drifts(), planned(stack)
+    with _run(stack, found, lab, answers(made, not_made)) as run:
         run.settle(_tell)
-        counts = _previewed(run, stack, drifts, refresh=refresh)
+        counts = _previewed(run, found, drifts, refresh=refresh)
         show_drift(drifts.found, "it is changed back")
         _show(counts, "would be")
-        show_cost_line(planned(stack))
+        show_cost_line(found)
         if _changes(counts) or drifts.found:
             ask(f"Deploy this to stack {stack}?", yes=yes)
         _show(run.up(_tell, color=out.is_terminal, refresh=refresh), "were")
-        if run.is_local:
-            show_next_steps(lab_home(lab))
-        else:
-            out.print(f"Next: {run.outputs().get('credentials_command', '')}", markup=False)
+    if found.plan.cloud is Platform.LOCAL:
+        show_next_steps(lab_home(lab))
 
 
 def destroy(stack: Stack, lab: Lab = "default", yes: Yes = False, made: Made = None, not_made: NotMade = None) -> None:
     """Delete every resource of a stack. Shows what would be deleted and asks before it deletes anything."""
     require_somebody_to_ask("destroy", yes=yes)
-    with _run(stack, lab, answers=answers(made, not_made)) as run:
+    with _run(stack, planned(stack), lab, answers(made, not_made)) as run:
         counts = run.preview_destroy(_tell, color=out.is_terminal)
         _show(counts, "would be")
         if _changes(counts):
@@ -119,7 +119,7 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
     from infra.deployment.drift import Drifts  # noqa: PLC0415
 
     drifts = Drifts()
-    with _run(stack, lab, answers=answers(made, not_made)) as run:
+    with _run(stack, planned(stack), lab, answers(made, not_made)) as run:
         run.refresh(_tell, color=out.is_terminal, hear=drifts.hear)
     show_drift(drifts.found, "the next `up` changes it back")
     if drifts.found:
@@ -127,7 +127,7 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
     out.print("nothing was changed by hand.")
 
 
-def _previewed(run: StackRun, stack: str, drifts: Drifts, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
+def _previewed(run: StackRun, found: StackPlan, drifts: Drifts, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
     """A preview; written down for `flexspot cost` even when it is refused, as what it costs may be why."""
     from infra.plan_file import PlannedResources, write_plan_file  # noqa: PLC0415
 
@@ -141,9 +141,8 @@ def _previewed(run: StackRun, stack: str, drifts: Drifts, *, plan_out: Path | No
         return run.preview(_tell, color=out.is_terminal, hear=hear, refresh=refresh)
     finally:
         if plan_out is not None:
-            found = planned(stack)
             own_prices = found.settings.prices_file
-            write_plan_file(plan_out, stack, found, heard, None if own_prices is None else STACKS / own_prices)
+            write_plan_file(plan_out, run.stack, found, heard, None if own_prices is None else STACKS / own_prices)
 
 
 _LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
@@ -170,29 +169,28 @@ def _show(changes: Mapping[str, int], verb: str) -> None:
 
 
 @contextmanager
-def _run(stack: str, lab: str, answers: Mapping[str, str | None] | None = None) -> Generator[StackRun]:
+def _run(stack: str, found: StackPlan, lab: str, answers: Mapping[str, str | None]) -> Generator[StackRun]:
     """The stack, checked, with everything that the engine needs to run over it."""
     from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
 
-    settings = planned(stack).settings
+    settings = found.settings
     with ExitStack() as resources:
         if isinstance(settings, EksSettings | GkeSettings):
             from infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
 
-            run, notes = cloud_run(stack, settings, answers or {}, resources)
+            run, notes = cloud_run(stack, settings, answers, resources)
             _say(notes)
             yield run
         else:
-            yield _local_run(stack, lab, answers or {}, resources)
+            yield _local_run(stack, lab, answers, resources)
 
 
 @contextmanager
 def _offline_run(stack: str) -> Generator[StackRun]:
-    """The stack, checked, over offline providers, with a backend that is thrown away afterwards."""
+    """The stack over offline providers, with a backend that is thrown away afterwards."""
     from infra.engine import StackRun  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
-    planned(stack)
     with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_tools()) as engine:
         _say(engine.notes)
         yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)

@@ -38,8 +38,9 @@ def require_access(stack: str, settings: GkeSettings | EksSettings) -> Access:
     return _aws(stack, settings) if isinstance(settings, EksSettings) else _gcp(stack, settings)
 
 
-def _refused(stack: str, problem: str, remedy: str) -> ExplainedError:
-    return ExplainedError(f"stack {stack}: {problem} No state was opened.", remedy, exit_code=ExitCode.BAD_USAGE)
+def refused(stack: str, problem: str, remedy: str, evidence: tuple[str, ...] = ()) -> ExplainedError:
+    """Why `stack` cannot be deployed from here, found before any state was opened."""
+    return ExplainedError(f"stack {stack}: {problem} No state was opened.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
 def _aws(stack: str, settings: EksSettings) -> Access:
@@ -53,11 +54,11 @@ def _aws(stack: str, settings: EksSettings) -> Access:
         sts: Any = cast("Any", boto3).client("sts", region_name=settings.region)
         caller: dict[str, str] = sts.get_caller_identity()
     except NoCredentialsError as error:
-        raise _refused(stack, "there are no AWS credentials here.", remedy) from error
+        raise refused(stack, "there are no AWS credentials here.", remedy) from error
     except (BotoCoreError, ClientError) as error:
-        raise _refused(stack, f"AWS does not say whose the credentials are: {error}.", remedy) from error
+        raise refused(stack, f"AWS does not say whose the credentials are: {error}.", remedy) from error
     if caller["Account"] != settings.account:
-        raise _refused(
+        raise refused(
             stack,
             f"the credentials are {caller['Arn']} of account {caller['Account']}, and the stack is of account {settings.account}.",
             remedy,
@@ -80,28 +81,28 @@ def _gcp(stack: str, settings: GkeSettings) -> Access:
         session: Any = cast("Any", AuthorizedSession)(credentials)
         answer: Any = session.get(f"{address.rstrip('/')}/v3/projects/{settings.project}", timeout=_SECONDS)
     except DefaultCredentialsError as error:
-        raise _refused(stack, "there are no Google Cloud credentials here.", login) from error
+        raise refused(stack, "there are no Google Cloud credentials here.", login) from error
     except (GoogleAuthError, RequestException) as error:
-        raise _refused(stack, f"Google Cloud does not take the credentials: {error}.", login) from error
+        raise refused(stack, f"Google Cloud does not take the credentials: {error}.", login) from error
     identity = str(getattr(credentials, "service_account_email", "") or getattr(credentials, "account", "") or "a user's credentials")
     if answer.status_code != _OK:
         if "SERVICE_DISABLED" in answer.text:
-            raise _refused(
+            raise refused(
                 stack,
                 "the API by which Google Cloud says of projects is not enabled.",
                 f"gcloud services enable cloudresourcemanager.googleapis.com --project {settings.project}",
             )
         why = _REFUSED.get(answer.status_code, f"Google Cloud answered {answer.status_code}")
-        raise _refused(
+        raise refused(
             stack,
             f"{identity} cannot use project {settings.project}: {why}.",
             f"use an identity with resourcemanager.projects.get in {settings.project}, or mend `project` in the stack file.",
         )
     state = str(answer.json().get("state", ""))
     if state != "ACTIVE":
-        raise _refused(stack, f"project {settings.project} is {state or 'of no known state'}.", "use a project that is ACTIVE.")
+        raise refused(stack, f"project {settings.project} is {state or 'of no known state'}.", "use a project that is ACTIVE.")
     return Access(identity, f"project {settings.project}, region {settings.region}")
 
 
 def _without(stack: str, library: str, extra: str) -> ExplainedError:
-    return _refused(stack, f"{library} is not installed, with which the credentials are looked at.", f"install flexspot[{extra}].")
+    return refused(stack, f"{library} is not installed, with which the credentials are looked at.", f"install flexspot[{extra}].")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from capacity.explained_error import ExitCode, ExplainedError
 from capacity.settings.platform import EksSettings
 from components.eks.names import partition_of
 from infra.checkout import CHECKOUT
-from infra.deployment.cloud_access import require_access
+from infra.deployment.cloud_access import refused, require_access
 from infra.deployment.identifying import Identifying
-from infra.deployment.official_pieces import command_line, missing_pieces, sdk_version
+from infra.deployment.official_pieces import asked, command_line, missing_pieces, sdk_version
 from infra.engine import StackRun
 from infra.state_file import SCHEME
 
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from capacity.settings.platform import GkeSettings
+    from infra.deployment.official_pieces import CommandLine
 
-_SECONDS = 120
 _PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
@@ -39,13 +37,12 @@ def cloud_run(
     Raises ExplainedError (bad usage) for a missing or unfitting piece, credentials that are not the stack's, and a backend that is not
     there, before any state is opened.
     """
-    missing, remedies = missing_pieces(settings.cloud.value)
-    if missing:
-        raise _refused(
-            f"stack {stack} needs the official pieces: {'; '.join(missing)}. No state was opened.", "; ".join(dict.fromkeys(remedies))
-        )
+    found = command_line()
+    missing, remedies = missing_pieces(found, settings.cloud.value)
+    if found is None or missing:
+        raise refused(stack, f"it needs the official pieces: {'; '.join(missing)}.", "; ".join(remedies))
     access = require_access(stack, settings)
-    backend = _backend(stack)
+    backend = _backend(stack, found)
     _require_passphrase(stack, backend)
     folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="flexspot-")))
     run = StackRun(
@@ -58,10 +55,11 @@ def cloud_run(
         passphrase=None,
         identify=Identifying(_place(settings)).identify,
         answers=answers,
-        is_local=False,
     )
-    newer = _newer()
-    return run, (f"as {access.identity}, to {access.place}; the state is in {backend}.", *newer)
+    notes = [f"as {access.identity}, to {access.place}; the state is in {backend}."]
+    if found.version != sdk_version():
+        notes.append(f"pulumi {found.version} is newer than the SDK ({sdk_version()}), with which it was not tried.")
+    return run, tuple(notes)
 
 
 def _place(settings: GkeSettings | EksSettings) -> dict[str, str]:
@@ -72,21 +70,9 @@ def _place(settings: GkeSettings | EksSettings) -> dict[str, str]:
     return {"account": settings.account, "partition": partition, "region": settings.region, "dns_suffix": suffix}
 
 
-def _backend(stack: str) -> str:
+def _backend(stack: str, found: CommandLine) -> str:
     """The address of the backend that the person is logged in to. Asking for it opens no state."""
-    found = command_line()
-    pulumi = "pulumi" if found is None else found.path
-    quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
-    answered = subprocess.run(  # noqa: S603 -- the program that missing_pieces has found
-        [pulumi, "whoami", "--json", "--non-interactive"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_SECONDS,
-        env=quiet,
-        stdin=subprocess.DEVNULL,
-        cwd=tempfile.gettempdir(),
-    )
+    answered = asked(found.path, "whoami", "--json", "--non-interactive")
     try:
         said: Any = json.loads(answered.stdout) if answered.returncode == 0 else {}
     except ValueError:
@@ -94,8 +80,9 @@ def _backend(stack: str) -> str:
     url = said.get("url")
     if not url:
         told = tuple(line for line in answered.stderr.splitlines() if line.strip())[:5]
-        raise _refused(
-            f"stack {stack}: Pulumi says of no backend to keep the state in. No state was opened.",
+        raise refused(
+            stack,
+            "Pulumi names no backend to keep the state in.",
             "log in with `pulumi login`, or name one in PULUMI_BACKEND_URL, and run the same command again.",
             told,
         )
@@ -108,18 +95,8 @@ def _require_passphrase(stack: str, backend: str) -> None:
         return
     content: Any = yaml.safe_load((CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
     if content.get("secretsprovider", "passphrase") == "passphrase":
-        raise _refused(
-            f"stack {stack}: the backend {backend} encrypts secrets with a passphrase, and none is given. No state was opened.",
+        raise refused(
+            stack,
+            f"the backend {backend} encrypts secrets with a passphrase, and none is given.",
             "set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE, or name a key in `secretsprovider` of the stack file.",
         )
-
-
-def _newer() -> tuple[str, ...]:
-    found = command_line()
-    if found is None or found.version == sdk_version():
-        return ()
-    return (f"pulumi {found.written} is newer than the SDK ({'.'.join(map(str, sdk_version()))}), with which it was not tried.",)
-
-
-def _refused(problem: str, remedy: str, evidence: tuple[str, ...] = ()) -> ExplainedError:
-    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)

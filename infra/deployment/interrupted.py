@@ -13,12 +13,12 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from infra.deployment.resource_ids import HELM_RELEASE, KUBERNETES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-KUBERNETES = "kubernetes:"
 PROVIDERS = "pulumi:providers:"
-HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 
 _MANAGER = "pulumi-kubernetes"
 """What the names of the provider's field managers begin with."""

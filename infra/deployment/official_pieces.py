@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import version as installed
 from pathlib import Path
+from tempfile import gettempdir
+from typing import NamedTuple
 
 PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
 """The versions of the provider plugins that the locked SDKs ask for."""
@@ -16,17 +18,24 @@ PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
 _SECONDS = 60
 
 
+class Version(NamedTuple):
+    """A version as Pulumi numbers its releases; 0.0.0 for what says none."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
 @dataclass(frozen=True)
 class CommandLine:
-    """The `pulumi` on PATH and its version, (0, 0, 0) when it does not say one."""
+    """The `pulumi` on PATH and its version."""
 
     path: str
-    version: tuple[int, int, int]
-
-    @property
-    def written(self) -> str:
-        """The version as people write it."""
-        return ".".join(map(str, self.version))
+    version: Version
 
     @property
     def fits(self) -> bool:
@@ -34,27 +43,30 @@ class CommandLine:
 
         The SDK asks the engine for what came with its own release; the engine keeps what older SDKs ask for.
         """
-        return self.version[0] == sdk_version()[0] and self.version >= sdk_version()
+        return self.version.major == sdk_version().major and self.version >= sdk_version()
 
 
-def sdk_version() -> tuple[int, int, int]:
+def sdk_version() -> Version:
     """The version of the installed Pulumi SDK."""
-    return _numbers(version("pulumi"))
+    return _version_in(installed("pulumi"))
 
 
 def command_line() -> CommandLine | None:
     """The `pulumi` on PATH; None when there is none."""
     path = shutil.which("pulumi")
-    if path is None:
-        return None
+    return None if path is None else CommandLine(path, _version_in(asked(path, "version").stdout))
+
+
+def asked(pulumi: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What a Pulumi command line answers to a question that opens no state; exit status 1 and nothing when it does not run."""
+    command = [pulumi, *arguments]
     quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
-        said = subprocess.run(  # noqa: S603 -- what the person has on PATH under this name
-            [path, "version"], capture_output=True, text=True, check=False, timeout=_SECONDS, env=quiet
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        said = ""
-    return CommandLine(path, _numbers(said))
+        return subprocess.run(  # noqa: S603 -- what the person has on PATH under this name
+            command, capture_output=True, text=True, check=False, timeout=_SECONDS, env=quiet, stdin=subprocess.DEVNULL, cwd=gettempdir()
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
 
 
 def has_plugin(name: str) -> bool:
@@ -67,17 +79,16 @@ def plugin_folder() -> Path:
     return Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
 
 
-def missing_pieces(cloud: str) -> tuple[list[str], list[str]]:
+def missing_pieces(found: CommandLine | None, cloud: str) -> tuple[list[str], list[str]]:
     """What a stack of `cloud` (gke or eks) cannot be deployed without and is not here, and the commands that bring it."""
     missing: list[str] = []
     remedies: list[str] = []
-    found, wanted = command_line(), ".".join(map(str, sdk_version()))
-    if found is None:
-        missing.append("the pulumi command line is not on PATH")
-        remedies.append(f"install Pulumi {wanted} or later from https://www.pulumi.com/docs/install")
-    elif not found.fits:
-        missing.append(f"{found.path} is version {found.written}, and the SDK needs {wanted} or a later {sdk_version()[0]}")
-        remedies.append(f"install Pulumi {wanted} or later from https://www.pulumi.com/docs/install")
+    if found is None or not found.fits:
+        there = "the pulumi command line is not on PATH"
+        if found is not None:
+            there = f"{found.path} is version {found.version}, and the SDK needs {sdk_version()} or a later {sdk_version().major}"
+        missing.append(there)
+        remedies.append(f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install")
     for name in ({"gke": "gcp", "eks": "aws"}[cloud], "kubernetes"):
         if not has_plugin(name):
             others = sorted(each.name.rpartition("-v")[2] for each in plugin_folder().glob(f"resource-{name}-v*") if each.is_dir())
@@ -87,6 +98,6 @@ def missing_pieces(cloud: str) -> tuple[list[str], list[str]]:
     return missing, remedies
 
 
-def _numbers(text: str) -> tuple[int, int, int]:
+def _version_in(text: str) -> Version:
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
+    return Version(*map(int, found.groups())) if found else Version(0, 0, 0)

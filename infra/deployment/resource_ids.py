@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).with_name("resource_ids.yaml")
 
-_KUBERNETES = "kubernetes:"
-_HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
+KUBERNETES = "kubernetes:"
+"""What the type tokens of Kubernetes objects begin with."""
+
+HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 class _IdFile(Record):
@@ -30,9 +32,9 @@ def resource_id(token: str, inputs: Mapping[str, Any], place: Mapping[str, str])
 
     `place` has what is the same for the whole stack: `account`, `partition`, `region`, `dns_suffix` of AWS, nothing for others.
     """
-    if token == _HELM_RELEASE:
+    if token == HELM_RELEASE:
         return _joined(inputs.get("namespace"), inputs.get("name"))
-    if token.startswith(_KUBERNETES):
+    if token.startswith(KUBERNETES):
         metadata: dict[str, Any] = inputs.get("metadata") or {}
         return _joined(metadata.get("namespace"), metadata.get("name"))
     form = resource_ids().get(token)

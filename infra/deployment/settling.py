@@ -9,8 +9,6 @@ from pulumi import automation
 
 from capacity.explained_error import ExplainedError
 from infra.deployment.interrupted import (
-    HELM_RELEASE,
-    KUBERNETES,
     Begun,
     NotIdentified,
     begun_in,
@@ -20,7 +18,7 @@ from infra.deployment.interrupted import (
     with_resources,
     without,
 )
-from infra.deployment.resource_ids import resource_id
+from infra.deployment.resource_ids import HELM_RELEASE, KUBERNETES, resource_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,12 +27,7 @@ if TYPE_CHECKING:
     Hear = Callable[[automation.EngineEvent], None]
     Identify = Callable[[Begun, frozenset[str]], str | NotIdentified | None]
 
-_EXISTS = ("already exists", "AlreadyExists")
-
-
-def identify_by_inputs(begun: Begun, _taken: frozenset[str]) -> str | NotIdentified:
-    """The id that follows from a resource's inputs: enough for Kubernetes and for Google Cloud."""
-    return resource_id(begun.token, begun.inputs, {}) or NotIdentified()
+_EXISTS = "already exists"
 
 
 @dataclass(frozen=True)
@@ -62,7 +55,7 @@ class Settling:
 
     def take_in(self, existing: Iterable[Begun]) -> set[str]:
         """Takes objects into the state that are this stack's own and that it does not know; returns their URNs."""
-        named = [(each, identity) for each in existing if isinstance(identity := identify_by_inputs(each, frozenset()), str)]
+        named = [(each, identity) for each in existing if (identity := resource_id(each.token, each.inputs, {}))]
         if not named:
             return set()
         exported = self.stack.export_stack()
@@ -106,7 +99,7 @@ class Existing:
             kept = {"urn": new.urn, "type": new.type, "inputs": dict(new.inputs or {}), "parent": new.parent, "provider": new.provider}
             self._begun[new.urn] = Begun({"custom": True, **{key: value for key, value in kept.items() if value}})
         told = event.diagnostic_event
-        if told is not None and told.urn and told.severity == "error" and any(each in told.message for each in _EXISTS):
+        if told is not None and told.urn and told.severity == "error" and _EXISTS in told.message:
             begun = self._begun.get(told.urn)
             if begun is not None and begun.token.startswith(KUBERNETES) and begun.token != HELM_RELEASE and begun not in self.found:
                 self.found.append(begun)

@@ -36,7 +36,7 @@ def version(major: int = 0, minor: int = 0, patch: int = 0) -> str:
 
 
 def test_a_machine_without_pulumi_lacks_everything_and_is_told_how_to_get_it(machine: Path) -> None:
-    missing, remedies = missing_pieces("gke")
+    missing, remedies = missing_pieces(command_line(), "gke")
 
     assert missing == [
         "the pulumi command line is not on PATH",
@@ -55,7 +55,7 @@ def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: str, provid
     for name in (provider, "kubernetes"):
         put_plugin(machine, name, PLUGINS[name])
 
-    assert missing_pieces(cloud) == ([], [])
+    assert missing_pieces(command_line(), cloud) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_command_line_fits_when_it_is_as_new_as_the_sdk(said: str, fits: bool,
     found = command_line()
 
     assert found is not None
-    assert (found.written, found.fits) == (said, fits)
-    assert any("is version" in each for each in missing_pieces("gke")[0]) is not fits
+    assert (str(found.version), found.fits) == (said, fits)
+    assert any("is version" in each for each in missing_pieces(command_line(), "gke")[0]) is not fits
 
 
 def test_a_command_line_that_says_no_version_does_not_fit(machine: Path) -> None:
@@ -85,7 +85,9 @@ def test_a_plugin_of_another_version_is_named(machine: Path) -> None:
     put_plugin(machine, "gcp", "9.0.0")
     put_plugin(machine, "kubernetes", PLUGINS["kubernetes"])
 
-    assert missing_pieces("gke")[0] == [f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'} (there: 9.0.0)"]
+    assert missing_pieces(command_line(), "gke")[0] == [
+        f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'} (there: 9.0.0)"
+    ]
 
 
 def test_the_plugins_versions_are_those_of_the_installed_sdks() -> None:
