@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
+from rule_differences import changes
 
-from lab.providers.diffing import differences
+from lab.providers.diffing import diff_answer, top_level
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
 from lab.providers.values import Properties, Secret, decode, encode, plain
@@ -28,35 +29,6 @@ ENDPOINT = "10.8.15.2"
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
-
-_OF_CLUSTERS = """
-    clusterIpv4Cidr confidentialNodes datapathProvider defaultMaxPodsPerNode description enableAutopilot enableKubernetesAlpha enableTpu
-    initialNodeCount ipAllocationPolicy location name network networkingMode nodePools project subnetwork
-    clusterAutoscaling.autoProvisioningDefaults.bootDiskKmsKey
-    masterAuth.clientCertificateConfig
-    privateClusterConfig.enablePrivateNodes privateClusterConfig.masterIpv4CidrBlock privateClusterConfig.privateEndpointSubnetwork
-"""
-_OF_POOLS = """
-    cluster initialNodeCount location maxPodsPerNode name namePrefix placementPolicy project queuedProvisioning
-    networkConfig.additionalNodeNetworkConfigs networkConfig.additionalPodNetworkConfigs networkConfig.createPodRange
-    networkConfig.podIpv4CidrBlock networkConfig.podRange
-"""
-_OF_NODES = """
-    advancedMachineFeatures bootDiskKmsKey enableConfidentialStorage ephemeralStorageLocalSsdConfig flexStart gcfsConfig guestAccelerators
-    gvnic localNvmeSsdBlockConfig localSsdCount localSsdEncryptionMode maxRunDuration metadata minCpuPlatform nodeGroup oauthScopes
-    preemptible reservationAffinity secondaryBootDisks serviceAccount shieldedInstanceConfig soleTenantConfig spot
-"""
-
-REPLACED_ON_CHANGE = {
-    kind: (*own.split(), *(f"nodeConfig.{field}" for field in _OF_NODES.split()))
-    for kind, own in {CLUSTER: _OF_CLUSTERS, NODE_POOL: _OF_POOLS}.items()
-}
-"""What the provider replaces a cluster or a pool for, in Pulumi's spelling; a change of anything else in them is made in place.
-
-The registry says "changes to this property will trigger replacement" of what is `ForceNew` in the provider's own schema; the docstrings
-of pulumi_gcp 10.2 say it of `initial_node_count` alone. So the lists are out of terraform-provider-google, google/services/container:
-resource_container_cluster.go, resource_container_node_pool.go and node_config.go.
-"""
 
 
 @dataclass(frozen=True)
@@ -85,11 +57,10 @@ class RecordingProvider(OfflineProvider):
         super().__init__(name, version)
         self._calls = calls
 
-    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Whether the inputs changed, and whether the real provider would replace the resource for it."""
-        response = super().Diff(request, context)
-        response.replaces.extend(dict.fromkeys(str(each.path[0]) for each in _differences(request) if each.replaces))
-        return response
+        found = _differences(request)
+        return diff_answer(found, diffs=top_level(found), replaces=top_level(each for each in found if each.replaces))
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """The inputs and what the cloud would add, under an id that is the same each time."""
@@ -112,8 +83,7 @@ class RecordingProvider(OfflineProvider):
 
 
 def _differences(request: Any) -> list[Difference]:
-    fields = REPLACED_ON_CHANGE.get(type_of(request.urn), ())
-    return differences(plain(decode(request.old_inputs)), plain(decode(request.news)), [tuple(field.split(".")) for field in fields])
+    return changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
 
 
 def _identity(urn: str, inputs: Properties) -> str:

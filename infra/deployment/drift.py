@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
+
+from capacity.json_differences import ABSENT, differences, written_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pulumi.automation import EngineEvent
 
-_ABSENT = object()
 _REFRESH = "refresh"
 
 
@@ -54,20 +52,7 @@ class Drifts:
                 self.found.append(Drift(step.urn, "", "there", "gone"))
                 return
             changed = differences(dict(step.old.inputs or {}), dict(step.new.inputs or {}))
-            self.found += [Drift(step.urn, path, _shown(old), _shown(new)) for path, old, new in changed]
-
-
-def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The paths at which two values differ, with both values; lists are compared by position."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        before_all, after_all = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
-        for key in dict.fromkeys([*before_all, *after_all]):
-            yield from differences(before_all.get(key, _ABSENT), after_all.get(key, _ABSENT), f"{path}.{key}" if path else key)
-    elif isinstance(old, list) and isinstance(new, list):
-        for index, (before, after) in enumerate(zip_longest(cast("list[Any]", old), cast("list[Any]", new), fillvalue=_ABSENT)):
-            yield from differences(before, after, f"{path}[{index}]")
-    elif old != new:
-        yield path, old, new
+            self.found += [Drift(step.urn, written_path(path), _shown(old), _shown(new)) for path, old, new in changed]
 
 
 def _op(op: object) -> str:
@@ -75,4 +60,4 @@ def _op(op: object) -> str:
 
 
 def _shown(value: object) -> str:
-    return "not set" if value is _ABSENT else str(value)
+    return "not set" if value is ABSENT else str(value)

@@ -1,14 +1,17 @@
-"""What is different between an object as it is and as the program wants it."""
+"""What is different between an object as it is and as the program wants it, and how the engine is told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from lab.providers.immutable import Path, replaces
-from lab.providers.values import UNKNOWN, is_list, is_object
+from pulumi.runtime.proto import provider_pb2
+
+from capacity import json_differences
+from capacity.json_differences import ABSENT, Path, same, written_path
+from lab.providers.immutable import replaces
+from lab.providers.values import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,48 +34,28 @@ class Difference:
     replaces: bool
 
     @property
-    def is_of_inputs(self) -> bool:
-        """Whether the engine should show the inputs' values: a removed property is in no outputs that it could show."""
-        return self.change is Change.DELETE
-
-    @property
     def written(self) -> str:
         """The path in Pulumi's form, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
         return written_path(self.path)
 
 
-class _Missing:
-    """No value, which is not the same as a null one."""
-
-
-_MISSING: Final = _Missing()
-
-
 def differences(old: Any, new: Any, replacing: Sequence[tuple[str, ...]] = ()) -> list[Difference]:
     """The properties in which `new` differs from `old`; lists are compared by position."""
-    found: list[Difference] = []
-    _compare((), old, new, lambda path, change, value: found.append(Difference(path, change, replaces(path, value, replacing))))
-    return found
+    return [
+        Difference(path, _change(before, after), replaces(path, None if after is ABSENT else after, replacing))
+        for path, before, after in json_differences.differences(old, new, _alike)
+    ]
 
 
-def _compare(path: Path, old: Any, new: Any, report: Callable[[Path, Change, Any], None]) -> None:
-    if new is _MISSING:
-        report(path, Change.DELETE, None)
-    elif old is _MISSING:
-        report(path, Change.ADD, new)
-    elif is_object(old) and is_object(new):
-        for key in [*old, *(key for key in new if key not in old)]:
-            _compare((*path, key), old.get(key, _MISSING), new.get(key, _MISSING), report)
-    elif is_list(old) and is_list(new):
-        for position, (before, after) in enumerate(zip_longest(old, new, fillvalue=_MISSING)):
-            _compare((*path, position), before, after, report)
-    elif new is UNKNOWN or not _same(old, new):
-        report(path, Change.UPDATE, new)
+def _change(old: Any, new: Any) -> Change:
+    if new is ABSENT:
+        return Change.DELETE
+    return Change.ADD if old is ABSENT else Change.UPDATE
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Whether two values are the same JSON; 1 and 1.0 are, 1 and true are not."""
-    return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
+def _alike(old: Any, new: Any) -> bool:
+    # What is not known yet may become anything.
+    return new is not UNKNOWN and same(old, new)
 
 
 def not_ignored(found: Iterable[Difference], ignored: Iterable[str]) -> list[Difference]:
@@ -85,15 +68,32 @@ def _is_in(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))
 
 
-def written_path(path: Path) -> str:
-    """A path in Pulumi's form."""
-    text = ""
-    for key in path:
-        if isinstance(key, int):
-            text += f"[{key}]"
-        elif set(key) & set('."[]'):
-            quoted = key.replace('"', '\\"')
-            text += f'["{quoted}"]'
-        else:
-            text += f".{key}" if text else key
-    return text
+def top_level(found: Iterable[Difference]) -> list[str]:
+    """The properties of the resource itself in which something differs, once each."""
+    return list(dict.fromkeys(str(each.path[0]) for each in found))
+
+
+def diff_answer(
+    found: Sequence[Difference],
+    *,
+    replaces: Sequence[str],
+    diffs: Sequence[str] = (),
+    delete_before_replace: bool = False,
+    of_inputs: Callable[[Difference], bool] = lambda _: True,
+) -> Any:
+    """The engine's message. `of_inputs` says of which differences it should show the inputs' values instead of the outputs'."""
+    kinds: Any = provider_pb2.PropertyDiff.Kind
+    response: Any = provider_pb2.DiffResponse
+    return response(
+        changes=response.DIFF_SOME if found or replaces else response.DIFF_NONE,
+        diffs=diffs,
+        replaces=replaces,
+        deleteBeforeReplace=delete_before_replace,
+        detailedDiff={
+            each.written: provider_pb2.PropertyDiff(
+                kind=kinds.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=of_inputs(each)
+            )
+            for each in found
+        },
+        hasDetailedDiff=True,
+    )

@@ -13,11 +13,9 @@ from lab.providers.values import is_list, is_object
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from capacity.json_differences import Path
     from lab.cluster import KubeObject
     from lab.providers.settings import Settings
-
-Path = tuple["str | int", ...]
-"""Where a value is in an object: keys of objects and positions in lists."""
 
 _POD_SPEC = (
     "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork hostPID hostname"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from lab.providers.diffing import differences
+from lab.providers.diffing import diff_answer, differences, top_level
 from lab.providers.naming import NoNameError, autonamed, with_old_autoname
 from lab.providers.objects import kind_of, resource_name
 from lab.providers.reporting import abort
@@ -128,10 +128,4 @@ def _named(urn: str, olds: Properties, news: Properties, seed: bytes, wish: Any)
 
 def _difference(old: Properties, new: Properties) -> Any:
     found = differences(plain(old), plain(new))
-    kinds: Any = provider_pb2.PropertyDiff.Kind
-    return provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-        diffs=list(dict.fromkeys(str(each.path[0]) for each in found)),
-        detailedDiff={each.written: provider_pb2.PropertyDiff(kind=kinds.Value(each.change), inputDiff=True) for each in found},
-        hasDetailedDiff=True,
-    )
+    return diff_answer(found, replaces=(), diffs=top_level(found))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pulumi.runtime.proto import provider_pb2
-
-from lab.providers.diffing import Difference, differences, not_ignored
+from lab.providers.diffing import Change, Difference, diff_answer, differences, not_ignored
 from lab.providers.failures import ProviderError
 from lab.providers.immutable import replacing_fields
 from lab.providers.kinds import Kinds, normalized
@@ -46,19 +44,12 @@ class Verdict:
 
     def answer(self) -> Any:
         """The engine's message. The names of whole properties (`diffs`) are left out, as the official provider leaves them."""
-        kinds: Any = provider_pb2.PropertyDiff.Kind
-        response: Any = provider_pb2.DiffResponse
-        return response(
-            changes=response.DIFF_SOME if self.found or self.replaces else response.DIFF_NONE,
+        return diff_answer(
+            self.found,
             replaces=self.replaces,
-            deleteBeforeReplace=self.delete_before_replace,
-            detailedDiff={
-                each.written: provider_pb2.PropertyDiff(
-                    kind=kinds.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=each.is_of_inputs
-                )
-                for each in self.found
-            },
-            hasDetailedDiff=True,
+            delete_before_replace=self.delete_before_replace,
+            # A removed property is in no outputs that the engine could show.
+            of_inputs=lambda each: each.change is Change.DELETE,
         )
 
 

@@ -22,6 +22,7 @@ from pulumi.runtime.proto import provider_pb2
 from rule_checks import violations
 from rule_differences import changes
 
+from lab.providers.diffing import diff_answer, top_level
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
 from lab.providers.reporting import abort
@@ -69,20 +70,7 @@ class CloudProvider(OfflineProvider):
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Which inputs changed, and for which the resource is made anew."""
         found = changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
-        kinds_of_change: Any = provider_pb2.PropertyDiff.Kind
-        detailed = {
-            each.written: provider_pb2.PropertyDiff(
-                kind=kinds_of_change.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=True
-            )
-            for each in found
-        }
-        return provider_pb2.DiffResponse(
-            changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-            diffs=list(dict.fromkeys(str(each.path[0]) for each in found)),
-            replaces=list(dict.fromkeys(str(each.path[0]) for each in found if each.replaces)),
-            detailedDiff=detailed,
-            hasDetailedDiff=True,
-        )
+        return diff_answer(found, diffs=top_level(found), replaces=top_level(each for each in found if each.replaces))
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Makes a resource, as far as the cloud lets it; a preview is answered with the inputs."""

@@ -19,7 +19,7 @@ from helm_releases import RELEASE, HelmReleases
 from kubernetes.config import ConfigException
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.diffing import differences
+from lab.providers.diffing import diff_answer, differences, top_level
 from lab.providers.kubernetes import VERSION, KubernetesStandIn
 from lab.providers.objects import type_of
 from lab.providers.offline import OfflineProvider
@@ -162,20 +162,8 @@ class ProgramsCluster(OfflineProvider):
 
 
 def _release_diff(old: dict[str, Any], new: dict[str, Any]) -> Any:
-    found = differences(old, new)
-    replaced = [key for key in ("name", "namespace") if old.get(key) != new.get(key)]
-    kinds: Any = provider_pb2.PropertyDiff.Kind
-    return provider_pb2.DiffResponse(
-        changes=provider_pb2.DiffResponse.DIFF_SOME if found else provider_pb2.DiffResponse.DIFF_NONE,
-        replaces=replaced,
-        detailedDiff={
-            each.written: provider_pb2.PropertyDiff(
-                kind=kinds.Value(each.change + ("_REPLACE" if each.path[0] in replaced else "")), inputDiff=True
-            )
-            for each in found
-        },
-        hasDetailedDiff=True,
-    )
+    found = differences(old, new, [("name",), ("namespace",)])
+    return diff_answer(found, replaces=top_level(each for each in found if each.replaces))
 
 
 def _read(held: Held, wanted: dict[str, Any]) -> Any:

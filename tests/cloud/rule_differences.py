@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from resource_rules import rules_by_type
 
-from lab.providers.diffing import Change, differences, written_path
+from lab.providers.diffing import Change, Difference, differences
 from lab.providers.values import UNKNOWN, is_object, plain
 
 if TYPE_CHECKING:
@@ -16,35 +15,21 @@ if TYPE_CHECKING:
 
     from resource_rules import Attribute, ResourceRules
 
-    Path = tuple[str | int, ...]
+    from capacity.json_differences import Path
 
 
-@dataclass(frozen=True)
-class Changed:
-    """One property that changed; `replaces` says that the provider makes the resource anew for it."""
-
-    path: Path
-    change: Change
-    replaces: bool
-
-    @property
-    def written(self) -> str:
-        """The path in Pulumi's form."""
-        return written_path(self.path)
-
-
-def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Changed]:
+def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Difference]:
     """How a provider sees new inputs of a resource beside the old ones."""
     rules = rules_by_type().get(token)
     before, after = _as_sets(rules, plain(old)), _as_sets(rules, plain(new))
-    found: list[Changed] = []
+    found: list[Difference] = []
     for each in differences(before, after):
         attribute = rules.attribute_at(each.path) if rules else None
         if rules is None or attribute is None:
-            found.append(Changed(each.path, each.change, replaces=False))
+            found.append(Difference(each.path, each.change, replaces=False))
         elif not _means_nothing(attribute, each.change, before, after, each.path):
             replaces = _always(rules) or any(_replaces(rules, part, before, after) for part in _touched(rules, attribute, each.change))
-            found.append(Changed(each.path, each.change, replaces))
+            found.append(Difference(each.path, each.change, replaces))
     return found
 
 

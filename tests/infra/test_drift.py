@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from infra.deployment.drift import Drifts, differences
+from infra.deployment.drift import Drifts
 
 URN = "urn:pulumi:local::flexspot::flexspot:index:GpuNodePool$kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"
 
@@ -32,7 +32,7 @@ def heard(*told: Any) -> list[tuple[str, str, str, str]]:
 def test_a_raised_ceiling_is_told_with_both_values() -> None:
     found = heard(*events("update", {"spec": {"limits": {"nvidia.com/gpu": "4"}}}, {"spec": {"limits": {"nvidia.com/gpu": "400"}}}))
 
-    assert found == [("NodePool l4-spot-node-pool", "spec.limits.nvidia.com/gpu", "4", "400")]
+    assert found == [("NodePool l4-spot-node-pool", 'spec.limits["nvidia.com/gpu"]', "4", "400")]
 
 
 def test_an_object_that_is_gone_is_told() -> None:
@@ -53,8 +53,12 @@ def test_a_refresh_and_the_update_after_it_are_told_apart() -> None:
     assert heard(*events("update", {"a": "4"}, {"a": "400"}), *changed) == [("NodePool l4-spot-node-pool", "a", "4", "400")]
 
 
-def test_added_and_removed_fields_and_list_entries_have_paths() -> None:
-    found = {path: (str(old), new) for path, old, new in differences({"a": [{"b": 1}, 2], "c": None}, {"a": [{"b": 3}], "d": 4})}
+def test_what_was_added_or_taken_away_and_keys_with_dots_are_told() -> None:
+    old: dict[str, Any] = {"metadata": {"labels": {"flexspot.dev/owner": "ml-platform"}}, "taints": [{"key": "a"}, {"key": "b"}]}
+    new: dict[str, Any] = {"metadata": {"labels": {}}, "taints": [{"key": "a"}], "weight": 3}
 
-    assert found.keys() == {"a[0].b", "a[1]", "c", "d"}
-    assert found["a[0].b"] == ("1", 3)
+    assert [each[1:] for each in heard(*events("update", old, new))] == [
+        ('metadata.labels["flexspot.dev/owner"]', "ml-platform", "not set"),
+        ("taints[1]", "{'key': 'b'}", "not set"),
+        ("weight", "not set", "3"),
+    ]

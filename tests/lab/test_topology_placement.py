@@ -67,10 +67,6 @@ def add_node(ground: QueueGround, name: str, block: str, subblock: str) -> str:
     return full
 
 
-def is_own_and_ready(ground: QueueGround, node: KubeObject) -> bool:
-    return node["metadata"]["name"].startswith(f"node-{ground.suffix}-") and condition(node, "Ready") is not None
-
-
 def large_job(ground: QueueGround, name: str, pods: int) -> KubeObject:
     """A Job of whole nodes, with what the plan's route says that its pods carry."""
     job = ground.job("red", name, gpus=8, pods=pods)
@@ -79,23 +75,26 @@ def large_job(ground: QueueGround, name: str, pods: int) -> KubeObject:
     return ground.cluster.create(job)
 
 
+def wait_until_kueue_knows(ground: QueueGround, nodes: int) -> None:
+    """A Job that fills all nodes is admitted only once Kueue has seen each of them ready, which may be later than anybody else has."""
+    large_job(ground, "filling", pods=nodes)
+    ground.wait_for_flavors("red", "filling")
+    ground.cluster.delete("batch/v1/Job", "filling", ground.own("red"))
+
+
 def test_the_pods_of_a_job_run_on_the_nodes_that_are_closest_together(ground: QueueGround) -> None:
     add_node(ground, "a1", "block-a", "subblock-a1")
     add_node(ground, "b1", "block-b", "subblock-b1")
     close = {add_node(ground, "c1", "block-c", "subblock-c1"), add_node(ground, "c2", "block-c", "subblock-c1")}
 
-    # Kueue counts the room of nodes that are ready.
-    ready = f"v1/Node of {ground.suffix} to be ready"
-    ground.cluster.wait_for("v1/Node", lambda nodes: sum(is_own_and_ready(ground, node) for node in nodes) == 4, ready)
-
+    wait_until_kueue_knows(ground, nodes=4)
     large_job(ground, "close", pods=2)
 
-    running = ground.cluster.wait_for(
-        "v1/Pod",
-        lambda pods: [pod for pod in pods if condition(pod, "Ready")] if sum(bool(condition(pod, "Ready")) for pod in pods) == 2 else None,
-        "both pods to run",
-        namespace=ground.own("red"),
-    )
+    def both(pods: list[KubeObject]) -> list[KubeObject] | None:
+        ready = [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "close" and condition(pod, "Ready")]
+        return ready if len(ready) == 2 else None
+
+    running = ground.cluster.wait_for("v1/Pod", both, "both pods to run", namespace=ground.own("red"))
     assert {pod["spec"]["nodeName"] for pod in running} == close
 
 
