@@ -80,9 +80,10 @@ class Deployment:
         return StackRun(STACK, self.folder / "project", backend, self.engine_root, self.environment, program)
 
     def up(self, settings: Settings) -> Changes:
+        """As the command line does it: what there is now is looked at first."""
         before = self.resources()
         self.calls.clear()
-        counts = self.run(settings).up(ignore)
+        counts = self.run(settings).up(ignore, refresh=True)
         after = self.resources()
         calls = tuple(self.calls)
         replaced = {call.urn for call in calls if call.operation == "create" and call.urn in before}

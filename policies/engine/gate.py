@@ -46,7 +46,9 @@ class Gate:
 
     Every rule runs on the resources' inputs, which are whole even in the first preview of a stack whose cluster does not exist yet, while
     the outputs that the engine hands to stack policies are then empty: so the blocking policy of resources keeps what it reads, and the
-    policies of the stack judge that. Resources that are only read, not declared, come with the stack alone and are judged by their outputs.
+    policies of the stack judge that. What comes with the stack alone is not declared any more: after a refresh in the same run the engine
+    (3.259, step_executor.go and AnalyzeResources) hands over also what is about to be deleted, and after `--target` what is left for later.
+    Held against the program it would refuse every change that takes a team and its share away. What is only read never comes.
 
     The blocking policies run first and hand what does not block to the advisory ones: the SDK calls the policies of a pack one after the
     other, in the order of the pack, on one thread. With the blocking policy disabled, no rule runs.
@@ -120,8 +122,7 @@ class Gate:
         if self._settings is None:
             # Nothing was declared, or the blocking policy is off.
             return
-        readings = {resource.urn: self._reading(resource) for resource in args.resources}
-        given = {urn: reading for urn, reading in readings.items() if reading}
+        given = {resource.urn: self._readings[resource.urn] for resource in args.resources if resource.urn in self._readings}
         for urn, findings in zip(given, judge_across(list(given.values()), self._rules, self._settings), strict=True):
             for text, blocks in self._told(findings, self._settings):
                 if blocks:
@@ -133,15 +134,6 @@ class Gate:
         advice, self._stack_advice = self._stack_advice, []
         for text, urn in advice:
             report(text, urn)
-
-    def _reading(self, resource: Any) -> Reading | None:
-        """What was read of a resource's inputs; where it has not been declared in this run, what its outputs say."""
-        if resource.urn in self._readings:
-            return self._readings[resource.urn]
-        try:
-            return read_source(from_pulumi(resource.resource_type, resource.name, _unwrapped(resource.props)), self._read)
-        except Exception:  # noqa: BLE001 -- a resource that is declared elsewhere, and judged there, must not stop this
-            return None
 
     def _told(self, findings: Iterable[Finding], settings: Settings) -> list[tuple[str, bool]]:
         """The text of each finding that a person should see, and whether it stops the update."""

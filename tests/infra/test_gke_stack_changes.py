@@ -155,7 +155,7 @@ def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives
     pool: str, deleted: set[str], updated: set[str], deployed: Deployment
 ) -> None:
     settings = without_pool(pool)
-    previewed = deployed.run(settings).preview(ignore)
+    previewed = deployed.run(settings).preview(ignore, refresh=True)
 
     changes = deployed.up(settings)
 
@@ -217,6 +217,20 @@ def test_another_ceiling_of_a_pool_updates_that_pool_and_the_limits_and_quotas_d
     assert resized == ("autoscaling.totalMaxNodeCount",)
     # Otherwise the pool could not grow into its new ceiling yet.
     assert changes.order("update", "Cluster/cluster-cluster") < changes.order("update", f"NodePool/{pool}-node-pool")
+
+
+def test_a_team_goes_together_with_the_room_that_its_share_took(deployed: Deployment) -> None:
+    settings = shipped()
+    settings["teams"] = [team for team in settings["teams"] if team["name"] != "nlp"]
+    [pool] = [pool for pool in settings["pools"] if pool["name"] == "a100-flex"]
+    pool["max_nodes"] = 2
+
+    changes = deployed.up(settings)
+
+    # Counted with the quota of the team that goes, the queues would promise more than the pool has, and no `up` would get past that.
+    assert {"Team/nlp", "ClusterQueue/queues-nlp"} <= changes.deleted
+    assert "NodePool/a100-flex-node-pool" in changes.updated
+    assert changes.replaced == set()
 
 
 def test_a_property_that_is_replaced_on_change_is_seen_to_replace_its_pool_and_no_other(deployed: Deployment) -> None:

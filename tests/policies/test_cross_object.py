@@ -72,11 +72,12 @@ def test_the_engine_judges_the_inputs_that_it_declared_and_not_the_empty_outputs
     assert message.startswith("nodepool-references-missing-class: NodePool gpu: spec.template.spec.nodeClassRef names EC2NodeClass gpu")
 
 
-def test_a_resource_that_is_only_read_is_judged_by_its_outputs() -> None:
+def test_a_resource_that_the_program_no_longer_declares_is_not_held_against_it() -> None:
+    """With --refresh the engine hands over what the state still has, also what the same run is going to delete."""
     server = PolicyServer(Gate([MISSING_CLASS]))
-    server.analyze(NODE_POOL, "gpu", POOL)
+    server.analyze(NODE_CLASS, "other", CLASS)
 
-    assert server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "read", {**CLASS, "metadata": {"name": "gpu"}})]) == []
+    assert server.analyze_stack([(NODE_POOL, "gpu", POOL), (NODE_CLASS, "other", CLASS)]) == []
 
 
 def test_a_resource_that_is_gone_from_the_stack_is_not_held_against_it() -> None:
