@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from infra.deployment.interrupted import Begun, NotIdentified
     from infra.deployment.settling import Hear, Identify
 
 PROJECT = "flexspot"
@@ -42,7 +41,7 @@ class StackRun:
     `folder` holds a copy of the project and stack file, so that the engine's own notes (an encryption salt) stay out of the checkout.
     `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
     `environment` is added to the engine's. `passphrase` is what the state's secrets are encrypted with, None for the user's own settings.
-    `identify` finds the id of what an interrupted run may have created; `answers` are a person's own, by URN, None for "was not made".
+    `identify` finds the id of what an interrupted run may have created.
     """
 
     stack: str
@@ -53,7 +52,6 @@ class StackRun:
     program: Callable[[], None] = main
     passphrase: str | None = ""
     identify: Identify = Identifying({}).identify
-    answers: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def preview(
         self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False
@@ -96,9 +94,8 @@ class StackRun:
                 return dict(result.summary.resource_changes or {})
 
     def preview_destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
-        """What `destroy` would delete, as counts by operation. What an interrupted run left open is settled first."""
+        """What `destroy` would delete, as counts by operation."""
         stack = self._stack(tell)
-        self._settle(stack, tell)
         result = self._explained("preview of destroy", lambda: stack.preview_destroy(on_output=tell, color=_color(color)))
         return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
 
@@ -116,12 +113,13 @@ class StackRun:
         result = self._explained("refresh", lambda: stack.refresh(on_output=tell, on_event=hear, color=_color(color)))
         return dict(result.summary.resource_changes or {})
 
-    def settle(self, tell: Callable[[str], None]) -> None:
+    def settle(self, tell: Callable[[str], None], answers: Mapping[str, str | None]) -> None:
         """Finds out what an interrupted run created, so that the state knows it. Nothing happens after a run that ended by itself.
 
-        Raises ExplainedError for what cannot be found out here, with what to do.
+        `answers` are a person's own: ids by URN, None for what was not made. Raises ExplainedError for what cannot be found out here, with
+        what to do, and for answers that nobody asked for.
         """
-        self._settle(self._stack(tell), tell)
+        self._settle(self._stack(tell), tell, answers)
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs."""
@@ -160,14 +158,11 @@ class StackRun:
         source = CHECKOUT / "stacks" / f"Pulumi.{self.stack}.yaml"
         shutil.copyfile(source, self.folder / source.name)
 
-    def _settle(self, stack: automation.Stack, tell: Callable[[str], None]) -> None:
-        self._settling(stack, tell).settle(self._identified)
+    def _settle(self, stack: automation.Stack, tell: Callable[[str], None], answers: Mapping[str, str | None] | None = None) -> None:
+        self._settling(stack, tell).settle(self.identify, answers or {})
 
     def _settling(self, stack: automation.Stack, tell: Callable[[str], None]) -> Settling:
         return Settling(stack, lambda: self._explained("refresh", lambda: stack.refresh(on_output=tell)), tell)
-
-    def _identified(self, begun: Begun, taken: frozenset[str]) -> str | NotIdentified | None:
-        return self.answers[begun.urn] if begun.urn in self.answers else self.identify(begun, taken)
 
     def _wait_for_others(self) -> None:
         """Returns once no other run writes to the backend, and raises ExplainedError if one still does after a while.

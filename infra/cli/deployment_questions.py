@@ -41,7 +41,7 @@ def ask(question: str, *, yes: bool) -> None:
         raise ExplainedError("the answer was no; nothing was changed.", "run the same command again when it should be.")
 
 
-def answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
+def told_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
     """What a person says of resources that an interrupted run may have created: ids by URN, None for what is not there."""
     given: dict[str, str | None] = dict.fromkeys(not_made or [])
     for each in made or []:
@@ -49,6 +49,8 @@ def answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[
         urn, sign, identity = each.partition("=")
         if not (sign and identity):
             raise bad_usage(f"--made {each} names no id.", "write --made URN=ID, as the message that asked for it has it.")
+        if urn in given:
+            raise bad_usage(f"more than one answer is given about {urn}.", "say once whether it was made, with --made or --not-made.")
         given[urn] = identity
     return given
 

@@ -14,7 +14,7 @@ import typer
 
 from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out
-from infra.cli.deployment_questions import answers, ask, bad_usage, require_somebody_to_ask, show_cost_line, show_drift
+from infra.cli.deployment_questions import ask, bad_usage, require_somebody_to_ask, show_cost_line, show_drift, told_answers
 from infra.cli.lab_commands import lab_home, show_next_steps
 from infra.cli.stacks import STACKS, Stack, planned
 
@@ -64,7 +64,7 @@ def preview(
     if offline and refresh:
         raise bad_usage("--offline and --refresh cannot both be: offline there is nothing to look at.", "leave one of them out.")
     drifts, found = Drifts(), planned(stack)
-    with _offline_run(stack) if offline else _run(stack, found, lab, {}) as run:
+    with _offline_run(stack) if offline else _run(stack, found, lab) as run:
         counts = _previewed(run, found, drifts, plan_out=plan_out, refresh=refresh)
         show_drift(drifts.found, "`up` would change it back")
         _show(counts, "would be")
@@ -86,8 +86,9 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
     require_somebody_to_ask("up", yes=yes)
     drifts, found = Drifts(), planned(stack)
-    with _run(stack, found, lab, answers(made, not_made)) as run:
-        run.settle(_tell)
+    answers = told_answers(made, not_made)
+    with _run(stack, found, lab) as run:
+        run.settle(_tell, answers)
         counts = _previewed(run, found, drifts, refresh=refresh)
         show_drift(drifts.found, "it is changed back")
         _show(counts, "would be")
@@ -102,7 +103,9 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 def destroy(stack: Stack, lab: Lab = "default", yes: Yes = False, made: Made = None, not_made: NotMade = None) -> None:
     """Delete every resource of a stack. Shows what would be deleted and asks before it deletes anything."""
     require_somebody_to_ask("destroy", yes=yes)
-    with _run(stack, planned(stack), lab, answers(made, not_made)) as run:
+    answers = told_answers(made, not_made)
+    with _run(stack, planned(stack), lab) as run:
+        run.settle(_tell, answers)
         counts = run.preview_destroy(_tell, color=out.is_terminal)
         _show(counts, "would be")
         if _changes(counts):
@@ -118,8 +121,9 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
     from capacity.explained_error import ExitCode  # noqa: PLC0415
     from infra.deployment.drift import Drifts  # noqa: PLC0415
 
-    drifts = Drifts()
-    with _run(stack, planned(stack), lab, answers(made, not_made)) as run:
+    drifts, answers = Drifts(), told_answers(made, not_made)
+    with _run(stack, planned(stack), lab) as run:
+        run.settle(_tell, answers)
         run.refresh(_tell, color=out.is_terminal, hear=drifts.hear)
     show_drift(drifts.found, "the next `up` changes it back")
     if drifts.found:
@@ -169,7 +173,7 @@ def _show(changes: Mapping[str, int], verb: str) -> None:
 
 
 @contextmanager
-def _run(stack: str, found: StackPlan, lab: str, answers: Mapping[str, str | None]) -> Generator[StackRun]:
+def _run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
     """The stack, checked, with everything that the engine needs to run over it."""
     from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
 
@@ -178,11 +182,11 @@ def _run(stack: str, found: StackPlan, lab: str, answers: Mapping[str, str | Non
         if isinstance(settings, EksSettings | GkeSettings):
             from infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
 
-            run, notes = cloud_run(stack, settings, answers, resources)
+            run, notes = cloud_run(stack, settings, resources)
             _say(notes)
             yield run
         else:
-            yield _local_run(stack, lab, answers, resources)
+            yield _local_run(stack, lab, resources)
 
 
 @contextmanager
@@ -211,7 +215,7 @@ def _say(notes: tuple[str, ...]) -> None:
         out.print(f"[dim]{note}[/]")
 
 
-def _local_run(stack: str, lab: str, answers: Mapping[str, str | None], resources: ExitStack) -> StackRun:
+def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
     from infra.engine import StackRun  # noqa: PLC0415
     from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
@@ -225,4 +229,4 @@ def _local_run(stack: str, lab: str, answers: Mapping[str, str | None], resource
     _say(engine.notes)
     os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
     backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
-    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment, answers=answers)
+    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)

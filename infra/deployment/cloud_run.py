@@ -20,7 +20,6 @@ from infra.engine import StackRun
 from infra.state_file import SCHEME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextlib import ExitStack
 
     from capacity.settings.platform import GkeSettings
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
 _PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
-def cloud_run(
-    stack: str, settings: GkeSettings | EksSettings, answers: Mapping[str, str | None], resources: ExitStack
-) -> tuple[StackRun, tuple[str, ...]]:
+def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitStack) -> tuple[StackRun, tuple[str, ...]]:
     """The run, and what to tell the person of who deploys and where the state is. Its files go with `resources`.
 
     Raises ExplainedError (bad usage) for a missing or unfitting piece, credentials that are not the stack's, and a backend that is not
@@ -54,7 +51,6 @@ def cloud_run(
         {"PULUMI_SKIP_UPDATE_CHECK": "true"},
         passphrase=None,
         identify=Identifying(_place(settings)).identify,
-        answers=answers,
     )
     notes = [f"as {access.identity}, to {access.place}; the state is in {backend}."]
     if found.version != sdk_version():

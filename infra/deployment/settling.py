@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi import automation
 
-from capacity.explained_error import ExplainedError
+from capacity.explained_error import ExitCode, ExplainedError
 from infra.deployment.interrupted import (
     Begun,
     NotIdentified,
@@ -21,7 +21,7 @@ from infra.deployment.interrupted import (
 from infra.deployment.resource_ids import HELM_RELEASE, KUBERNETES, resource_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     Tell = Callable[[str], None]
     Hear = Callable[[automation.EngineEvent], None]
@@ -38,17 +38,20 @@ class Settling:
     refresh: Callable[[], None]
     tell: Tell
 
-    def settle(self, identify: Identify) -> None:
+    def settle(self, identify: Identify, answers: Mapping[str, str | None]) -> None:
         """After an interruption the state may not know whether something was created. Looking at what there is settles it.
 
-        Raises ExplainedError for what `identify` cannot answer, with what to do; the state is as it was then.
+        `answers` go before `identify`: ids by URN, None for what was not made. Raises ExplainedError for answers about what was not begun,
+        and for what `identify` cannot answer, with what to do; the state is as it was then.
         """
         exported = self.stack.export_stack()
         deployment = exported.deployment or {}
+        begun = begun_in(deployment)
+        _require_asked_for(self.stack.name, answers, begun)
         if not is_open(deployment):
             return
-        self.tell(f"An earlier run was interrupted; looking first at what it left behind ({len(begun_in(deployment))} begun).\n")
-        made = read_back(deployment, identify)
+        self.tell(f"An earlier run was interrupted; looking first at what it left behind ({len(begun)} begun).\n")
+        made = read_back(deployment, lambda each, taken: answers[each.urn] if each.urn in answers else identify(each, taken))
         if made.unclear:
             raise _unclear(self.stack.name, made.unclear)
         self._look(automation.Deployment(version=exported.version, deployment=made.deployment), made.looked_at)
@@ -103,6 +106,17 @@ class Existing:
             begun = self._begun.get(told.urn)
             if begun is not None and begun.token.startswith(KUBERNETES) and begun.token != HELM_RELEASE and begun not in self.found:
                 self.found.append(begun)
+
+
+def _require_asked_for(stack: str, answers: Iterable[str], begun: Iterable[Begun]) -> None:
+    open_urns = [each.urn for each in begun]
+    if unknown := [urn for urn in answers if urn not in open_urns]:
+        raise ExplainedError(
+            f"--made or --not-made names what no interrupted run of stack {stack} had begun to create: {', '.join(unknown)}.",
+            "name one of those below, or leave the option out." if open_urns else "leave the option out; nothing is open.",
+            evidence=tuple(open_urns),
+            exit_code=ExitCode.BAD_USAGE,
+        )
 
 
 def _unclear(stack: str, unclear: Iterable[Begun]) -> ExplainedError:

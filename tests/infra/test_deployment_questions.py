@@ -9,7 +9,7 @@ import pytest
 
 from capacity.explained_error import ExitCode, ExplainedError
 from infra.cli import deployment_questions
-from infra.cli.deployment_questions import answers, ask, require_somebody_to_ask, show_cost_line, show_drift
+from infra.cli.deployment_questions import ask, require_somebody_to_ask, show_cost_line, show_drift, told_answers
 from infra.cli.stacks import planned
 from infra.deployment.drift import Drift
 
@@ -53,9 +53,17 @@ def test_somebody_at_a_terminal_can_be_asked(person: Callable[[str], None]) -> N
 
 
 def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
-    given = answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
+    given = told_answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
 
     assert given == {POOL: "projects/a/b=c", f"{POOL}-2": None}
+
+
+@pytest.mark.parametrize("made,not_made", [([f"{POOL}=a", f"{POOL}=b"], []), ([f"{POOL}=a"], [POOL])])
+def test_two_answers_about_one_resource_are_none(made: list[str], not_made: list[str]) -> None:
+    with pytest.raises(ExplainedError, match=r"more than one answer is given about urn:.*l4-spot-node-pool\.") as refused:
+        told_answers(made, not_made)
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
 
 
 def test_what_was_changed_by_hand_is_a_table_and_a_long_one_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
