@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from loopback_server import Reply, Request, serving
 from moto.server import ThreadedMotoServer
 
 if TYPE_CHECKING:
@@ -27,41 +26,22 @@ _TOKEN = "a-token-of-the-tests"  # noqa: S105 -- made up
 def google(projects: dict[str, str]) -> Generator[str]:
     """Serves tokens and `projects`, the state of each by its id; yields the address. Of others it says 403, as Google does."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._answer(200, {"access_token": _TOKEN, "expires_in": 3600, "token_type": "Bearer"})
+    def answer(asked: Request) -> tuple[int, dict[str, Any]]:
+        if asked.method == "POST":
+            return 200, {"access_token": _TOKEN, "expires_in": 3600, "token_type": "Bearer"}
+        if asked.headers.get("authorization") != f"Bearer {_TOKEN}":
+            return 401, {"error": {"code": 401, "status": "UNAUTHENTICATED"}}
+        project = asked.path.removeprefix("/v3/projects/")
+        if project not in projects:
+            return 403, {"error": {"code": 403, "status": "PERMISSION_DENIED"}}
+        return 200, {"name": "projects/415104041262", "projectId": project, "state": projects[project]}
 
-        def do_GET(self) -> None:
-            project = self.path.removeprefix("/v3/projects/")
-            if self.headers.get("Authorization") != f"Bearer {_TOKEN}":
-                self._answer(401, {"error": {"code": 401, "status": "UNAUTHENTICATED"}})
-            elif project not in projects:
-                self._answer(403, {"error": {"code": 403, "status": "PERMISSION_DENIED"}})
-            else:
-                self._answer(200, {"name": "projects/415104041262", "projectId": project, "state": projects[project]})
+    def reply(asked: Request) -> Reply:
+        status, content = answer(asked)
+        return Reply(status, json.dumps(content).encode())
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class' own name
-            """Nobody reads it."""
-
-        def _answer(self, status: int, content: dict[str, Any]) -> None:
-            body = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(reply) as address:
+        yield address
 
 
 def write_service_account(file: Path, address: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from program_declarations import as_shipped
 
@@ -22,6 +22,38 @@ def counted(done: CompletedProcess[str]) -> Counts:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     lines = [line for line in done.stdout.splitlines() if re.match(r"(\d+ were (created|updated|deleted|replaced)|no change)", line)]
     return {word: int(number) for number, word in re.findall(r"(\d+) were (\w+)", lines[-1])}
+
+
+def goes_up(world: CloudWorld, stack: str) -> int:
+    """Deploys a shipped stack into an empty world, just as it is declared; returns how many resources were created."""
+    world.cloud.forget_events()
+    created = counted(world.flexspot("up", "-s", stack, "--yes"))
+    assert created.keys() == {"created"}
+    assert names_of(world, stack) == planned(stack)
+    assert made(world, stack) == planned(stack)
+    assert refusals(world) == []
+    return created["created"]
+
+
+def grows_in_place(world: CloudWorld, stack: str, max_nodes: int, **settings: Any) -> set[str]:
+    """Another ceiling of the pool `l4-spot`, a team `audio` and `settings`, in one `up`; returns the names of what is new."""
+    shipped = world.settings(stack)
+    pools = [{**pool, "max_nodes": max_nodes} if pool["name"] == "l4-spot" else pool for pool in shipped["pools"]]
+    audio = {"name": "audio", "cohort": "product", "shares": {"l4-spot": 2}}
+    world.change(stack, pools=pools, teams=[*shipped["teams"], audio], **settings)
+    known = names_of(world, stack)
+    world.cloud.forget_events()
+
+    done = counted(world.flexspot("up", "-s", stack, "--yes"))
+
+    assert done.keys() == {"created", "updated"}
+    changes = {event.name: event.operation for event in world.cloud.events() if event.phase == "done" and event.operation != "read"}
+    assert {name for name, operation in changes.items() if operation == "delete"} == set()
+    assert {changes["l4-spot-node-pool"], changes["cluster-cluster"]} == {"update"}
+    new = {each.partition(" ")[2] for each in names_of(world, stack) - known}
+    assert {name for name in new if "audio" not in name} == set()
+    assert made(world, stack) == names_of(world, stack)
+    return new
 
 
 def planned(stack: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from stack_journey import Order, counted, made, names_of, planned, programs_run, refusals
+from stack_journey import Order, counted, goes_up, grows_in_place, programs_run
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
@@ -18,14 +18,7 @@ STAYS_FOR_A_WHILE = {"aws:kms/key:Key"}
 
 def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     before = world.objects()
-    world.cloud.forget_events()
-
-    created = counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
-
-    assert created.keys() == {"created"}
-    assert names_of(world, "dev-eks") == planned("dev-eks")
-    assert made(world, "dev-eks") == planned("dev-eks")
-    assert refusals(world) == []
+    created = goes_up(world, "dev-eks")
     assert programs_run(world) == {"aws eks get-token --cluster-name dev --region us-east-1 --output json"}
     assert_order_of_creation(world)
 
@@ -33,7 +26,7 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
 
     deleted = counted(world.flexspot("destroy", "-s", "dev-eks", "--yes"))
 
-    assert deleted == {"deleted": created["created"]}
+    assert deleted == {"deleted": created}
     assert_nothing_is_left(world)
     assert world.objects() == before
     assert_order_of_deletion(world)
@@ -72,33 +65,12 @@ def assert_order_of_deletion(world: CloudWorld) -> None:
 
 def test_prod_eks_goes_up_is_changed_in_place_and_goes_down_when_nothing_protects_it(world: CloudWorld) -> None:
     before = world.objects()
-    world.cloud.forget_events()
-
-    created = counted(world.flexspot("up", "-s", "prod-eks", "--yes"))
-
-    assert created.keys() == {"created"}
-    assert names_of(world, "prod-eks") == planned("prod-eks")
-    assert made(world, "prod-eks") == planned("prod-eks")
-    assert refusals(world) == []
+    goes_up(world, "prod-eks")
     assert_order_of_creation(world)
 
-    settings = world.settings("prod-eks")
-    pools = [{**pool, "max_nodes": 20} if pool["name"] == "l4-spot" else pool for pool in settings["pools"]]
-    audio = {"name": "audio", "cohort": "product", "shares": {"l4-spot": 2}}
-    world.change("prod-eks", pools=pools, teams=[*settings["teams"], audio], cluster={"deletion_protection": False})
-    known = names_of(world, "prod-eks")
-    world.cloud.forget_events()
+    new = grows_in_place(world, "prod-eks", 20, cluster={"deletion_protection": False})
 
-    done = counted(world.flexspot("up", "-s", "prod-eks", "--yes"))
-
-    assert done.keys() == {"created", "updated"}
-    changes = {event.name: event.operation for event in world.cloud.events() if event.phase == "done" and event.operation != "read"}
-    assert {name for name, operation in changes.items() if operation == "delete"} == set()
-    assert {changes["l4-spot-node-pool"], changes["cluster-cluster"]} == {"update"}
-    new = {each.partition(" ")[2] for each in names_of(world, "prod-eks") - known}
     assert {"audio-namespace", "audio-storage-role", "audio-storage-pod-identity", "queues-audio", "audio-checkpoints-claim"} <= new
-    assert {name for name in new if "audio" not in name} == set()
-    assert made(world, "prod-eks") == names_of(world, "prod-eks")
 
     counted(world.flexspot("destroy", "-s", "prod-eks", "--yes"))
 

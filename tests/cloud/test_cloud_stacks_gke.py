@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from stack_journey import Order, counted, made, names_of, planned, programs_run, refusals
+from stack_journey import Order, counted, goes_up, grows_in_place, programs_run
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
@@ -15,14 +15,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
 
 def test_dev_gke_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     before = world.objects()
-    world.cloud.forget_events()
-
-    created = counted(world.flexspot("up", "-s", "dev-gke", "--yes"))
-
-    assert created.keys() == {"created"}
-    assert names_of(world, "dev-gke") == planned("dev-gke")
-    assert made(world, "dev-gke") == planned("dev-gke")
-    assert refusals(world) == []
+    created = goes_up(world, "dev-gke")
     host = world.cloud.settings["control_plane"]["host"]
     assert programs_run(world) == {f"gke-gcloud-auth-plugin for https://{host}"}
     assert_order_of_creation(world)
@@ -31,7 +24,7 @@ def test_dev_gke_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
 
     deleted = counted(world.flexspot("destroy", "-s", "dev-gke", "--yes"))
 
-    assert deleted == {"deleted": created["created"]}
+    assert deleted == {"deleted": created}
     assert world.cloud.all() == []
     assert world.objects() == before
     assert_order_of_deletion(world)
@@ -63,38 +56,16 @@ def assert_order_of_deletion(world: CloudWorld) -> None:
 
 def test_prod_gke_goes_up_is_changed_in_place_and_goes_down_when_nothing_protects_it(world: CloudWorld) -> None:
     before = world.objects()
-    world.cloud.forget_events()
-
-    created = counted(world.flexspot("up", "-s", "prod-gke", "--yes"))
-
-    assert created.keys() == {"created"}
-    assert names_of(world, "prod-gke") == planned("prod-gke")
-    assert made(world, "prod-gke") == planned("prod-gke")
-    assert refusals(world) == []
+    goes_up(world, "prod-gke")
     assert_order_of_creation(world)
 
-    settings = world.settings("prod-gke")
-    pools = [{**pool, "max_nodes": 14} if pool["name"] == "l4-spot" else pool for pool in settings["pools"]]
-    audio = {"name": "audio", "cohort": "product", "shares": {"l4-spot": 2}}
     # 14 nodes of two GPUs each.
-    quotas = {"nvidia-l4": {**settings["gpu_quotas"]["nvidia-l4"], "preemptible": 28}}
-    unprotected = {"deletion_protection": False}
-    world.change("prod-gke", pools=pools, teams=[*settings["teams"], audio], cluster=unprotected, gpu_quotas=quotas)
-    known = names_of(world, "prod-gke")
-    world.cloud.forget_events()
+    quotas = {"nvidia-l4": {**world.settings("prod-gke")["gpu_quotas"]["nvidia-l4"], "preemptible": 28}}
+    new = grows_in_place(world, "prod-gke", 14, cluster={"deletion_protection": False}, gpu_quotas=quotas)
 
-    done = counted(world.flexspot("up", "-s", "prod-gke", "--yes"))
-
-    assert done.keys() == {"created", "updated"}
-    changes = {event.name: event.operation for event in world.cloud.events() if event.phase == "done" and event.operation != "read"}
-    assert {name for name, operation in changes.items() if operation == "delete"} == set()
-    assert {changes["l4-spot-node-pool"], changes["cluster-cluster"]} == {"update"}
     pool = next(held for held in world.cloud.of("gcp:container/nodePool:NodePool") if held.inputs["name"] == "l4-spot")
     assert pool.inputs["autoscaling"]["totalMaxNodeCount"] == 14
-    new = {each.partition(" ")[2] for each in names_of(world, "prod-gke") - known}
     assert {"audio-namespace", "audio-storage-account", "queues-audio", "audio-checkpoints-claim"} <= new
-    assert {name for name in new if "audio" not in name} == set()
-    assert made(world, "prod-gke") == names_of(world, "prod-gke")
 
     counted(world.flexspot("destroy", "-s", "prod-gke", "--yes"))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
+
+import loopback_server
 
 from capacity.chargeback.queries import queries
 
@@ -68,36 +68,11 @@ class FakePrometheus:
 def served(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator[FakePrometheus]:
     """Serves it on a port of the loopback, with `tls` over TLS; `url` is its address."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Head and body in one packet: otherwise each reply waits for the acknowledgement of its head.
-        wbufsize = -1
+    def reply(asked: loopback_server.Request) -> loopback_server.Reply:
+        fields = {key: values[0] for key, values in parse_qs(asked.body).items()}
+        status, kind, content = fake.reply(fields, dict(asked.headers))
+        moved = {"Location": "http://elsewhere.test/"} if 300 <= status < 400 else {}
+        return loopback_server.Reply(status, content, kind, moved)
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            fields = {key: values[0] for key, values in parse_qs(body).items()}
-            status, kind, content = fake.reply(fields, dict(self.headers.items()))
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            if 300 <= status < 400:
-                self.send_header("Location", "http://elsewhere.test/")
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the server's own name
-            """Tests are quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    fake.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
-    try:
+    with loopback_server.serving(reply, tls) as fake.url:
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

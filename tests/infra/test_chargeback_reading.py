@@ -72,7 +72,7 @@ def test_a_period_is_read_in_slices_of_a_day_each_query_once(fake: FakePrometheu
     start = fake.month.period.start
     assert fake.slices == {(start, start + 24 * HOUR - 1), (start + 24 * HOUR, start + 30 * HOUR - 1)}
     assert len(fake.asked) == 2 * len(Question)
-    assert fake.headers[0]["Authorization"] == f"Bearer {SECRET}"
+    assert fake.headers[0]["authorization"] == f"Bearer {SECRET}"
 
 
 @pytest.mark.parametrize("step", [1, 5, 7, 60, 3600])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 from flexspot_runtime import Interruption
 from flexspot_runtime.notices import Ec2Metadata, GceMetadata, NoticePoller
+from loopback_server import Reply, Request, serving
 from manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Metadata:
     expired: bool = False
     refused: list[str] = field(default_factory=list[str])
 
-    def answer(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
+    def answer(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, str]:
         if path == "/computeMetadata/v1/instance/preempted":
             return (200, self.preempted) if headers.get("metadata-flavor") == "Google" else (403, "")
         if method == "PUT" and path == "/latest/api/token" and "x-aws-ec2-metadata-token-ttl-seconds" in headers:
@@ -42,34 +42,18 @@ class Metadata:
 
 
 @contextmanager
-def serving(metadata: Metadata) -> Generator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            code, body = metadata.answer(self.command, self.path, {name.lower(): value for name, value in self.headers.items()})
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body.encode())
+def served(metadata: Metadata) -> Generator[str]:
+    def reply(asked: Request) -> Reply:
+        code, body = metadata.answer(asked.method, asked.path, asked.headers)
+        return Reply(code, body.encode(), "text/plain")
 
-        do_PUT = do_GET  # noqa: N815 -- the server looks for this name
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the server's own name
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(reply) as address:
+        yield address
 
 
 def test_gce_says_true_when_the_vm_is_preempted() -> None:
     metadata = Metadata()
-    with serving(metadata) as endpoint:
+    with served(metadata) as endpoint:
         source = GceMetadata(endpoint)
         assert source.seconds_left(0) is None
         metadata.preempted = "TRUE"
@@ -78,7 +62,7 @@ def test_gce_says_true_when_the_vm_is_preempted() -> None:
 
 def test_ec2_says_when_the_instance_goes() -> None:
     metadata = Metadata()
-    with serving(metadata) as endpoint:
+    with served(metadata) as endpoint:
         source = Ec2Metadata(endpoint)
         assert source.seconds_left(1_800_000_000) is None
         metadata.action = '{"action": "terminate", "time": "2027-01-15T08:02:00Z"}'
@@ -88,7 +72,7 @@ def test_ec2_says_when_the_instance_goes() -> None:
 
 def test_a_token_that_expired_is_asked_for_anew() -> None:
     metadata = Metadata(action='{"action": "stop", "time": "2027-01-15T08:02:00Z"}')
-    with serving(metadata) as endpoint:
+    with served(metadata) as endpoint:
         source = Ec2Metadata(endpoint)
         assert source.seconds_left(1_800_000_000) == 120
         metadata.expired = True
@@ -101,7 +85,7 @@ def test_a_poller_gives_the_warning_with_the_time_that_is_left(date: float, left
     """Never less than none and never more than an hour, whatever the date on the machine."""
     metadata = Metadata(action='{"action": "terminate", "time": "2027-01-15T08:02:00Z"}')
     interruption = Interruption(15.0, clock=ManualClock(date=date))
-    with serving(metadata) as endpoint, NoticePoller(interruption, Ec2Metadata(endpoint), every_seconds=0.01):
+    with served(metadata) as endpoint, NoticePoller(interruption, Ec2Metadata(endpoint), every_seconds=0.01):
         assert interruption.wait(10)
 
     assert interruption.notice

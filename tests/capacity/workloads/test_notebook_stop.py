@@ -9,13 +9,12 @@ import signal
 import ssl
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loopback_server import Reply, Request, serving
 from service_plans import of_kind, service
 
 from capacity.workloads import notebook_stop
@@ -50,30 +49,12 @@ def answering(answers: dict[str, Any], trust: ssl.SSLContext | None = None) -> G
     """A server that gives these answers by path, 403 for others; its port, and what it was asked."""
     asked = Asked()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            asked.put((self.command, self.path, self.headers.get("Authorization", ""), body))
-            self.send_response(200 if self.path in answers else 403)
-            self.end_headers()
-            self.wfile.write(json.dumps(answers.get(self.path)).encode())
+    def reply(request: Request) -> Reply:
+        asked.put((request.method, request.path, request.headers.get("authorization", ""), request.body))
+        return Reply(200 if request.path in answers else 403, json.dumps(answers.get(request.path)).encode())
 
-        do_POST = do_PATCH = do_GET  # noqa: N815 -- http.server's names
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class's signature
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    if trust is not None:
-        server.socket = trust.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server.server_port, asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(reply, trust) as address:
+        yield int(address.rpartition(":")[2]), asked
 
 
 def environment(port: int, **more: str) -> dict[str, str]:
