@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from math import ceil, floor
 from typing import TYPE_CHECKING
@@ -74,6 +75,7 @@ def _machines() -> list[tuple[Machine, Gpu]]:
     return [(each, each.gpu) for cloud in Cloud for each in machines_of(cloud).values() if each.gpu is not None]
 
 
+@cache
 def _partitions() -> dict[Fraction, dict[str, set[str]]]:
     """Resources by the part of a GPU that they are, and by the GPU's model, where that part is not the one of an unknown GPU.
 
@@ -81,7 +83,8 @@ def _partitions() -> dict[Fraction, dict[str, set[str]]]:
     most twice as much as of compute. Their names round the gigabytes up or down.
     """
     found: defaultdict[Fraction, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for (machine, gpu), compute, memory in product(_machines(), _COMPUTE, _MEMORY):
+    by_gpu = {(gpu.model, gpu.memory_mib): (machine, gpu) for machine, gpu in _machines()}
+    for (machine, gpu), compute, memory in product(by_gpu.values(), _COMPUTE, _MEMORY):
         if memory > 2 * Fraction(compute, _MOST_SLICES):
             continue
         gigabytes = memory * gpu.memory_mib / _MEBIBYTES
