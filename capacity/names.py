@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import Field
 
-FORMS: dict[str, str] = {}
-"""What a pattern asks for, in words, by pattern."""
+_FORMS: dict[str, str] = {}
+
+FORMS = MappingProxyType(_FORMS)
+"""What a pattern asks for, in words, by pattern: all that there are, whatever else is imported."""
 
 
 def _form(pattern: str, words: str) -> str:
-    FORMS[pattern] = words
+    _FORMS[pattern] = words
     return pattern
 
 
@@ -73,6 +76,25 @@ GROUP = _form(
     r"^[A-Za-z0-9][A-Za-z0-9._@:/+-]{0,252}$",
     "a Google group's address, or a group of an EKS access entry, such as ml-nlp@example.com or nlp",
 )
+IMAGE = _form(
+    r"^[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
+    "an image, with a tag or a digest (@sha256:...), such as registry.example.com/team/trainer:1.4",
+)
+VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")
+REPORTED_LABEL_VALUE = _form(
+    r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)$",
+    "a label's value: up to 63 letters, digits, and . _ - between them, such as search-ranking",
+)
+CHECKPOINT_FOLDER = _form(
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", "a relative path without a slash at its ends, such as bert/run-3"
+)
+MODEL_FOLDER = _form(
+    r"^[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*$", "a folder of lower-case names, without a slash at its ends, such as shared/models"
+)
+BUCKET = _form(r"^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$", "the name of a bucket, without gs:// or s3://")
+URL_PATH = _form(r"^/[A-Za-z0-9._~/-]*$", "a path from the root such as /health")
+HOME_FOLDER = _form(r"^/[A-Za-z0-9._/-]+$", "a path from the root such as /home/jovyan")
+METRIC_QUANTITY = _form(r"^\d+(\.\d+)?(m|k|M|G)?$", "a Kubernetes quantity such as 10, 500m or 2k")
 
 Name = Annotated[str, Field(pattern=NAME)]
 """A name that is fit for a Kubernetes object, a label's value and a GKE node pool.

@@ -25,6 +25,8 @@ SUPPRESSIONS = "suppressions"
 _ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
 """The keys of a suppression, each with whether it must be there."""
 
+_ALLOWED = {**dict.fromkeys(_ENTRY, "a text"), "until": "a day such as 2026-12-31"}
+
 
 def _today() -> date:
     return datetime.now(tz=UTC).date()
@@ -137,9 +139,11 @@ def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> li
         path = f"{SUPPRESSIONS}.{place}"
         entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
         wrong = [_unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
-        wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and not entry.get(key)]
+        wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
+        odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}
+        wrong += [f"{path}.{key}: {value!r} is not allowed; allowed is {_ALLOWED[key]}" for key, value in odd.items()]
         if not wrong and entry["rule"] not in known:
-            wrong = [_unknown_name(f"{path}.rule", str(entry["rule"]), known)]
+            wrong = [_unknown_name(f"{path}.rule", entry["rule"], known)]
         try:
             suppression = read_suppression(entry.get("reason"), entry.get("until"), entry.get("by", ""))
         except ValueError as error:
@@ -149,6 +153,11 @@ def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> li
                 found.append(ConfiguredSuppression(entry["rule"], str(entry["object"]), suppression))
         problems += wrong
     return found
+
+
+def _is_written(key: str, value: Any) -> bool:
+    """Whether an entry's value is what its key takes. What reads YAML may have made a day of `until`."""
+    return value != "" and isinstance(value, (str, date) if key == "until" else str)
 
 
 def _truth(written: Any) -> bool:
@@ -163,7 +172,8 @@ def _level(written: Any) -> Level:
     raise ValueError(f"one of {', '.join(Level)}")
 
 
-def _unknown_name(path: str, name: str, allowed: Iterable[str]) -> str:
+def _unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
+    """`name` is what a person wrote, which in YAML may be anything."""
     names = sorted(allowed)
-    nearest = get_close_matches(name, names, n=1)
+    nearest = get_close_matches(str(name), names, n=1)
     return f"{path}: there is no {name!r}; " + (f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(names)}")

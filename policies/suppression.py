@@ -63,7 +63,7 @@ def read_suppression(reason: object, until: object = None, by: object = "") -> S
     if not text:
         raise ValueError("it gives no reason; say why the rule may be broken here")
     try:
-        day = None if until in {None, ""} else date.fromisoformat(str(until))
+        day = None if until is None or until == "" else date.fromisoformat(str(until))
     except ValueError:
         raise ValueError(f"until={until} is no day; write one such as until=2026-12-31") from None
     return Suppression(text, day, str(by or "").strip())

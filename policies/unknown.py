@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
             return int(value) if value.is_integer() else value
         case dict():
             fields = cast("dict[str, Any]", value)
-            if fields.get(SIGNATURE) in {SECRET, _OUTPUT}:
+            if fields.get(SIGNATURE) in (SECRET, _OUTPUT):
                 return plain(fields["value"]) if "value" in fields else UNKNOWN
             return {key: plain(each) for key, each in fields.items()}
         case list():

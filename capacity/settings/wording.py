@@ -134,7 +134,7 @@ def _expected(error: Any) -> list[str]:
 
 def _form(field: FieldInfo) -> str:
     """What a field with a form of its own takes, in the words for that form; empty where it has none."""
-    patterns = [getattr(each, "pattern", None) for each in field.metadata]
+    patterns = [str(getattr(each, "pattern", "")) for each in field.metadata]
     return next((FORMS[pattern] for pattern in patterns if pattern in FORMS), "")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from capacity.names import FORMS, Name
+from capacity.names import BUCKET, MODEL_FOLDER, Name
 from capacity.node_labels import TEAM_LABEL
 from capacity.platform import Platform
 from capacity.records import Record
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 MODEL_CACHE = "ModelCache"
 
 GCS_DRIVER, S3_DRIVER = "gcsfuse.csi.storage.gke.io", "s3.csi.aws.com"
-
-_BUCKET = r"^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$"
-_FOLDER = r"^[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*$"
-FORMS.update(
-    {
-        _BUCKET: "the name of a bucket, without gs:// or s3://",
-        _FOLDER: "a folder such as shared/models, of lower-case names, without a slash at its ends",
-    }
-)
 
 _VOLUME_NAME_CHARACTERS = 63
 """A socket's path holds a volume's name and has at most 107 characters."""
@@ -49,9 +40,9 @@ class ModelCacheRequest(Record):
 
     name: Name
     team: str
-    bucket: Annotated[str, Field(pattern=_BUCKET)]
+    bucket: Annotated[str, Field(pattern=BUCKET)]
     bucket_region: str | None = None
-    folder: Annotated[str, Field(pattern=_FOLDER)] = "shared/models"
+    folder: Annotated[str, Field(pattern=MODEL_FOLDER)] = "shared/models"
     cache_gib: Annotated[int, Field(ge=0, le=10_000)] = 100
     run_as_user: Annotated[int, Field(ge=1)] = 1000
 

@@ -6,20 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from capacity.names import FORMS, Name
+from capacity.names import METRIC_QUANTITY, URL_PATH, Name
 from capacity.workloads.request import WorkloadRequest
 
-_PATH = r"^/[A-Za-z0-9._~/-]*$"
-_QUANTITY = r"^\d+(\.\d+)?(m|k|M|G)?$"
-
-FORMS.update(
-    {
-        _PATH: "a path from the root such as /health",
-        _QUANTITY: "a Kubernetes quantity such as 10, 500m or 2k",
-    }
-)
-
-Path = Annotated[str, Field(pattern=_PATH)]
+Path = Annotated[str, Field(pattern=URL_PATH)]
 
 
 class ModelServerRequest(WorkloadRequest):
@@ -37,7 +27,7 @@ class ModelServerRequest(WorkloadRequest):
     max_replicas: Annotated[int, Field(ge=1, le=1000)] | None = None
     cpu_percent: Annotated[int, Field(ge=1, le=100)] = 70
     metric: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    metric_target: Annotated[str, Field(pattern=_QUANTITY)] | None = None
+    metric_target: Annotated[str, Field(pattern=METRIC_QUANTITY)] | None = None
     port: Annotated[int, Field(ge=1024, le=65_535)] = 8000
     ready_path: Path = "/health"
     live_path: Path | None = None

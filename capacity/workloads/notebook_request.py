@@ -6,12 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from capacity.names import FORMS, TIME_OF_DAY, Name
+from capacity.names import HOME_FOLDER, TIME_OF_DAY, Name
 from capacity.workloads.request import WorkloadRequest
-
-_HOME = r"^/[A-Za-z0-9._/-]+$"
-
-FORMS[_HOME] = "a path from the root such as /home/jovyan"
 
 
 class NotebookRequest(WorkloadRequest):
@@ -24,7 +20,7 @@ class NotebookRequest(WorkloadRequest):
 
     idle_seconds: Annotated[int, Field(ge=300, le=86_400)] = 3600
     nightly_stop: Annotated[str, Field(pattern=TIME_OF_DAY)] = "20:00"
-    home: Annotated[str, Field(pattern=_HOME)] = "/home/jovyan"
+    home: Annotated[str, Field(pattern=HOME_FOLDER)] = "/home/jovyan"
     home_gib: Annotated[int, Field(ge=1, le=16_384)] = 50
     storage_class: Name | None = None
     token_secret: Name | None = None

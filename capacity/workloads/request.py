@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from capacity.capacity_type import CapacityType
-from capacity.names import FORMS, Name
+from capacity.names import CHECKPOINT_FOLDER, IMAGE, REPORTED_LABEL_VALUE, VARIABLE, Name
 from capacity.records import Record
 from capacity.settings.problems import SettingsProblem, nearest
 from capacity.settings.wording import said, shown
@@ -19,22 +19,8 @@ from capacity.workloads.refusal import WorkloadError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LABEL_VALUE = r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)$"
-_VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
-_IMAGE = r"^[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$"
-_FOLDER = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$"
-
-FORMS.update(
-    {
-        _LABEL_VALUE: "a label's value: up to 63 letters, digits, and . _ - between them, such as search-ranking",
-        _VARIABLE: "a variable's name of letters, digits and _, such as WANDB_MODE",
-        _IMAGE: "an image such as registry.example.com/team/trainer:1.4 or with a digest, @sha256:...",
-        _FOLDER: "a relative path such as bert/run-3, without a slash at its ends",
-    }
-)
-
-LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
-Variable = Annotated[str, Field(pattern=_VARIABLE)]
+LabelValue = Annotated[str, Field(pattern=REPORTED_LABEL_VALUE)]
+Variable = Annotated[str, Field(pattern=VARIABLE)]
 
 
 class WorkloadType(StrEnum):
@@ -75,7 +61,7 @@ class WorkloadRequest(Record):
     name: Name
     team: str
     workload_class: str
-    image: Annotated[str, Field(pattern=_IMAGE)]
+    image: Annotated[str, Field(pattern=IMAGE)]
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     env: dict[Variable, str] = Field(default_factory=dict)
@@ -88,7 +74,7 @@ class WorkloadRequest(Record):
     capacity: tuple[CapacityType, ...] = ()
     grace_seconds: Annotated[int, Field(ge=1)] | None = None
     checkpoints: bool | None = None
-    checkpoint_folder: Annotated[str, Field(pattern=_FOLDER)] | None = None
+    checkpoint_folder: Annotated[str, Field(pattern=CHECKPOINT_FOLDER)] | None = None
     datasets: bool = False
     run_as_user: Annotated[int, Field(ge=1)] = 1000
     writable_root: bool = False

@@ -56,7 +56,7 @@ def test_a_job_mounts_it_like_a_server() -> None:
         ("local", {}, "cannot be mounted: the local platform has no bucket; take a stack of gke or eks"),
         ("prod-eks", {"team": "serach"}, "is no team; did you mean search?"),
         ("prod-eks", {"bucket": "s3://models"}, "allowed: the name of a bucket, without gs:// or s3://"),
-        ("prod-eks", {"folder": "/models/"}, "allowed: a folder such as shared/models"),
+        ("prod-eks", {"folder": "/models/"}, "allowed: a folder of lower-case names"),
         ("prod-eks", {"size": 3}, "size: is not an input"),
     ],
 )

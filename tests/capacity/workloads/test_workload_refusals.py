@@ -38,7 +38,11 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"pods": 5}, "with 1 GPU(s) each is 5 GPUs at once, and team team-alpha can have 4 of one kind; ask for 4 pods or fewer"),
         ("local", {"image": "trainer"}, "image (is 'trainer'): has neither tag nor digest, which means latest"),
         ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replaced pod may run another program"),
-        ("local", {"image": "Trainer:1"}, "does not have the form that it must; allowed: an image such as registry.example.com/team"),
+        (
+            "local",
+            {"image": "Trainer:1"},
+            "does not have the form that it must; allowed: an image, with a tag or a digest (@sha256:...), such as registry.example.com/team",
+        ),
         ("local", {"grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses; 1 to 90 are allowed"),
         ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and the capacity that it uses allow"),
         (
