@@ -41,7 +41,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         (
             "local",
             {"image": "Trainer:1"},
-            "does not have the form that it must; allowed: an image, with a tag or a digest (@sha256:...), such as registry.example.com/team",
+            "does not have the form that it must; allowed: an image, with a tag or a digest (@sha256:...), such as registry",
         ),
         ("local", {"grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses; 1 to 90 are allowed"),
         ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and the capacity that it uses allow"),
