@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -12,7 +11,7 @@ from capacity.names import is_production
 from components.eks.cluster import EksCluster
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.gpu_plugins import GpuPlugins
-from components.eks.names import partition_of
+from components.eks.names import EksPlace, partition_of
 from components.eks.network import EksNetwork
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from components.karpenter.controller import KarpenterController
@@ -34,22 +33,11 @@ if TYPE_CHECKING:
     from capacity.settings.platform import EksSettings
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where everything is, in AWS's words, and the tags of all that has tags."""
-
-    cluster: str
-    account: str
-    partition: str
-    region: str
-    tags: dict[str, str]
-
-
 def declare_eks(plan: Plan, settings: EksSettings) -> None:
     """Registers every resource of the plan on EKS, and exports what a person or the next tool needs."""
     name = settings.cluster.existing or settings.cluster.name or settings.environment
     tags = {"environment": settings.environment, "owner": settings.owner, "cluster": name}
-    place = Place(name, settings.account, partition_of(settings.region), settings.region, tags)
+    place = EksPlace(name, settings.account, partition_of(settings.region), settings.region, tags)
     # Credentials of another account are refused before anything is made with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
@@ -73,7 +61,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     pulumi.export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
 
 
-def _cluster(plan: Plan, settings: EksSettings, place: Place, on_aws: pulumi.ResourceOptions) -> EksCluster | ExistingEksCluster:
+def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.ResourceOptions) -> EksCluster | ExistingEksCluster:
     if settings.cluster.existing is not None:
         return ExistingEksCluster(
             "cluster",
@@ -131,7 +119,7 @@ def _cluster(plan: Plan, settings: EksSettings, place: Place, on_aws: pulumi.Res
 
 
 def _karpenter(
-    settings: EksSettings, place: Place, cluster: EksCluster | ExistingEksCluster, on_aws: pulumi.ResourceOptions, kubernetes: Provider
+    settings: EksSettings, place: EksPlace, cluster: EksCluster | ExistingEksCluster, on_aws: pulumi.ResourceOptions, kubernetes: Provider
 ) -> tuple[KarpenterController, KarpenterNodeIdentity]:
     queue = InterruptionQueue(
         "interruptions",

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from capacity.settings.platform import EksSettings
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
+    from components.eks.names import EksPlace
     from components.karpenter.controller import KarpenterController
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs
     from components.karpenter.gpu_pool_args import GpuNodePoolArgs
     from components.karpenter.node_identity import KarpenterNodeIdentity
     from components.node_taint import NodeTaint
-    from infra.eks import Place
 
 OTHER_WORK = "other-work"
 """The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
@@ -47,7 +47,7 @@ https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md an
 def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its own place
     plan: Plan,
     settings: EksSettings,
-    place: Place,
+    place: EksPlace,
     *,
     cluster: EksCluster | ExistingEksCluster,
     nodes: KarpenterNodeIdentity,
@@ -107,7 +107,7 @@ def gpu_node_pool_args(plan: Plan, pool: PoolPlan, wanted: EksPool, startup: lis
 
 
 def _common(
-    settings: EksSettings, place: Place, plan: Plan, cluster: EksCluster | ExistingEksCluster, nodes: KarpenterNodeIdentity
+    settings: EksSettings, place: EksPlace, plan: Plan, cluster: EksCluster | ExistingEksCluster, nodes: KarpenterNodeIdentity
 ) -> Ec2NodeClassArgs:
     args: Ec2NodeClassArgs = {
         "node_class": "",

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from capacity.settings.platform import EksSettings
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
+    from components.eks.names import EksPlace
     from components.tenancy.team import Team
-    from infra.eks import Place
 
 
 def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, each from its own place
     plan: Plan,
     settings: EksSettings,
-    place: Place,
+    place: EksPlace,
     *,
     teams: dict[str, Team],
     cluster: EksCluster | ExistingEksCluster,
@@ -104,7 +104,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     pulumi.export("work_queues", queues)
 
 
-def _bucket(settings: EksSettings, place: Place, purpose: str, name: str, on_aws: pulumi.ResourceOptions) -> S3Bucket:
+def _bucket(settings: EksSettings, place: EksPlace, purpose: str, name: str, on_aws: pulumi.ResourceOptions) -> S3Bucket:
     return S3Bucket(
         purpose,
         {

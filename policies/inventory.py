@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from policies.pod_gpus import asks_for_gpus
+from policies.pod_gpus import asks_for_gpus, exemption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -135,6 +135,11 @@ class PodSet(View):
     def asks_for_gpus(self) -> Tri:
         """What policies.pod_gpus.asks_for_gpus says of the pod: the first question of nearly every rule about pods."""
         return asks_for_gpus(self.pod)
+
+    @cached_property
+    def exemption(self) -> str:
+        """Why the pods may sit on GPU nodes without a GPU; empty if they may not."""
+        return exemption(self.kind, self.namespace, self.pod)
 
 
 ViewT = TypeVar("ViewT", bound=View)

@@ -12,7 +12,6 @@ from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.inventory import PodSet
 
 GPU_PREFIXES = (GPU_RESOURCE, "nvidia.com/mig-")
 """How the names of resources that are GPUs begin: whole, shared or sliced ones."""
@@ -34,17 +33,17 @@ POOL_LABELS = frozenset(
 )
 
 
-def exemption(pods: PodSet) -> str:
-    """Why pods may sit on GPU nodes without a GPU; empty if they may not.
+def exemption(kind: str, namespace: Field, pod: Field) -> str:
+    """Why the pods of an object of `kind` may sit on GPU nodes without a GPU; empty if they may not.
 
     Agents of the nodes are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a
     namespace or a class that is not known yet is not taken for one.
     """
-    if pods.kind == "DaemonSet":
+    if kind == "DaemonSet":
         return "a DaemonSet serves the nodes themselves"
-    if pods.namespace.equals(SYSTEM_NAMESPACE) is True:
+    if namespace.equals(SYSTEM_NAMESPACE) is True:
         return "kube-system serves the nodes themselves"
-    priority = pods.pod.at("priorityClassName").text()
+    priority = pod.at("priorityClassName").text()
     return "of a system priority" if isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY) else ""
 
 

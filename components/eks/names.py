@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from capacity.names import AWS_REGION, EKS_CLUSTER, FORMS
 
@@ -13,6 +14,17 @@ PARTITIONS = {"aws": "", "aws-cn": "cn-", "aws-us-gov": "us-gov-"}
 """AWS's partitions, by what the names of their regions begin with."""
 
 _ACCOUNT = re.compile(r"\d{12}")
+
+
+@dataclass(frozen=True)
+class EksPlace:
+    """Where everything of a stack is, in AWS's words, and the tags of all that has tags."""
+
+    cluster: str
+    account: str
+    partition: str
+    region: str
+    tags: dict[str, str]
 
 
 def check_form(where: str, value: str, pattern: str) -> None:

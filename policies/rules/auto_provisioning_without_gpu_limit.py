@@ -9,7 +9,6 @@ from capacity.verdict import Severity
 from policies.compute_class_rungs import created_accelerators
 from policies.inventory import Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.objects import ComputeClass, ResourceFlavor
-from policies.pod_gpus import exemption
 from policies.pool_index import pools_for
 from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Unknown, any_of
@@ -44,7 +43,7 @@ def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
     for flavor in inventory.of(ResourceFlavor):
         yield from _selected(dict(flavor.spec.at("nodeLabels").parts().named), flavor.identity.described, inventory)
     for pods in inventory.of(PodSet):
-        if not exemption(pods) and pods.asks_for_gpus is True:
+        if not pods.exemption and pods.asks_for_gpus is True:
             yield from _selected(dict(pods.pod.at("nodeSelector").parts().named), pods.identity.described, inventory)
     for ladder in inventory.of(ComputeClass):
         yield from ((accelerator, ladder.identity.described) for accelerator in created_accelerators(ladder))

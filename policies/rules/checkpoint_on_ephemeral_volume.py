@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.checkpoint_paths import checkpoint_places
 from policies.inventory import PodSet
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
@@ -23,7 +22,7 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     if pods.kind not in parameters.texts("kinds"):
         return not_applicable("no kind that runs to an end")
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     places = list(checkpoint_places(pods, parameters.texts("path-words"), parameters.texts("names")))
     for place in places:

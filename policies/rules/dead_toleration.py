@@ -10,7 +10,6 @@ from policies.field import Field
 from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
 from policies.objects import ComputeClass, KarpenterNodePool
 from policies.placement import Landing, landings, may_be_provisioned
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 from policies.ways import tolerates, ways_of
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """Taints of the pools that suit its selectors, those included that keep it away; what clouds and controllers put on is left out."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     others = parameters.texts("other-keys")
     listed = pods.pod.at("tolerations").parts()

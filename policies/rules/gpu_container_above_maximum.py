@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.node_labels import GPU_RESOURCE
 from capacity.verdict import Severity
 from policies.inventory import PodSet
-from policies.pod_gpus import containers, exemption
+from policies.pod_gpus import containers
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
@@ -22,7 +22,7 @@ ABOVE_REMEDY = "write {most} or less, and split what needs more over several pod
 def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     """A container is on one node. In a cluster the API server knows the largest node of the pod's class."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     most = parameters.number(MOST)
     counts = [(name, container.at("resources", "limits", GPU_RESOURCE).number()) for name, container in containers(pods.pod)]

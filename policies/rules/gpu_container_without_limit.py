@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.node_labels import GPU_RESOURCE
 from capacity.verdict import Severity
 from policies.inventory import PodSet
-from policies.pod_gpus import exemption, placed_on_gpus, unbacked_request
+from policies.pod_gpus import placed_on_gpus, unbacked_request
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, all_of, negated
 
@@ -22,7 +22,7 @@ IDLE_REMEDY = f'set resources.limits["{GPU_RESOURCE}"] in the container that com
 
 def judge(pods: PodSet, _: Parameters) -> Outcome:
     """Fails on what the pod alone proves: a request for GPUs without a limit, or a place on GPU nodes and no GPU asked for."""
-    if exempt := exemption(pods):
+    if exempt := pods.exemption:
         return not_applicable(exempt)
     unbacked, container = unbacked_request(pods.pod)
     if unbacked is True:

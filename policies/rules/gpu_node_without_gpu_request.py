@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
 from capacity.verdict import Severity
 from policies.inventory import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.pod_gpus import exemption, placed_on_gpus, tolerates_gpus
+from policies.pod_gpus import placed_on_gpus, tolerates_gpus
 from policies.pool_index import pools_for
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, all_of, any_of
@@ -22,7 +22,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """What the pod's own fields prove, gpu-container-without-limit says; this is about what only the taint or the pools show."""
     asks = pods.asks_for_gpus
     placed, _by = placed_on_gpus(pods.pod)
-    if exempt := exemption(pods) or ("its own fields place it, which gpu-container-without-limit judges" if placed is True else ""):
+    if exempt := pods.exemption or ("its own fields place it, which gpu-container-without-limit judges" if placed is True else ""):
         return not_applicable(exempt)
     if asks is True:
         return PASSES

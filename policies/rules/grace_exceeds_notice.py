@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Addition, Severity
 from policies.interruption import interruption_of
 from policies.inventory import Inventory, PodSet, Pool
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.spot_notice import EC2_NOTICE_SECONDS
 from policies.unknown import UNKNOWN
@@ -28,7 +27,7 @@ BY_DEFAULT = "by default "
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes less the warning's way."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     field = pods.pod.at("terminationGracePeriodSeconds")
     grace = Decimal(parameters.number("kubernetes-default-seconds")) if field.absent else field.number()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from capacity.workloads.names import MOVING_TAGS
 from policies.inventory import PodSet
-from policies.pod_gpus import containers, exemption
+from policies.pod_gpus import containers
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
@@ -23,7 +23,7 @@ UNTAGGED = "has neither a tag nor a digest, which means latest"
 def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     """A digest pins it, and so does a tag that nobody is expected to move."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
     hangs = asks is UNKNOWN

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.idle_limits import is_ended_by_others, is_interactive, limits_itself
 from policies.inventory import Inventory, PodSet
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A limit of its own is enough; a culler or a scaler may be installed elsewhere, so that its absence proves little."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     if pods.kind not in parameters.texts("kinds") or not is_interactive(pods, parameters.texts("words")):
         return not_applicable("nothing says that somebody works with it by hand")

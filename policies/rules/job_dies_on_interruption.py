@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.interruption import ignores_interruptions, interruption_of
 from policies.inventory import Inventory, PodSet
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 
@@ -25,7 +24,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if pods.job is None:
         return not_applicable("no Job makes these pods")
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     least = parameters.number("least-interruptions")
     # A Job allows six failures where it does not say, a JobSet no restart.

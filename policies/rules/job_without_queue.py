@@ -8,7 +8,6 @@ from capacity.verdict import Severity
 from capacity.workloads.names import QUEUE_LABEL
 from policies.inventory import Inventory, PodSet
 from policies.objects import ClusterQueue, LocalQueue
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 from policies.ways import queue_of
@@ -26,7 +25,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if pods.kind not in parameters.texts("kinds"):
         return not_applicable("no kind that queues take")
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     if pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent:
         return not_applicable("another controller runs it")

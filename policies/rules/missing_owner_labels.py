@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Addition, Severity
 from policies.inventory import GpuPool, Inventory, PodSet
 from policies.objects import Namespace, named
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 
@@ -33,7 +32,7 @@ def judge(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory
         remedy, adds = f"add {keys[0]} to {where}", Addition(where, "", None)
         return fails(f"it makes GPU nodes, and {where} says not whose they are", remedy, where, adds)
     asks = judged.asks_for_gpus
-    if exempt := exemption(judged) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := judged.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     answer = any_of(_has(labels, keys) for labels in (judged.labels, judged.template_labels, judged.queue_labels))
     if answer is True:

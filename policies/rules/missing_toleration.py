@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
 from policies.placement import may_be_provisioned, placement_of
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, any_of
 from policies.ways import ways_of
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Fails where pools fit what the pods select, and the taints of each keep them away in every way that they can be scheduled."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     ways = ways_of(pods, inventory)
     if ways is None or asks is UNKNOWN:

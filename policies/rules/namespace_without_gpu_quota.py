@@ -9,7 +9,6 @@ from policies.gpu_quotas import gpu_quotas_of, quotas_somewhere
 from policies.inventory import Inventory, PodSet
 from policies.namespace_shares import gives_gpus
 from policies.objects import LocalQueue, Namespace, ResourceQuota
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 
@@ -56,7 +55,7 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
     found: dict[object, list[Tri]] = {}
     for each in inventory.of(PodSet):
         space = each.namespace.text()
-        if not exemption(each):
+        if not each.exemption:
             found.setdefault(UNKNOWN if space is UNKNOWN else space or "default", []).append(each.asks_for_gpus)
     return {space: any_of(answers) for space, answers in found.items()}
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from capacity.verdict import Severity
 from policies.interruption import interruption_of
 from policies.inventory import Inventory, PodSet
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
@@ -32,7 +31,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
         )
     asks = pods.asks_for_gpus
     in_place = True if written.absent and pods.kind == "JobSet" else written.equals("OnFailure")
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else "" if in_place is not False else "restarts no container"):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else "" if in_place is not False else "restarts no container"):
         return not_applicable(exempt)
     failures = _failures(pods, pods.job)
     interruption = interruption_of(pods, inventory)

@@ -9,7 +9,6 @@ from capacity.verdict import Severity
 from policies.inventory import GpuPool, Inventory, PodSet
 from policies.node_choice import may_choose_capacity
 from policies.placement import Landing, landings
-from policies.pod_gpus import exemption
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 from policies.ways import ways_of
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """A selector or an affinity on a label that may tell capacity leads them; so does a run in which every pool has such a taint."""
     asks = pods.asks_for_gpus
-    if exempt := exemption(pods) or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     keys = parameters.texts("taint-keys")
     tolerations = pods.pod.at("tolerations").parts()
