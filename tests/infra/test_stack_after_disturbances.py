@@ -78,13 +78,12 @@ def test_what_was_changed_by_hand_is_shown_and_taken_back(checkout_with_lab: Own
     assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n"), "without a look nothing is seen"
     shown = checkout.flexspot("preview", "-s", "local", "--refresh")
     assert "1 would be updated" in shown.stdout
-    [line] = [line for line in shown.stdout.splitlines() if "spec.limits.nvidia.com/gpu" in line]
-    assert line.split("│")[1:5] == [
-        each.join("  ") for each in ("NodePool l4-spot-node-pool", "spec.limits.nvidia.com/gpu", "4       ", "400  ")
-    ]
+    ceiling = 'spec.limits["nvidia.com/gpu"]'
+    [line] = [line for line in shown.stdout.splitlines() if ceiling in line]
+    assert line.split("│")[1:5] == [each.join("  ") for each in ("NodePool l4-spot-node-pool", ceiling, "4       ", "400  ")]
     looked = checkout.flexspot("refresh", "-s", "local")
     assert looked.returncode == 1
-    assert "spec.limits.nvidia.com/gpu" in looked.stdout
+    assert ceiling in looked.stdout
     assert checkout.kubectl(*limit) == "400", "a look changes nothing"
 
     # By another field manager, with server-side apply: neither its conflict nor its name holds the ceiling up.
