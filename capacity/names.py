@@ -81,10 +81,6 @@ IMAGE = _form(
     "an image, with a tag or a digest (@sha256:...), such as registry.example.com/team/trainer:1.4",
 )
 VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")
-REPORTED_LABEL_VALUE = _form(
-    r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)$",
-    "a label's value: up to 63 letters, digits, and . _ - between them, such as search-ranking",
-)
 CHECKPOINT_FOLDER = _form(
     r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", "a relative path without a slash at its ends, such as bert/run-3"
 )

@@ -137,7 +137,10 @@ def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> li
     found: list[ConfiguredSuppression] = []
     for place, each in enumerate(cast("list[Any]", written)):
         path = f"{SUPPRESSIONS}.{place}"
-        entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        if not isinstance(each, dict):
+            problems.append(f"{path}: {each!r} is not allowed; allowed is an entry with {', '.join(_ENTRY)}")
+            continue
+        entry = cast("dict[str, Any]", each)
         wrong = [_unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
         wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
         odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}

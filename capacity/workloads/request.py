@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from capacity.capacity_type import CapacityType
-from capacity.names import CHECKPOINT_FOLDER, IMAGE, REPORTED_LABEL_VALUE, VARIABLE, Name
+from capacity.names import CHECKPOINT_FOLDER, IMAGE, LABEL_VALUE, VARIABLE, Name
 from capacity.records import Record
 from capacity.settings.problems import SettingsProblem, nearest
 from capacity.settings.wording import said, shown
@@ -19,7 +19,7 @@ from capacity.workloads.refusal import WorkloadError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LabelValue = Annotated[str, Field(pattern=REPORTED_LABEL_VALUE)]
+LabelValue = Annotated[str, Field(pattern=LABEL_VALUE, min_length=1)]
 Variable = Annotated[str, Field(pattern=VARIABLE)]
 
 

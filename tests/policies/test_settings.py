@@ -77,6 +77,7 @@ SUPPRESSION = {"rule": "example", "object": "Pod/a/b", "reason": "a trial"}
         ({**SUPPRESSION, "reason": {"why": "x"}}, "suppressions.0.reason: {'why': 'x'} is not allowed; allowed is a text"),
         ({**SUPPRESSION, "rule": "exmaple"}, "suppressions.0.rule: there is no 'exmaple'; did you mean example?"),
         ({**SUPPRESSION, "until": "soon"}, "suppressions.0: until=soon is no day; write one such as until=2026-12-31"),
+        (5, "suppressions.0: 5 is not allowed; allowed is an entry with rule, object, reason, until, by"),
         ({**SUPPRESSION, 7: "x"}, "suppressions.0.7: there is no 7; there are by, object, reason, rule, until"),
     ],
 )

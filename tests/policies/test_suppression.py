@@ -101,7 +101,7 @@ def test_the_settings_suppress_nothing_else() -> None:
         ([{"rule": "job-without-queues", "object": "a", "reason": "b"}], "did you mean job-without-queue?"),
         ([{"rule": "job-without-queue", "object": "a", "reason": "b", "untill": "c"}], "did you mean until?"),
         ([{"rule": "job-without-queue", "object": "a", "reason": "b", "until": "May"}], "until=May is no day"),
-        (["text"], "suppressions.0.rule: it is missing"),
+        (["text"], "suppressions.0: 'text' is not allowed; allowed is an entry with rule"),
     ],
 )
 def test_a_suppression_of_the_settings_that_is_not_whole_is_a_problem_of_theirs(written: Any, problem: str) -> None:
