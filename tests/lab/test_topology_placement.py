@@ -102,7 +102,8 @@ def test_without_its_nodes_a_job_is_never_admitted_which_is_why_such_a_pool_is_r
     add_node(ground, "a1", "block-a", "subblock-a1")
     large_job(ground, "apart", pods=2)
 
-    told = ground.wait_for_refusal("red", "apart", "doesn't allow to fit")
+    # What Kueue says once it has seen the one node; before that none of the pods fits.
+    told = ground.wait_for_refusal("red", "apart", "fit only 1 out of 2 pod(s)")
 
     assert "gke-network" in told
     add_node(ground, "b1", "block-b", "subblock-b1")
