@@ -9,14 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from capacity.machines import Cloud, machines_of
-from capacity.money.costed_plan import CostedPlan
-from capacity.money.expected_use import shipped_use
-from capacity.money.plan_cost_lines import plan_cost
-from capacity.plan_data import plan_data
-from capacity.planning.build import build_plan
-from capacity.price_book import prices_of
-from capacity.stack_file import parse_settings
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.price_book import prices_of
+from capacity.cost.costed_plan import CostedPlan
+from capacity.cost.expected_use import shipped_use
+from capacity.cost.plan_cost_lines import plan_cost
+from capacity.plan.build import build_plan
+from capacity.plan.model import plan_data
+from capacity.settings.stack_file import parse_settings
 
 _ROUNDS = 5
 _POOLS = 50

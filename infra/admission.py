@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.node_labels import TEAM_LABEL
-from capacity.settings.admission import AdmissionMode
+from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.settings.queueing import AdmissionMode
 from components.tenancy.admission import AdmissionPolicies
 from components.tenancy.owner_labels import OwnerLabels
 from policies.admission.facts import facts_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from components.tenancy.admission_args import AdmissionPolicyArgs, ExpressionArgs, MatchedResourcesArgs
     from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
 

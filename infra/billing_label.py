@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from capacity.plan import PoolPlan
+    from capacity.plan.model import PoolPlan
 
 
 def billing_label(pool: PoolPlan) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
-from capacity.names import is_production
+from capacity.values.names import is_production
 from components.eks.cluster import EksCluster
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.gpu_plugins import GpuPlugins
@@ -29,7 +29,7 @@ from infra.queue_objects import declare_kueue
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings
 
 

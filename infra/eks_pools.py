@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.machines import Cloud, machines_of
+from capacity.catalog.machines import Cloud, machines_of
 from components.eks.gpu_plugins import EFA_NODE_LABEL
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan, PoolPlan
-    from capacity.settings.eks_pools import EksPool
+    from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
+    from capacity.settings.pools import EksPool
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
     from components.eks.names import EksPlace

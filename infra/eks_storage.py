@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.names import is_production
-from capacity.node_labels import TEAM_LABEL
+from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.values.names import is_production
 from capacity.workloads.names import SERVICE_ACCOUNT
 from components.storage.purposes import CHECKPOINTS, DATASETS
 from components.storage.s3_bucket import S3Bucket
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster

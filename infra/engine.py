@@ -14,7 +14,7 @@ import psutil
 import yaml
 from pulumi import automation
 
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.checkout import CHECKOUT
 from infra.deployment.identifying import Identifying
 from infra.deployment.settling import Existing, Settling

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.names import is_production
 from capacity.settings.cluster import GkeMode
+from capacity.values.names import is_production
 from components.fitted_name import fitted
 from components.gke.cluster import GkeCluster
 from components.gke.existing_cluster import ExistingGkeCluster
@@ -24,7 +24,7 @@ from infra.platform_objects import declare_platform_objects
 from infra.queue_objects import declare_kueue
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.settings.platform import GkeSettings
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.capacity_type import CapacityType
+from capacity.catalog.capacity_type import CapacityType
 from capacity.settings.cluster import GkeMode
 from components.gke.compute_class import ComputeClass
 
 if TYPE_CHECKING:
     import pulumi
 
-    from capacity.plan import Plan, PoolPlan
-    from capacity.settings.gke_pools import GkePool
+    from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import GkeSettings
+    from capacity.settings.pools import GkePool
     from components.gke.compute_class import ComputeClassArgs
     from components.gke.compute_class_rungs import ComputeClassRungArgs
     from components.gke.node_identity import GkeNodeIdentity

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.capacity_type import CapacityType
-from capacity.node_labels import GKE_ACCELERATOR_LABEL
-from capacity.provisioning import Origin, facts_of
+from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
+from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from infra.billing_label import billing_label
 from infra.taints import node_taint
@@ -16,9 +15,9 @@ from infra.taints import node_taint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.plan import Plan, PoolPlan
-    from capacity.settings.gke_pools import GkePool
+    from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import GkeSettings
+    from capacity.settings.pools import GkePool
     from components.gke.cluster import GkeCluster
     from components.gke.existing_cluster import ExistingGkeCluster
     from components.gke.gpu_pool_args import GkeGpuNodePoolArgs

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.names import is_production
-from capacity.node_labels import TEAM_LABEL
+from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.values.names import is_production
 from capacity.workloads.names import SERVICE_ACCOUNT
 from components.storage.gcs_bucket import GcsBucket, bucket_name
 from components.storage.gcs_fuse_volume import GcsFuseVolume
@@ -18,7 +18,7 @@ from components.storage.purposes import CHECKPOINTS, DATASETS
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.settings.platform import GkeSettings
     from components.gke.cluster import GkeCluster
     from components.gke.existing_cluster import ExistingGkeCluster

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.workload_class import Removal
+from capacity.catalog.workload_classes import Removal
 from infra.taints import node_taint
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan, PoolPlan
+    from capacity.plan.model import Plan, PoolPlan
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
 
 SERVICE_DRAIN_SECONDS = 3600

@@ -16,7 +16,7 @@ from infra.platform_objects import declare_platform_objects
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
 
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}
 

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.measurement.prometheus_kind import MEASUREMENT_NAMESPACE
+from capacity.catalog.platform import MEASUREMENT_NAMESPACE
 from components.measurement.kube_state_metrics import KubeStateMetrics
 from components.measurement.recording_rules import RecordingRules
 from components.tenancy.pod_security import restricted
@@ -16,8 +16,8 @@ from components.tenancy.pod_security import restricted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.plan import Plan
-    from capacity.settings.measurement import Measurement
+    from capacity.plan.model import Plan
+    from capacity.settings.spending import Measurement
 
 
 def declare_measurement(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.money.costed_plan import costed
-from capacity.money.expected_use import shipped_use
-from capacity.money.plan_cost_data import figures_data
-from capacity.money.plan_cost_lines import plan_cost
+from capacity.cost.costed_plan import costed
+from capacity.cost.expected_use import shipped_use
+from capacity.cost.plan_comparison import figures_data
+from capacity.cost.plan_cost_lines import plan_cost
 from components.spending.monthly_cost import MonthlyCost, SpendingArgs
 
 if TYPE_CHECKING:
-    from capacity.money.figures import Figures
-    from capacity.plan import Plan
-    from capacity.price_book import PriceBook
+    from capacity.catalog.price_book import PriceBook
+    from capacity.cost.figures import Figures
+    from capacity.plan.model import Plan
 
 
 def declare_monthly_cost(plan: Plan, prices: PriceBook) -> None:

@@ -6,15 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.money.costed_plan import costed
-from capacity.money.expected_use import shipped_use
-from capacity.money.plan_cost_data import plan_cost_data
-from capacity.money.plan_cost_lines import plan_cost
-from capacity.money.plan_file import VERSION
-from capacity.plan_data import plan_data
-from capacity.price_book import PriceFile
-from capacity.records import read_records
+from capacity.catalog.data_files import read_records
+from capacity.catalog.price_book import PriceFile
+from capacity.cost.costed_plan import VERSION, costed
+from capacity.cost.expected_use import shipped_use
+from capacity.cost.plan_comparison import plan_cost_data
+from capacity.cost.plan_cost_lines import plan_cost
+from capacity.plan.model import plan_data
+from capacity.values.errors import ExitCode, ExplainedError
 from policies.unknown import SENTINELS, SIGNATURE
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from pulumi.automation import EngineEvent
 
-    from capacity.stack_plan import StackPlan
+    from capacity.plan.stack_plan import StackPlan
 
 _HIDDEN = "[secret]"
 """What the engine's events have in place of a secret."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from components.tenancy.team import Team
 
 

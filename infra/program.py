@@ -8,10 +8,10 @@ from typing import Any
 
 import pulumi
 
-from capacity.planning.build import build_plan
+from capacity.plan.build import build_plan
+from capacity.plan.stack_plan import price_book_of
 from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.stack_file import parse_settings
-from capacity.stack_plan import price_book_of
+from capacity.settings.stack_file import parse_settings
 from infra.checkout import CHECKOUT
 from infra.local import declare_local
 from infra.monthly_cost import declare_monthly_cost

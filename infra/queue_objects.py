@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.node_labels import TEAM_LABEL
-from capacity.quantities import count_quantity, mib_quantity
+from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.values.quantities import count_quantity, mib_quantity
 from components.kueue.controller import KueueController
 from components.kueue.dws_provisioning import DwsProvisioning
 from components.kueue.queues import Queues
@@ -17,7 +17,7 @@ from infra.taints import node_taint, toleration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.plan import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, QueuePlan
+    from capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, QueuePlan
     from components.kueue.controller_args import KueueControllerArgs
     from components.kueue.queue_args import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
 

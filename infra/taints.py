@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from capacity.plan import Taint
+    from capacity.plan.model import Taint
     from components.node_taint import NodeTaint
 
 

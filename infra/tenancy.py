@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from capacity.cluster_endpoints import endpoints_of
-from capacity.node_labels import TEAM_LABEL
+from capacity.catalog.endpoints import endpoints_of
+from capacity.catalog.node_labels import TEAM_LABEL
 from components.tenancy.priorities import Priorities
 from components.tenancy.team import Team
 from components.tenancy.workload_priorities import WorkloadPriorities
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pulumi_kubernetes import Provider
 
-    from capacity.plan import Plan, TeamPlan
+    from capacity.plan.model import Plan, TeamPlan
     from components.tenancy.priority_args import PriorityArgs
     from components.tenancy.team_args import EndpointArgs, TeamArgs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 
 __all__ = ["ExitCode", "LabError"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from capacity.capacity_type import CapacityType
-from capacity.machines import Cloud, Machine, machines_of
-from capacity.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
-from capacity.price_book import prices_of
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
+from capacity.catalog.price_book import prices_of
 
 REGION = "us-east-1"
 """The region whose zones and prices the lab has."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from capacity.kueue_configuration import FRAMEWORKS, NAMESPACE
+from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE
 from lab.cluster import Cluster, KubeObject, read_objects, wait_until_established
 from lab.parts.kueue import WEBHOOK_SECRET
 

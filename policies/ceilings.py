@@ -9,7 +9,7 @@ from policies.rule import PASSES, Parameter, Parameters, fails, undecided
 from policies.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import Bounds
 
 MOST = (

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Outcome, Severity, Verdict
+from capacity.values.verdict import Outcome, Severity, Verdict
 from policies.dispatch import Dispatch
 from policies.finding import Finding
 from policies.inventory import Inventory

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from capacity.verdict import Addition, ObjectIdentity, Severity
+    from capacity.values.verdict import Addition, ObjectIdentity, Severity
     from policies.suppression import Suppression
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GKE_QUEUED_LABEL
+from capacity.catalog.node_labels import GKE_QUEUED_LABEL
 from policies.inventory import Pool
 from policies.placement import landings, may_be_provisioned
 from policies.reading.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL

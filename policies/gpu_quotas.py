@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.objects import ResourceQuota
 from policies.unknown import UNKNOWN, Tri
 

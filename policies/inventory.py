@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
     from decimal import Decimal
 
-    from capacity.verdict import ObjectIdentity
+    from capacity.values.verdict import ObjectIdentity
     from policies.field import Field
     from policies.node_offer import NodeOffer
     from policies.unknown import Tri, Unknown

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.gpu_reach import NodeCeilings
-from capacity.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.unreachable_limits import NodeCeilings
 from policies.gpu_machines import gpu_selection
 from policies.node_offer import allowed_machines
 from policies.rule import not_applicable, undecided
@@ -15,7 +15,7 @@ from policies.unknown import UNKNOWN, Unknown
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
     from policies.machine_catalog import CatalogMachine
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from capacity import node_labels
+from capacity.catalog import node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_CATALOG = Path(node_labels.__file__).parent / "catalog"
+_CATALOG = Path(node_labels.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Gpu:
 
 @dataclass(frozen=True)
 class _Row:
-    """What capacity.node_labels asks of a machine."""
+    """What capacity.catalog.node_labels asks of a machine."""
 
     name: str
     vcpu: int

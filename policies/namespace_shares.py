@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.cohorts import cohort_of, parent_of
 from policies.objects import ClusterQueue, Cohort, LocalQueue
 from policies.unknown import UNKNOWN, Tri, any_of

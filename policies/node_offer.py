@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
+from capacity.catalog.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
 from policies.machine_catalog import CatalogMachine, machines_of
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.field import Field
 from policies.gpu_machines import gpu_selection
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from policies.unknown import Unknown
 
 SCALE_UP_CUT_OFF = -10
-"""Below it the cluster autoscaler makes no node for a pod; capacity.workload_class has the same, in models that lint does not load."""
+"""Below it the cluster autoscaler makes no node; capacity.catalog.workload_classes has it too, in models that lint never loads."""
 
 
 def is_of_pods(priority: PriorityClass) -> bool:

@@ -11,7 +11,7 @@ from policies.unknown import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from capacity.verdict import ObjectIdentity
+    from capacity.values.verdict import ObjectIdentity
     from policies.field import Field
     from policies.inventory import Inventory
     from policies.node_offer import NodeOffer

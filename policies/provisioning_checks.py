@@ -14,7 +14,7 @@ from policies.ways import flavors_with_gpus
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.verdict import ObjectIdentity
+    from capacity.values.verdict import ObjectIdentity
     from policies.field import Field
     from policies.inventory import Inventory
     from policies.objects import ClusterQueue, ResourceFlavor

@@ -14,7 +14,7 @@ from policies.unknown import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
     from policies.promql import Node
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from capacity.verdict import Outcome, Verdict
+from capacity.values.verdict import Outcome, Verdict
 from policies.inventory import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from capacity.verdict import Addition, Severity
+    from capacity.values.verdict import Addition, Severity
     from policies.inventory import Inventory
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.money.budgets import NEAR_PERCENT, BudgetCheck
+from capacity.cost.budgets import NEAR_PERCENT, BudgetCheck
 from policies.inventory import View
 from policies.rule import Parameter
 from policies.unknown import UNKNOWN

@@ -12,9 +12,9 @@ from typing import Final
 
 import yaml
 
-from capacity import node_labels
+from capacity.catalog import node_labels
 
-# Not through capacity.provisioning: its models take a third of a second to load, which lint would pay in every run.
+# Not through capacity.catalog.capacity_type: its models take a third of a second to load, which lint would pay in every run.
 _FACTS = Path(node_labels.__file__).parent / "capacity_types" / "eks.yaml"
 
 EC2_NOTICE_SECONDS: Final[int] = yaml.load(_FACTS.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["types"]["spot"]["notice_seconds"]

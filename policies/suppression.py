@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from capacity.verdict import ObjectIdentity
+    from capacity.values.verdict import ObjectIdentity
     from policies.field import Field
 
 PREFIX = "flexspot.dev/ignore-"

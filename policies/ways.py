@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
 from capacity.workloads.names import QUEUE_LABEL
 from policies.field import Field
 from policies.objects import ClusterQueue, LocalQueue, ResourceFlavor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rule_fixtures import cases
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.admission.forms import all_forms
 from policies.core import judge_across, judge_alone, read_source
 from policies.reading.source import from_manifest

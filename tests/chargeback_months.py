@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import charge
-from capacity.chargeback.label_names import label_of
+from capacity.chargeback.costs import cost_nodes
+from capacity.chargeback.labels import label_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.period import Period
-from capacity.chargeback.prices_of_nodes import cost_nodes
 from capacity.chargeback.queries import Question
 from capacity.chargeback.report import IdlePolicy, Report
 from capacity.chargeback.samples import Matrix, Series
-from capacity.price_book import prices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

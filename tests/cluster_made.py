@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from capacity.records import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, Source, read_records, unsourced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

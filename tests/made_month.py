@@ -12,8 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from capacity.chargeback.label_names import REGION_LABEL, label_of
-from capacity.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
+from capacity.chargeback.labels import REGION_LABEL, label_of
 from capacity.workloads.names import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 
 if TYPE_CHECKING:

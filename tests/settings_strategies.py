@@ -15,13 +15,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.plan_data import plan_json
-from capacity.planning.build import build_plan
+from capacity.catalog.workload_classes import WorkloadClass
+from capacity.plan.build import build_plan
+from capacity.plan.model import plan_json
 from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.problems import SettingsError
+from capacity.settings.stack_file import SETTINGS_KEY, parse_settings
 from capacity.settings.teams import TeamSettings
-from capacity.stack_file import SETTINGS_KEY, parse_settings
-from capacity.workload_class import WorkloadClass
+from capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from capacity.money.traces import Trace
+from capacity.cost.traces import Trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import strategies as st
 
-from capacity.capacity_type import CapacityType
-from capacity.machines import Gpu, Machine, machines_of
-from capacity.platform import VOCABULARIES, Platform
-from capacity.provisioning import facts_of
-from capacity.workload_class import Fallback, shipped_classes
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.machines import Gpu, Machine, machines_of
+from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.workload_classes import Fallback, shipped_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

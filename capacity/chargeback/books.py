@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.owners import Owner
+from capacity.chargeback.labels import Owner
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.period import Period
-    from capacity.chargeback.samples import Seconds
-    from capacity.chargeback.timelines import Gap
+    from capacity.chargeback.samples import Gap, Seconds
 
 
 @dataclass

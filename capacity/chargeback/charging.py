@@ -1,25 +1,43 @@
-"""Who pays: each node's cost divided among those who had its GPUs, and what nobody had given to whom the policy names."""
+"""Who pays: each node's cost divided among those who had its GPUs, and what nobody had given to whom the policy says; to the cent."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from capacity.chargeback.owners import CENTRAL, NONE, PLATFORM, Owner
+from capacity.chargeback.labels import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals
-from capacity.chargeback.rounding import to_cents
-from capacity.money.usd import cents
+from capacity.values.usd import cents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable, Mapping
 
     from capacity.chargeback.books import Books, NodeBook, NodeKey, Use
-    from capacity.chargeback.extra_costs import ExtraCost
+    from capacity.chargeback.costs import ExtraCost, NodeCosts
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.period import Period
-    from capacity.chargeback.prices_of_nodes import NodeCosts
+
+
+KeyT = TypeVar("KeyT", bound="Hashable")
+
+_CENTS = 100
+
+
+def to_cents(amounts: Mapping[KeyT, Fraction]) -> dict[KeyT, Decimal]:
+    """Exact US dollars in cents. Their sum is that of `amounts`, rounded half up; no part is a cent or more off.
+
+    What rounding down leaves over goes, a cent each, to those that lost most by it, the first of equals first.
+    """
+    exact = {key: amount * _CENTS for key, amount in amounts.items()}
+    cents = {key: amount.numerator // amount.denominator for key, amount in exact.items()}
+    whole = sum(exact.values(), Fraction(0)) + Fraction(1, 2)
+    left = whole.numerator // whole.denominator - sum(cents.values())
+    by_loss = sorted(exact, key=lambda key: cents[key] - exact[key])
+    for key in by_loss[:left]:
+        cents[key] += 1
+    return {key: Decimal(each).scaleb(-2) for key, each in cents.items()}
 
 
 class _Charges:

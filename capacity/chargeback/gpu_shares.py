@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from capacity.records import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, Source, read_records, unsourced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity.machines import Machine
+    from capacity.catalog.machines import Machine
 
 WHOLE = "nvidia_com_gpu"
 """nvidia.com/gpu, as kube-state-metrics writes it."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from capacity.chargeback.label_names import NODE_LABELS, OWNER_LABELS, allow_list, label_of
+from capacity.chargeback.labels import NODE_LABELS, OWNER_LABELS, Owner, allow_list, label_of, owner_of
 from capacity.chargeback.nodes import NodeFacts, node_facts
-from capacity.chargeback.owners import Owner, owner_of
 from capacity.chargeback.queries import Question
-from capacity.chargeback.samples import merged, named
-from capacity.chargeback.timelines import Timeline
+from capacity.chargeback.samples import Timeline, merged, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from capacity.chargeback.samples import Labels, Seconds, Series
-    from capacity.chargeback.timelines import Span
+    from capacity.chargeback.samples import Labels, Seconds, Series, Span
 
 ValueT = TypeVar("ValueT")
 

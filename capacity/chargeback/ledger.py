@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 
 from capacity.chargeback.books import Books, NodeBook, Use
 from capacity.chargeback.gpu_shares import gpus_of_node, unit_share
+from capacity.chargeback.gpu_use import Held, LostWork, add_utilisation
 from capacity.chargeback.known_labels import KnownLabels
-from capacity.chargeback.lost_work import LostWork
 from capacity.chargeback.queries import Question
-from capacity.chargeback.samples import Matrix, merged
-from capacity.chargeback.timelines import BRIDGED_STEPS, Gap, SpanReader
-from capacity.chargeback.utilisation import Held, add_utilisation
+from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, SpanReader, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from capacity.chargeback.labels import Owner
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.owners import Owner
     from capacity.chargeback.period import Period
     from capacity.chargeback.samples import Seconds
 

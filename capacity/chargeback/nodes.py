@@ -5,17 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.capacity_type import CapacityType
-from capacity.chargeback.label_names import (
-    EKS_CAPACITY_LABEL,
-    EKS_POOL_LABEL,
-    GKE_FLEX_START_LABEL,
-    GKE_PROVISIONING_LABEL,
-    REGION_LABEL,
-    label_of,
-)
-from capacity.machines import Cloud, Machine, machines_of
-from capacity.node_labels import (
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.node_labels import (
     CAPACITY_TYPE_LABEL,
     ENVIRONMENT_LABEL,
     GKE_POOL_LABEL,
@@ -26,6 +18,14 @@ from capacity.node_labels import (
     KARPENTER_POOL_LABEL,
     OWNER_LABEL,
     TEAM_LABEL,
+)
+from capacity.chargeback.labels import (
+    EKS_CAPACITY_LABEL,
+    EKS_POOL_LABEL,
+    GKE_FLEX_START_LABEL,
+    GKE_PROVISIONING_LABEL,
+    REGION_LABEL,
+    label_of,
 )
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from capacity.chargeback.label_names import NODE_LABELS, OWNER_LABELS, label_of
+from capacity.chargeback.labels import NODE_LABELS, OWNER_LABELS, label_of
 
 
 class Question(StrEnum):

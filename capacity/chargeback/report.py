@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from capacity.catalog.data_files import Source
     from capacity.chargeback.books import Lost
-    from capacity.chargeback.extra_costs import ExtraCost
-    from capacity.chargeback.owners import Owner
+    from capacity.chargeback.costs import ExtraCost, UnknownPrice
+    from capacity.chargeback.labels import Owner
     from capacity.chargeback.period import Period
-    from capacity.chargeback.prices_of_nodes import UnknownPrice
-    from capacity.chargeback.samples import Seconds
-    from capacity.chargeback.timelines import Gap
-    from capacity.records import Source
+    from capacity.chargeback.samples import Gap, Seconds
 
 HOUR = 3600
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from capacity.names import AMI_ALIAS, DOMAIN, EKS_CLUSTER, EKS_VERSION, GKE_VERSION, IAM_ROLE, TIME_OF_DAY, Name
-from capacity.records import Record
+from capacity.catalog.data_files import Record
+from capacity.values.names import AMI_ALIAS, DOMAIN, EKS_CLUSTER, EKS_VERSION, GKE_VERSION, IAM_ROLE, TIME_OF_DAY, Name
 
 
 class SystemPool(Record):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from capacity.names import RESOURCE_NAME, SUBNET, VPC
-from capacity.records import Record
+from capacity.catalog.data_files import Record
+from capacity.values.names import RESOURCE_NAME, SUBNET, VPC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

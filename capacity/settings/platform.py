@@ -9,21 +9,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from capacity.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGION, Name, Zone
-from capacity.platform import Platform
-from capacity.records import Record
-from capacity.settings.admission import Admission
-from capacity.settings.classes import ClassSettings
+from capacity.catalog.data_files import Record
+from capacity.catalog.platform import Platform
 from capacity.settings.cluster import EksCluster, GkeCluster
-from capacity.settings.eks_pools import EksPool
-from capacity.settings.gke_pools import GkePool
-from capacity.settings.measurement import EksMeasurement, GkeMeasurement
 from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
-from capacity.settings.pools import LocalPool, PoolSettings
-from capacity.settings.queueing import Queueing
-from capacity.settings.spending import Budget, GpuQuota, Observability
+from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
+from capacity.settings.queueing import Admission, ClassSettings, Queueing
+from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
 from capacity.settings.storage import EksStorage, GkeStorage
 from capacity.settings.teams import CohortSettings, TeamSettings
+from capacity.values.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGION, Name, Zone
 
 Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]
 

@@ -1,10 +1,37 @@
-"""The queues as a whole: who installs Kueue, and whether work is let in."""
+"""How work is let in: its classes, its queues, and what the API server does with what breaks the platform's rules."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from capacity.records import Record
+from pydantic import Field
+
+from capacity.catalog.data_files import Record
+from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
+from capacity.values.names import Name
+
+
+class AdmissionMode(StrEnum):
+    """What is done in the teams' namespaces. In all others whoever sends what breaks a rule is warned, unless it is NONE.
+
+    ENFORCE: what breaks a rule is refused. WARN: it is taken, and its sender is warned. NONE: the API server gets no rules.
+    """
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+    NONE = "none"
+
+
+class Admission(Record):
+    """The rules that the API server itself holds.
+
+    `default_owner_labels` gives work in a team's namespace the owner labels of the namespace where it has none of its own, which Kubernetes
+    1.36 can; default: true where the version of the stack says so.
+    """
+
+    mode: AdmissionMode = AdmissionMode.ENFORCE
+    default_owner_labels: bool | None = None
 
 
 class Stop(StrEnum):
@@ -25,3 +52,23 @@ class Queueing(Record):
 
     stop: Stop = Stop.NONE
     existing_kueue: bool = False
+
+
+class ClassSettings(Record):
+    """The fields of a workload class; see WorkloadClass. What is left out is as shipped, and must not be left out of a new class.
+
+    `run_limit_hours: null` takes the limit of a shipped class away.
+    """
+
+    description: Description | None = None
+    priority_class: Name | None = None
+    priority: Priority | None = None
+    preempts: bool | None = None
+    queued: bool | None = None
+    fallback: Fallback | None = None
+    capacity: Annotated[CapacityOrder | None, Field()] = None
+    disruption: DisruptionRule | None = None
+    run_limit_hours: RunLimitHours | None = None
+    grace_seconds: GraceSeconds | None = None
+    checkpoint: bool | None = None
+    disruption_budget: bool | None = None

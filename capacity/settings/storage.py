@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from capacity.names import AWS_KEY, GCP_KEY, Name
-from capacity.records import Record
+from capacity.catalog.data_files import Record
+from capacity.values.names import AWS_KEY, GCP_KEY, Name
 
 LEASE_MARGIN_SECONDS = 30
 """How much longer than a worker's grace its lease must be: for the last write, and for clocks that differ."""

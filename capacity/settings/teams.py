@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from capacity.names import GROUP, Name
-from capacity.records import Record
+from capacity.catalog.data_files import Record
 from capacity.settings.queueing import Stop
 from capacity.settings.storage import WorkQueue
+from capacity.values.names import GROUP, Name
 
 Gpus = Annotated[int, Field(ge=0, le=1_000_000)]
 GpusOfPools = dict[Name, Gpus]

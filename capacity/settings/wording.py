@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, cast, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
-from capacity.names import FORMS
-from capacity.settings.problems import SettingsProblem, nearest
+from capacity.values.errors import SettingsProblem, nearest
+from capacity.values.names import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pydantic.fields import FieldInfo
 
-    from capacity.platform import Platform
+    from capacity.catalog.platform import Platform
 
 Location = tuple[int | str, ...]
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.capacity_type import CapacityType
-from capacity.settings.problems import SettingsProblem
-from capacity.workloads.job_limits import pods_at_once
-from capacity.workloads.job_object import job_objects
-from capacity.workloads.refusal import refuse
+from capacity.catalog.capacity_type import CapacityType
+from capacity.values.errors import SettingsProblem
+from capacity.workloads.job_object import job_objects, pods_at_once
+from capacity.workloads.requests import refuse
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan, RoutePlan
-    from capacity.workloads.job_request import JobRequest
+    from capacity.plan.model import Plan, RoutePlan
     from capacity.workloads.pods import KubeObject
+    from capacity.workloads.requests import JobRequest
 
 CHECKPOINTED_JOB, QUEUED_JOB, FLEX_START_JOB = "CheckpointedJob", "QueuedJob", "FlexStartJob"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from capacity.settings.problems import SettingsProblem, nearest
-from capacity.workloads.job_request import JobRequest
+from capacity.values.errors import SettingsProblem, nearest
 from capacity.workloads.jobs import (
     CHECKPOINTED_JOB,
     FLEX_START_JOB,
@@ -17,19 +16,15 @@ from capacity.workloads.jobs import (
 )
 from capacity.workloads.model_cache import MODEL_CACHE, ModelCacheRequest, model_cache
 from capacity.workloads.model_server import MODEL_SERVER, model_server
-from capacity.workloads.model_server_request import ModelServerRequest
 from capacity.workloads.notebook import NOTEBOOK, notebook
-from capacity.workloads.notebook_request import NotebookRequest
-from capacity.workloads.refusal import WorkloadError
-from capacity.workloads.request import read_request
+from capacity.workloads.requests import JobRequest, ModelServerRequest, NotebookRequest, QueueWorkersRequest, WorkloadError, read_request
 from capacity.workloads.workers import QUEUE_WORKERS, queue_workers
-from capacity.workloads.workers_request import QueueWorkersRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from capacity.plan import Plan
-    from capacity.records import Record
+    from capacity.catalog.data_files import Record
+    from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
 
 

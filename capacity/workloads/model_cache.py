@@ -1,4 +1,4 @@
-"""Model weights near the GPUs: a folder of a bucket in the cluster's region, read only, kept on the nodes' disks."""
+"""Model weights near the GPUs: a folder of a bucket in the cluster's region, read only, kept on the nodes' disks, and how pods mount it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from capacity.names import BUCKET, MODEL_FOLDER, Name
-from capacity.node_labels import TEAM_LABEL
-from capacity.platform import Platform
-from capacity.records import Record
-from capacity.settings.problems import SettingsProblem, nearest
+from capacity.catalog.data_files import Record
+from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.catalog.platform import Platform
+from capacity.values.errors import SettingsProblem, nearest
+from capacity.values.names import BUCKET, MODEL_FOLDER, Name
+from capacity.values.quantities import gib_quantity
 from capacity.workloads.names import NAME_LABEL, WORKLOAD_TYPE_LABEL
-from capacity.workloads.refusal import refuse
-from capacity.workloads.request import WorkloadType
+from capacity.workloads.requests import WorkloadType, refuse
+from capacity.workloads.services import with_mounts
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
+
 
 MODEL_CACHE = "ModelCache"
 
@@ -139,3 +141,31 @@ def _problems(plan: Plan, request: ModelCacheRequest) -> list[SettingsProblem]:
         problem = f"makes, with its team, a volume's name of {length} characters"
         problems.append(SettingsProblem("name", repr(request.name), problem, f"{_VOLUME_NAME_CHARACTERS} are allowed: shorten it"))
     return problems
+
+
+_VOLUME = "models"
+
+_FUSE_ANNOTATION = "gke-gcsfuse/volumes"
+_FUSE_DISK_ANNOTATION = "gke-gcsfuse/ephemeral-storage-limit"
+
+_FUSE_ROOM_GIB = 5
+"""What the sidecar has beside the cache itself: its own default."""
+
+
+def mount_model_cache(template: KubeObject, cloud: Platform, claim: str, path: str, *, cache_gib: int = 0) -> KubeObject:
+    """The template of pods, changed so that its container reads the cache's claim at `path`.
+
+    On GKE the driver's sidecar runs in the pod and keeps the cache there: the pod needs an annotation for the sidecar, and room for
+    `cache_gib` on its node. On EKS the cache is in a pod of Mountpoint's own.
+    """
+    annotations: dict[str, str] = {}
+    if cloud is Platform.GKE:
+        annotations[_FUSE_ANNOTATION] = "true"
+        if cache_gib:
+            annotations[_FUSE_DISK_ANNOTATION] = gib_quantity(cache_gib + _FUSE_ROOM_GIB)
+    return with_mounts(
+        template,
+        [{"name": _VOLUME, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}],
+        [{"name": _VOLUME, "mountPath": path, "readOnly": True}],
+        annotations,
+    )

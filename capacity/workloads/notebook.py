@@ -1,27 +1,88 @@
-"""A notebook that costs nothing while nobody works in it: a job in the team's queue, or a service that is scaled to zero."""
+"""A notebook that costs nothing while nobody works in it: a job in the team's queue, or a service that is scaled to none."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from capacity.catalog.platform import Platform
+from capacity.catalog.workload_classes import Removal
+from capacity.plan.routes import STAY_ANNOTATION
 from capacity.workloads.jobs import queued_job
-from capacity.workloads.notebook_pod import PORT_NAME, notebook_container, with_notebook
-from capacity.workloads.notebook_roles import roles
-from capacity.workloads.notebook_stay import stay_annotations
-from capacity.workloads.notebook_watch import watch_of
+from capacity.workloads.names import SERVICE_ACCOUNT
+from capacity.workloads.notebook_pod import PORT_NAME, notebook_container, watch_of, with_notebook
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
-from capacity.workloads.refusal import refuse
-from capacity.workloads.request import WorkloadType
-from capacity.workloads.service_limits import count_problems
-from capacity.workloads.service_pods import as_job_request, own_labels, relabelled, selector_of, service_of
+from capacity.workloads.requests import WorkloadType, refuse
+from capacity.workloads.services import as_job_request, count_problems, own_labels, relabelled, selector_of, service_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from capacity.plan import Plan
-    from capacity.workloads.notebook_request import NotebookRequest
+    from capacity.plan.model import Plan
     from capacity.workloads.place import Place
+    from capacity.workloads.requests import NotebookRequest
+
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def roles(place: Place, name: str, labels: Mapping[str, str]) -> tuple[KubeObject, ...]:
+    """A role and its binding for each who needs a right.
+
+    The watch of a Deployment may scale it, as the service account of the team's workloads, whose token it alone has in its pod. A session's
+    watch needs nothing of Kubernetes. Who may submit in the namespace may make Jobs already, and may here read the pattern of a session, or
+    scale the Deployment.
+    """
+    may_start = [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in place.team.submitters]
+    if place.queue is not None:
+        start = [_rule("batch", "cronjobs", name, "get")]
+        return _role(place, f"{name}-start", labels, start, may_start)
+    account = {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": place.namespace}
+    start = [_rule("apps", "deployments", name, "get"), _rule("apps", "deployments/scale", name, "get", "patch", "update")]
+    return (
+        *_role(place, f"{name}-stop", labels, [_rule("apps", "deployments/scale", name, "patch")], [account]),
+        *_role(place, f"{name}-start", labels, start, may_start),
+    )
+
+
+def _role(
+    place: Place, name: str, labels: Mapping[str, str], rules: Sequence[KubeObject], subjects: Sequence[KubeObject]
+) -> tuple[KubeObject, ...]:
+    if not subjects:
+        return ()
+    version = f"{_RBAC}/v1"
+    metadata: dict[str, Any] = {"name": name, "namespace": place.namespace, "labels": dict(labels)}
+    reference = {"apiGroup": _RBAC, "kind": "Role", "name": name}
+    return (
+        {"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": list(rules)},
+        {"apiVersion": version, "kind": "RoleBinding", "metadata": metadata, "roleRef": reference, "subjects": list(subjects)},
+    )
+
+
+def _rule(group: str, resource: str, name: str, *verbs: str) -> KubeObject:
+    return {"apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": list(verbs)}
+
+
+KARPENTER_STAY_ANNOTATION = "karpenter.sh/do-not-disrupt"
+"""On pods, with "true": Karpenter consolidates no node under them, and a drain of its own waits for them up to the pool's limit.
+
+https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
+"""
+
+
+def stay_annotations(place: Place) -> dict[str, str]:
+    """The annotation of a notebook's pods where a pool that they may run on has its work moved; none elsewhere.
+
+    Pools whose nodes go when empty need none, and are without a limit to how long a drain waits for such a pod. On GKE Autopilot the
+    annotation would change what sort of pod it is (extended run time), so it is left out there.
+    """
+    if not any(pool.removal is Removal.UNDERUTILIZED for pool in place.pools):
+        return {}
+    if place.plan.cloud is not Platform.GKE:
+        return {KARPENTER_STAY_ANNOTATION: "true"}
+    on_autopilot = any(pool.pool_label is None for pool in place.pools)
+    return {} if on_autopilot else {STAY_ANNOTATION: "false"}
+
 
 NOTEBOOK = "Notebook"
 

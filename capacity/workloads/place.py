@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from capacity.platform import Platform
-from capacity.settings.problems import SettingsProblem, nearest
-from capacity.workloads.refusal import refuse
-from capacity.workloads.request import image_problems, label_problems
+from capacity.catalog.platform import Platform
+from capacity.values.errors import SettingsProblem, nearest
+from capacity.workloads.requests import image_problems, label_problems, refuse
 from capacity.workloads.resources import fits, quantity_problems
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan, PoolPlan, QueuePlan, RoutePlan, Rung, TeamPlan
-    from capacity.workloads.request import WorkloadRequest
+    from capacity.plan.model import Plan, PoolPlan, QueuePlan, RoutePlan, Rung, TeamPlan
+    from capacity.workloads.requests import WorkloadRequest
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capacity.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
-from capacity.platform import Platform
-from capacity.quantities import count_quantity
-from capacity.settings.problems import SettingsProblem
+from capacity.catalog.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
+from capacity.catalog.platform import Platform
+from capacity.values.errors import SettingsProblem
+from capacity.values.quantities import count_quantity
 from capacity.workloads.names import (
     CHECKPOINT_CLAIM,
     CHECKPOINT_PATH,
@@ -21,15 +21,15 @@ from capacity.workloads.names import (
     SERVICE_ACCOUNT,
     WORKLOAD_TYPE_LABEL,
 )
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 from capacity.workloads.resources import requests_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.plan import RoutePlan
+    from capacity.plan.model import RoutePlan
     from capacity.workloads.place import Place
-    from capacity.workloads.request import WorkloadRequest, WorkloadType
+    from capacity.workloads.requests import WorkloadRequest, WorkloadType
 
 KubeObject = dict[str, Any]
 """An object as the API server takes it: dicts, lists, texts, numbers."""

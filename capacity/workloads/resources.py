@@ -6,17 +6,17 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.machines import machines_of
-from capacity.platform import VOCABULARIES
-from capacity.quantities import count_quantity, mib_quantity
-from capacity.settings.problems import SettingsProblem
+from capacity.catalog.machines import machines_of
+from capacity.catalog.platform import VOCABULARIES
+from capacity.values.errors import SettingsProblem
+from capacity.values.quantities import count_quantity, mib_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.machines import Machine
-    from capacity.plan import Plan, PoolPlan
-    from capacity.workloads.request import WorkloadRequest
+    from capacity.catalog.machines import Machine
+    from capacity.plan.model import Plan, PoolPlan
+    from capacity.workloads.requests import WorkloadRequest
 
 _CPU = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>m?)")
 _MEMORY = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>Mi|Gi|Ti)")

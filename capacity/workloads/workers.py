@@ -1,24 +1,150 @@
-"""Workers that pull from a queue of work items, on capacity that may go at any time: the queue remembers what is left to do."""
+"""Workers that pull from a queue of work items, on capacity that may go at any time: the queue remembers what is not done."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from capacity.catalog.platform import Platform
+from capacity.settings.storage import LEASE_MARGIN_SECONDS
+from capacity.values.errors import SettingsProblem
 from capacity.workloads.jobs import queued_job
 from capacity.workloads.names import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
-from capacity.workloads.refusal import refuse
-from capacity.workloads.request import WorkloadType
-from capacity.workloads.service_limits import count_problems, most_gpus
-from capacity.workloads.service_pods import as_job_request, own_labels, relabelled, selector_of
-from capacity.workloads.workers_queue import queue_problems
-from capacity.workloads.workers_scaling import scaled_job, scaled_object, trigger_authentication
+from capacity.workloads.requests import WorkloadType, refuse
+from capacity.workloads.services import as_job_request, count_problems, most_gpus, own_labels, relabelled, selector_of
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from collections.abc import Mapping
+
+    from capacity.plan.model import Plan
     from capacity.workloads.place import Place
-    from capacity.workloads.workers_request import QueueWorkersRequest
+    from capacity.workloads.requests import QueueWorkersRequest
+
+
+_PUBSUB = re.compile(r"projects/[a-z0-9.:-]+/subscriptions/[A-Za-z][A-Za-z0-9_.~+%-]{2,254}")
+_SQS = re.compile(r"https://sqs\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?/\d{12}/[A-Za-z0-9_-]{1,80}")
+_ANY_SQS = re.compile(r"https?://[^\s/]+(/[^\s/]+)*")
+
+
+@dataclass(frozen=True)
+class _QueueForm:
+    """How a platform's queue is written, and the longest lease that it grants at once."""
+
+    pattern: re.Pattern[str]
+    words: str
+    most_lease_seconds: int
+
+
+_FORMS = {
+    Platform.GKE: _QueueForm(
+        _PUBSUB, "a subscription such as projects/acme-ai-prod/subscriptions/prod.nlp.work, as the stack's output subscriptions has it", 600
+    ),
+    Platform.EKS: _QueueForm(
+        _SQS,
+        "a URL such as https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work, as the output work_queues has it",
+        43_200,
+    ),
+    # A stand-in for SQS.
+    Platform.LOCAL: _QueueForm(_ANY_SQS, "the URL of a queue of an SQS that runs on this machine", 43_200),
+}
+
+
+def queue_problems(place: Place, request: QueueWorkersRequest) -> list[SettingsProblem]:
+    """An address that is none of the platform's, and a lease that ends while an interrupted worker still writes its result."""
+    form, problems = _FORMS[place.plan.cloud], list[SettingsProblem]()
+    if not form.pattern.fullmatch(request.queue):
+        problems.append(SettingsProblem("queue", repr(request.queue), "is no queue that workers of this platform pull from", form.words))
+    least = place.grace_seconds + LEASE_MARGIN_SECONDS
+    if not least <= request.lease_seconds <= form.most_lease_seconds:
+        problem = f"must outlast the {place.grace_seconds} s that an interrupted worker has by {LEASE_MARGIN_SECONDS}, and be had at once"
+        remedy = f"{least} to {form.most_lease_seconds} are allowed; longer tasks live by extensions"
+        problems.append(SettingsProblem("lease_seconds", str(request.lease_seconds), problem, remedy))
+    return problems
+
+
+def sqs_region(queue: str, otherwise: str) -> str:
+    """The region in a queue's URL."""
+    found = _SQS.fullmatch(queue)
+    return found["region"] if found else otherwise
+
+
+_API_VERSION = "keda.sh/v1alpha1"
+
+_POLLING_SECONDS = 30
+
+_CALM_SECONDS = 300
+"""How long the queue must be empty before the last worker goes: a new one costs the boot of a GPU node."""
+
+_KEPT_JOBS = 5
+
+
+def trigger_authentication(place: Place, request: QueueWorkersRequest, labels: Mapping[str, str]) -> KubeObject:
+    """As whom KEDA asks: as its own operator, by the cloud's identities for pods."""
+    provider = "gcp" if place.plan.cloud is Platform.GKE else "aws"
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": "TriggerAuthentication",
+        "metadata": {"name": request.name, "namespace": place.namespace, "labels": dict(labels)},
+        "spec": {"podIdentity": {"provider": provider}},
+    }
+
+
+def scaled_job(place: Place, request: QueueWorkersRequest, metadata: Mapping[str, Any], job: Mapping[str, Any], most: int) -> KubeObject:
+    """Jobs of one worker each; KEDA gives them the labels that stand here, the queue's among them, so that Kueue admits each."""
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": "ScaledJob",
+        "metadata": dict(metadata),
+        "spec": {
+            "jobTargetRef": dict(job),
+            "pollingInterval": _POLLING_SECONDS,
+            "minReplicaCount": 0,
+            "maxReplicaCount": most,
+            "successfulJobsHistoryLimit": _KEPT_JOBS,
+            "failedJobsHistoryLimit": _KEPT_JOBS,
+            # A new image is for the next worker; the ones at work finish.
+            "rollout": {"strategy": "gradual"},
+            # Items that are being worked on are counted with the queue, and so are the Jobs that do.
+            "scalingStrategy": {"strategy": "default"},
+            "triggers": [_trigger(place, request)],
+        },
+    }
+
+
+def scaled_object(place: Place, request: QueueWorkersRequest, metadata: Mapping[str, Any], most: int) -> KubeObject:
+    """The replicas of the Deployment, from none."""
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": "ScaledObject",
+        "metadata": dict(metadata),
+        "spec": {
+            "scaleTargetRef": {"name": request.name},
+            "pollingInterval": _POLLING_SECONDS,
+            "cooldownPeriod": _CALM_SECONDS,
+            "minReplicaCount": 0,
+            "maxReplicaCount": most,
+            "triggers": [_trigger(place, request)],
+        },
+    }
+
+
+def _trigger(place: Place, request: QueueWorkersRequest) -> KubeObject:
+    authentication = {"authenticationRef": {"name": request.name}}
+    if place.plan.cloud is Platform.GKE:
+        metadata = {"subscriptionName": request.queue, "mode": "SubscriptionSize", "value": str(request.items_per_worker)}
+        return {"type": "gcp-pubsub", "metadata": metadata, **authentication}
+    metadata = {
+        "queueURL": request.queue,
+        "queueLength": str(request.items_per_worker),
+        "awsRegion": sqs_region(request.queue, place.plan.region),
+        # With a worker at work the queue is not done.
+        "scaleOnInFlight": "true",
+    }
+    return {"type": "aws-sqs-queue", "metadata": metadata, **authentication}
+
 
 QUEUE_WORKERS = "QueueWorkers"
 

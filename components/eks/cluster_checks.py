@@ -6,9 +6,9 @@ import re
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
-from capacity.names import AMI_ALIAS, EKS_VERSION
 from capacity.settings.cluster import Support
 from capacity.settings.network import Access, too_wide
+from capacity.values.names import AMI_ALIAS, EKS_VERSION
 from components.eks.addons import ADDONS, EBS_DRIVER
 from components.eks.names import check_choice, check_cluster_name, check_form, check_place
 from components.ipv4_range import ipv4_range

@@ -6,8 +6,8 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
-from capacity.machines import Cloud, machines_of
-from capacity.node_labels import INSTANCE_TYPE_LABEL
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 
 NVIDIA_VERSION = "0.19.3"
 """NVIDIA's chart and plugin of 2026 (https://nvidia.github.io/k8s-device-plugin; the plugin of GPU operator pull request 2567)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from capacity.names import AWS_REGION, EKS_CLUSTER, FORMS
+from capacity.values.names import AWS_REGION, EKS_CLUSTER, FORMS
 
 ROLE_NAME_LENGTH = 64
 """Of IAM roles (IAM user guide, quotas). An EKS cluster's name has up to 100 characters, so names made of it are fitted."""
@@ -28,7 +28,7 @@ class EksPlace:
 
 
 def check_form(where: str, value: str, pattern: str) -> None:
-    """Raises ValueError, beginning with `where`, for a value that is not of one of the forms of capacity.names."""
+    """Raises ValueError, beginning with `where`, for a value that is not of one of the forms of capacity.values.names."""
     if not re.fullmatch(pattern, value):
         raise ValueError(f"{where} is {value!r}; allowed is {FORMS[pattern]}; correct it")
 

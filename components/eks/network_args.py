@@ -7,9 +7,9 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import NotRequired, TypedDict
 
-from capacity.interface_endpoints import default_services
-from capacity.names import AWS_REGION
+from capacity.catalog.endpoints import default_services
 from capacity.settings.network import Nat
+from capacity.values.names import AWS_REGION
 from components.eks.names import check_choice, check_cluster_name, check_form
 from components.ipv4_range import ipv4_range
 

@@ -1,4 +1,4 @@
-"""What the endpoints of AWS's services are called; which there are by default stands in capacity.interface_endpoints."""
+"""What the endpoints of AWS's services are called; which there are by default stands in capacity.catalog.endpoints."""
 
 from __future__ import annotations
 

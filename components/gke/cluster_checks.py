@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from capacity.names import DOMAIN, TIME_OF_DAY
 from capacity.settings.cluster import GkeMode, ReleaseChannel
 from capacity.settings.network import WIDEST, Access, too_wide
+from capacity.values.names import DOMAIN, TIME_OF_DAY
 from components.gke.names import CLUSTER_NAME_LENGTH, check_name, check_project
 from components.ipv4_range import ipv4_range
 

@@ -3,9 +3,8 @@
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import Any, NotRequired, TypedDict, cast
 
-from capacity.capacity_type import CapacityType
-from capacity.gke_rules import CRITICAL_PODS_SECONDS
-from capacity.provisioning import facts_of
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS
 from components.gke.gpu_machine import gpu_machine
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}

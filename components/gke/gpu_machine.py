@@ -1,6 +1,6 @@
 """Which GCP machine has which GPUs, checked before GKE is asked for it."""
 
-from capacity.machines import Cloud, Machine, machines_of, machines_with
+from capacity.catalog.machines import Cloud, Machine, machines_of, machines_with
 
 
 def gpu_machine(where: str, machine: str, accelerator: str, gpus: int) -> Machine:

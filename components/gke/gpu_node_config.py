@@ -16,10 +16,9 @@ from pulumi_gcp.container import (
     NodePoolNodeConfigWorkloadMetadataConfigArgs,
 )
 
-from capacity.capacity_type import CapacityType
-from capacity.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
-from capacity.machines import Machine
-from capacity.provisioning import facts_of
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
+from capacity.catalog.machines import Machine
 from components.gke.gpu_pool_args import GpuPool
 from components.gke.gpu_pool_checks import DISK_GB, GPU_DRIVERS, SHARING_STRATEGIES, TAINT_EFFECTS
 

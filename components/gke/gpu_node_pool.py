@@ -3,7 +3,7 @@
 import pulumi
 from pulumi_gcp import container
 
-from capacity.capacity_type import CapacityType
+from capacity.catalog.capacity_type import CapacityType
 from components.gke.gpu_node_config import node_config
 from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GpuPool
 from components.gke.gpu_pool_checks import checked_machine

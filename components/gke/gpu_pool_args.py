@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.capacity_type import CapacityType
+from capacity.catalog.capacity_type import CapacityType
 from components.node_taint import NodeTaint
 
 

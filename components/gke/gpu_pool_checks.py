@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable
 
-from capacity.capacity_type import CapacityType
-from capacity.gke_rules import NodePoolOptions, refusals
-from capacity.machines import Machine
-from capacity.names import NAME
-from capacity.node_labels import GPU_RESOURCE
-from capacity.provisioning import Origin, facts_of, gpu_marks_of
-from capacity.settings.gke_pools import GpuDriver, ReservationUse, SharingStrategy
+from capacity.catalog.capacity_type import CapacityType, Origin, facts_of, gpu_marks_of
+from capacity.catalog.gke_rules import NodePoolOptions, refusals
+from capacity.catalog.machines import Machine
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.settings.pools import GpuDriver, ReservationUse, SharingStrategy
+from capacity.values.names import NAME
 from components.gke.gpu_machine import gpu_machine
 from components.gke.gpu_pool_args import GpuPool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from capacity.names import GCP_PROJECT
+from capacity.values.names import GCP_PROJECT
 
 NETWORK_NAME_LENGTH = 63
 """Of networks, subnetworks, routers and their secondary ranges (RFC 1035)."""

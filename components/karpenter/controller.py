@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from capacity.node_labels import KARPENTER_POOL_LABEL
+from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from components.karpenter.names import NAMESPACE, SERVICE_ACCOUNT
 

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks, iam
 
-from capacity.names import RESOURCE_NAME
+from capacity.values.names import RESOURCE_NAME
 from components.eks.names import ROLE_NAME_LENGTH, check_cluster_name, check_form, check_place
 from components.eks.role import pod_trust
 from components.iam_document import Document, as_json

@@ -6,7 +6,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.node_labels import CAPACITY_TYPE_LABEL, ZONE_LABEL
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, ZONE_LABEL
 from components.karpenter.gpu_pool_args import NodeClassRef
 from components.karpenter.node_owners import owner_metadata
 from components.karpenter.taints import startup_taints

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable
 
-from capacity.gpu_reach import NodeCeilings, out_of_reach
-from capacity.machines import Cloud, Machine, machines_of
-from capacity.node_labels import GPU_RESOURCE
-from capacity.provisioning import facts_of
+from capacity.catalog.capacity_type import facts_of
+from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from components.karpenter.gpu_pool_args import GpuNodePoolArgs
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.settings.eks_pools import ReservationKind
+from capacity.settings.pools import ReservationKind
 
 
 class Ec2NodeClassArgs(TypedDict):

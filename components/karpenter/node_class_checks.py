@@ -2,9 +2,9 @@
 
 import re
 
-from capacity.machines import Cloud, machines_of
-from capacity.names import AMI_ALIAS, CAPACITY_RESERVATION
-from capacity.settings.eks_pools import ReservationKind
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.settings.pools import ReservationKind
+from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION
 from components.karpenter.node_class_args import NodeClass
 
 # The name of a Kubernetes object: a DNS subdomain.

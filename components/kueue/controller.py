@@ -7,7 +7,7 @@ import pulumi
 import yaml
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from capacity.kueue_configuration import FRAMEWORKS, NAMESPACE, PodsReady, kueue_configuration
+from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE, PodsReady, kueue_configuration
 from components.kueue.controller_args import KueueControllerArgs, checked_pods_ready
 
 CHART = "oci://registry.k8s.io/kueue/charts/kueue"
@@ -19,7 +19,7 @@ class KueueController(pulumi.ComponentResource):
     """Kueue 0.19.0 from its released chart, with a configuration that is written down whole; or none, where the cluster has one.
 
     Weights count (fair sharing is on), jobs wait for slow nodes and not for ever, and what is not covered by quota holds nobody up: see
-    capacity/kueue_configuration.py, which the lab's Kueue is configured by too. Raises ValueError for counts and times out of bounds.
+    capacity/plan/kueue_configuration.py, which the lab's Kueue is configured by too. Raises ValueError for counts and times out of bounds.
     """
 
     version: pulumi.Output[str]

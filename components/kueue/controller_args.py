@@ -3,11 +3,11 @@
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 from typing import NotRequired, TypedDict
 
-from capacity.kueue_configuration import ONE_BOOT, PodsReady
+from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 
 
 class PodsReadyArgs(TypedDict):
-    """How long an admitted job may be without all its pods, and how often it is tried again. See capacity/kueue_configuration.py."""
+    """How long an admitted job may be without all its pods, and how often it is tried again. See capacity/plan/kueue_configuration.py."""
 
     timeout_seconds: int
     """From the admission on; 60 or more. It must fit the slowest capacity of all queues: Kueue has one for the cluster."""

@@ -7,7 +7,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE
 from components.kueue.queues import API_VERSION
 
 PROVISIONING_CLASS = "queued-provisioning.gke.io"

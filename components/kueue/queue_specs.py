@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.quantities import count_quantity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.quantities import count_quantity
 
 if TYPE_CHECKING:
     from components.kueue.queue_args import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs

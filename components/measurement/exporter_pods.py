@@ -21,7 +21,7 @@ from pulumi_kubernetes.core.v1 import (
 )
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 
-from capacity.chargeback.label_names import allow_list
+from capacity.chargeback.labels import allow_list
 from capacity.chargeback.queries import kube_state_resources, kube_state_series
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pulumi_kubernetes.core.v1 import Service, ServiceAccount, ServicePortArgs, 
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
 
+from capacity.catalog.platform import PrometheusKind
 from capacity.chargeback.queries import kube_state_resources
-from capacity.measurement.prometheus_kind import PrometheusKind
 from components.measurement.exporter_pods import METRICS_PORT, NAME, PORT_NAME, SELECTED, exporter_deployment
 from components.measurement.kube_state_metrics_args import KubeStateMetricsArgs
 from components.measurement.prometheus_kinds import checked_kind

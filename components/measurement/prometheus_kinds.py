@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.measurement.prometheus_kind import PrometheusKind
+from capacity.catalog.platform import PrometheusKind
 
 GOOGLE_API = "monitoring.googleapis.com/v1"
 """GoogleCloudPlatform/prometheus-engine, pkg/operator/apis/monitoring/v1; GKE brings the definitions with managed collection."""

@@ -8,9 +8,9 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.measurement.prometheus_kind import PrometheusKind
-from capacity.measurement.recording_rules import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_yaml
-from capacity.measurement.rule_group import rules_spec
+from capacity.catalog.platform import PrometheusKind
+from capacity.telemetry.recording_rules import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_yaml
+from capacity.telemetry.rule_group import rules_spec
 from components.measurement.prometheus_kinds import GOOGLE_API, OPERATOR_API, checked_kind
 
 FILE = f"{GROUP}.rules.yaml"

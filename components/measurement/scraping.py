@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.measurement.prometheus_kind import PrometheusKind
+from capacity.catalog.platform import PrometheusKind
 from components.measurement.exporter_pods import NAME, PORT_NAME, SELECTED
 from components.measurement.prometheus_kinds import GOOGLE_API, OPERATOR_API
 

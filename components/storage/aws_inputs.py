@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from capacity.names import AWS_KEY, FORMS
+from capacity.values.names import AWS_KEY, FORMS
 
 if TYPE_CHECKING:
     import pulumi

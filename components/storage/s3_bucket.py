@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import s3
 
-from capacity.names import AWS_REGION
+from capacity.values.names import AWS_REGION
 from components.eks.names import check_form, partition_of
 from components.iam_document import as_json
 from components.storage.aws_inputs import check_aws_tags, check_kms_key

@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
-from capacity.names import AWS_REGION
+from capacity.values.names import AWS_REGION
 from components.eks.names import check_form
 from components.storage.claimed_volume import BucketVolume, declare_claimed_volume, volume_name
 from components.storage.folder_mount import FolderMount, resolve_folder_mount

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from capacity.names import NAME
+from capacity.values.names import NAME
 
 _NAME = re.compile(NAME)
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")

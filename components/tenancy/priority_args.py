@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from capacity.workload_class import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
+from capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
 
 
 class PriorityArgs(TypedDict):

@@ -19,8 +19,8 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.networking.v1 import NetworkPolicy
 from pulumi_kubernetes.rbac.v1 import Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from capacity.node_labels import GPU_QUOTA
-from capacity.quantities import count_quantity
+from capacity.catalog.node_labels import GPU_QUOTA
+from capacity.values.quantities import count_quantity
 from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 from components.tenancy.access import SUBMIT, VIEW, submit_rules, view_rules
 from components.tenancy.network import isolation

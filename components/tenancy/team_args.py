@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.node_labels import GPU_QUOTA
+from capacity.catalog.node_labels import GPU_QUOTA
 
 
 class EndpointArgs(TypedDict):

@@ -3,8 +3,8 @@
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 import pulumi
 
-from capacity.workloads.job_request import JobRequest
 from capacity.workloads.jobs import FLEX_START_JOB, flex_start_job
+from capacity.workloads.requests import JobRequest
 from components.workloads.declared_objects import declare_objects
 from components.workloads.job_args import JobArgs
 from components.workloads.workload_args import plan_of, request_of

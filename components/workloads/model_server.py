@@ -4,7 +4,7 @@
 import pulumi
 
 from capacity.workloads.model_server import MODEL_SERVER, model_server
-from capacity.workloads.model_server_request import ModelServerRequest
+from capacity.workloads.requests import ModelServerRequest
 from components.workloads.model_server_args import ModelServerArgs
 from components.workloads.service_objects import declare_service_objects
 from components.workloads.workload_args import plan_of, request_of

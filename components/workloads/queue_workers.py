@@ -5,8 +5,8 @@ from typing import NotRequired
 
 import pulumi
 
+from capacity.workloads.requests import QueueWorkersRequest
 from capacity.workloads.workers import QUEUE_WORKERS, queue_workers
-from capacity.workloads.workers_request import QueueWorkersRequest
 from components.workloads.service_objects import declare_service_objects
 from components.workloads.workload_args import WorkloadArgs, plan_of, request_of
 

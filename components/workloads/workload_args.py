@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NotRequired, TypedDict, TypeVar
 
-from capacity.plan import Plan
-from capacity.planning.build import build_plan
-from capacity.records import Record
-from capacity.stack_file import parse_settings
-from capacity.workloads.request import read_request
+from capacity.catalog.data_files import Record
+from capacity.plan.build import build_plan
+from capacity.plan.model import Plan
+from capacity.settings.stack_file import parse_settings
+from capacity.workloads.requests import read_request
 
 
 class SecretKeyArgs(TypedDict):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.advise_options import (
     AsFormat,
     OnDemandUsd,
@@ -51,10 +51,15 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say what interruptions cost a run on Spot: lost work, the best checkpoint interval, the effective price, where it stops paying."""
-    from capacity.money.break_even import break_even_interruptions_per_node_hour, break_even_usd_per_hour, usd_per_useful_hour  # noqa: PLC0415
-    from capacity.money.checkpoint_interval import best_interval_hours  # noqa: PLC0415
-    from capacity.money.deadline import late_share, late_share_at_most  # noqa: PLC0415
-    from capacity.money.spot_arithmetic import SpotConditions, spot_run  # noqa: PLC0415
+    from capacity.cost.deadline import late_share, late_share_at_most  # noqa: PLC0415
+    from capacity.cost.spot_arithmetic import (  # noqa: PLC0415  # noqa: PLC0415
+        SpotConditions,
+        best_interval_hours,
+        break_even_interruptions_per_node_hour,
+        break_even_usd_per_hour,
+        spot_run,
+        usd_per_useful_hour,
+    )
 
     refuse_what_is_not_finite(checkpoint_minutes, interval_minutes, restart_minutes, wait_hours)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
@@ -99,8 +104,8 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say what a unit of work costs: GPU hour, year, epoch, experiment, 1,000 requests, idle hour; on demand and on Spot."""
-    from capacity.machines import machines_of  # noqa: PLC0415
-    from capacity.money import unit_costs as unit  # noqa: PLC0415
+    from capacity.catalog.machines import machines_of  # noqa: PLC0415
+    from capacity.cost import unit_costs as unit  # noqa: PLC0415
 
     refuse_what_is_not_finite(epoch_hours, experiment_hours, requests)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
@@ -153,7 +158,7 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say what a month of a development pool saves when its nodes go while nobody uses them, on demand and on Spot."""
-    from capacity.money.scale_to_zero import DevelopmentUse, scaled_to_zero  # noqa: PLC0415
+    from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero  # noqa: PLC0415
 
     refuse_what_is_not_finite(sessions, start_minutes, idle_minutes)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)

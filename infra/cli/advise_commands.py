@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import advise_arithmetic_commands, advise_simulate_command
 from infra.cli.advise_options import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
 from infra.cli.console import Format
@@ -15,8 +15,8 @@ from infra.cli.console import Format
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from capacity.money.job_needs import JobNeeds
-    from capacity.money.machine_prices import MachinePrices
+    from capacity.cost.estimates import JobNeeds
+    from capacity.cost.machine_prices import MachinePrices
 
 app = typer.Typer(help="Money before it is spent: which capacity for a job, and what it comes to.", no_args_is_help=True)
 
@@ -91,7 +91,7 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "flex_start_usd_per_hour": usd("--flex-start-usd", flex_usd),
     }
     needs = _needs(given(written))
-    from capacity.money.advice import advise as advice_for  # noqa: PLC0415
+    from capacity.cost.advice import advise as advice_for  # noqa: PLC0415
 
     show_advice(advice_for(needs, _prices(needs, prices_file)), form)
 
@@ -103,8 +103,8 @@ def mix(
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Advise on several jobs of one platform, and say what the mixture saves against on-demand for all."""
-    from capacity.money.mix import JobMix, advise_mix  # noqa: PLC0415
-    from capacity.records import DataFileError, read_records  # noqa: PLC0415
+    from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
+    from capacity.cost.advice import JobMix, advise_mix  # noqa: PLC0415
     from infra.cli.advise_report import show_mix  # noqa: PLC0415
 
     try:
@@ -113,7 +113,7 @@ def mix(
         problem = f"{file} cannot be read: {error.strerror}."
         raise ExplainedError(problem, "name a YAML file.", exit_code=ExitCode.BAD_USAGE) from error
     except (DataFileError, UnicodeDecodeError) as error:
-        remedy = "mend each line above; fields are those of capacity/money/job_needs.py, and a name."
+        remedy = "mend each line above; fields are those of capacity/cost/estimates.py, and a name."
         raise ExplainedError(f"{file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
     show_mix(advise_mix(jobs, lambda needs: _prices(needs, prices_file)), form)
 
@@ -132,8 +132,8 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say how many nodes to commit to, from measured use or a given baseline. What is above is paid on demand."""
-    from capacity.money.reservation import advise_reservation, read_use  # noqa: PLC0415
-    from capacity.price_book import HOURS_OF_A_MONTH  # noqa: PLC0415
+    from capacity.catalog.price_book import HOURS_OF_A_MONTH  # noqa: PLC0415
+    from capacity.cost.reservation import advise_reservation, read_use  # noqa: PLC0415
     from infra.cli.advise_options import cloud_of, percent, prices_of_machine  # noqa: PLC0415
     from infra.cli.advise_report import show_reservation  # noqa: PLC0415
 
@@ -152,7 +152,7 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 def _needs(written: dict[str, Any]) -> JobNeeds:
     from pydantic import ValidationError  # noqa: PLC0415
 
-    from capacity.money.job_needs import JobNeeds  # noqa: PLC0415
+    from capacity.cost.estimates import JobNeeds  # noqa: PLC0415
 
     try:
         return JobNeeds.model_validate(written)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import Format
 
 if TYPE_CHECKING:
-    from capacity.machines import Cloud
-    from capacity.money.machine_prices import MachinePrices
+    from capacity.catalog.machines import Cloud
+    from capacity.cost.machine_prices import MachinePrices
 
 
 class Number(StrEnum):
@@ -77,8 +77,8 @@ def refuse_what_is_not_finite(*numbers: float | None) -> None:
 
 def cloud_of(machine: str) -> Cloud:
     """The cloud whose catalog has the machine. Raises ExplainedError when none has it."""
-    from capacity.machines import Cloud, machines_of  # noqa: PLC0415
-    from capacity.settings.problems import nearest  # noqa: PLC0415
+    from capacity.catalog.machines import Cloud, machines_of  # noqa: PLC0415
+    from capacity.values.errors import nearest  # noqa: PLC0415
 
     for cloud in Cloud:
         if machine in machines_of(cloud):
@@ -97,16 +97,16 @@ def prices_of_machine(  # noqa: PLR0913 -- the two prices that stand in for the 
     spot_usd: Decimal | None = None,
 ) -> MachinePrices:
     """The prices given, before those of a file of one's own, before the shipped ones. Raises ExplainedError without a list price."""
-    from capacity.money.machine_prices import MachinePrices, machine_prices  # noqa: PLC0415
-    from capacity.price_book import prices_of  # noqa: PLC0415
-    from capacity.records import DataFileError  # noqa: PLC0415
+    from capacity.catalog.data_files import DataFileError  # noqa: PLC0415
+    from capacity.catalog.price_book import prices_of  # noqa: PLC0415
+    from capacity.cost.machine_prices import MachinePrices, machine_prices  # noqa: PLC0415
 
     book = prices_of(cloud)
     if prices_file is not None:
         try:
             book = book.overridden_by(prices_file)
         except (DataFileError, OSError, UnicodeDecodeError) as error:
-            remedy = "mend it; its form is that of capacity/prices."
+            remedy = "mend it; its form is that of capacity/catalog/prices."
             raise ExplainedError(
                 f"the prices of {prices_file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
             ) from error

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from capacity.money.usd import cents
+from capacity.values.usd import cents
 from infra.cli.console import Format, out, show_table
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from capacity.money.advice import Advice
-    from capacity.money.estimates import Estimate
-    from capacity.money.mix import MixAdvice
-    from capacity.money.reservation import ReservationAdvice, ReservedLevel
+    from capacity.cost.advice import Advice, MixAdvice
+    from capacity.cost.estimates import Estimate
+    from capacity.cost.reservation import ReservationAdvice, ReservedLevel
 
 
 def write_json(content: dict[str, Any]) -> None:

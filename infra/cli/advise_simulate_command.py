@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.advise_options import (
     AsFormat,
     Number,
@@ -25,7 +25,7 @@ from infra.cli.advise_report import finite, money, shown_usd, write_json
 from infra.cli.console import Format, err, show_table
 
 if TYPE_CHECKING:
-    from capacity.money.comparison import Comparison
+    from capacity.cost.comparison import Comparison
 
 
 def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -48,11 +48,10 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Play strategies over records of Spot availability; exit code 1 when the deadline cannot be met even on demand."""
-    from capacity.money.comparison import compare  # noqa: PLC0415
-    from capacity.money.comparison_page import comparison_page  # noqa: PLC0415
-    from capacity.money.progress import Job  # noqa: PLC0415
-    from capacity.money.replay import Rates  # noqa: PLC0415
-    from capacity.money.traces import read_traces  # noqa: PLC0415
+    from capacity.cost.comparison import compare  # noqa: PLC0415
+    from capacity.cost.comparison_page import comparison_page  # noqa: PLC0415
+    from capacity.cost.replay import Job, Rates  # noqa: PLC0415
+    from capacity.cost.traces import read_traces  # noqa: PLC0415
 
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     job = Job(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.cli import (
     advise_commands,
     chargeback_commands,

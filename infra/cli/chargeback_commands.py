@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capacity.chargeback.report import IdlePolicy
-from capacity.chargeback.timelines import BRIDGED_STEPS
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.chargeback.samples import BRIDGED_STEPS
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.chargeback.extra_costs import ExtraCost
+    from capacity.catalog.machines import Cloud
+    from capacity.catalog.price_book import PriceBook
+    from capacity.chargeback.costs import ExtraCost
     from capacity.chargeback.period import Period
     from capacity.chargeback.report import Report
-    from capacity.machines import Cloud
-    from capacity.price_book import PriceBook
     from infra.prometheus.access import Access
 
 
@@ -98,8 +98,8 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     import platformdirs  # noqa: PLC0415
 
     from capacity.chargeback.charging import charge  # noqa: PLC0415
+    from capacity.chargeback.costs import cost_nodes  # noqa: PLC0415
     from capacity.chargeback.ledger import Ledger  # noqa: PLC0415
-    from capacity.chargeback.prices_of_nodes import cost_nodes  # noqa: PLC0415
     from capacity.chargeback.queries import queries  # noqa: PLC0415
     from infra.cli.console import ConsoleProgress  # noqa: PLC0415
     from infra.prometheus.client import PrometheusClient  # noqa: PLC0415

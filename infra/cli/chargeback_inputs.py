@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.extra_costs import read_extra_costs
+from capacity.catalog.data_files import DataFileError, read_records
+from capacity.catalog.price_book import PriceFile, prices_of
+from capacity.chargeback.costs import read_extra_costs
 from capacity.chargeback.period import PeriodError, month_period, period_between
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.price_book import PriceFile, prices_of
-from capacity.records import DataFileError, read_records
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from capacity.chargeback.extra_costs import ExtraCost
+    from capacity.catalog.machines import Cloud
+    from capacity.catalog.price_book import PriceBook
+    from capacity.chargeback.costs import ExtraCost
     from capacity.chargeback.period import Period
-    from capacity.machines import Cloud
-    from capacity.price_book import PriceBook
 
 
 def period_asked(month: str | None, start: str | None, end: str | None, timezone: str) -> Period:
@@ -62,7 +62,7 @@ def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
     try:
         own = read_records(path, PriceFile)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "mend it; its form is that of capacity/prices."
+        remedy = "mend it; its form is that of capacity/catalog/prices."
         raise ExplainedError(
             f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
         ) from error

@@ -22,7 +22,7 @@ def chargeback_rules(
     ] = None,
 ) -> None:
     """Print the recording rules of GPUs allocated, used and idle, as a file for Prometheus' rule_files."""
-    from capacity.measurement.recording_rules import rules_yaml  # noqa: PLC0415
+    from capacity.telemetry.recording_rules import rules_yaml  # noqa: PLC0415
 
     scope = dict(_label(each) for each in label or ())
     sys.stdout.write("# GPUs allocated, used and idle, as `flexspot chargeback` counts them; made by `flexspot chargeback-rules`.\n")

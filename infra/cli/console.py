@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.status import Status
     from rich.table import Table
 
-    from capacity.explained_error import ExplainedError
+    from capacity.values.errors import ExplainedError
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)

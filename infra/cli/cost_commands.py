@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
-    from capacity.price_book import PriceBook
+    from capacity.catalog.price_book import PriceBook
 
 
 class ReportFormat(StrEnum):
@@ -42,12 +42,12 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = ReportFormat.TEXT,
 ) -> None:
     """Say what a plan costs in a month: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1 above a budget."""
-    from capacity.money.budgets import Standing, budget_checks  # noqa: PLC0415
-    from capacity.money.expected_use import read_use_file, shipped_use  # noqa: PLC0415
-    from capacity.money.figures import Scenario  # noqa: PLC0415
-    from capacity.money.plan_comparison import compared  # noqa: PLC0415
-    from capacity.money.plan_cost_lines import plan_cost  # noqa: PLC0415
-    from capacity.money.plan_file import read_plan_file  # noqa: PLC0415
+    from capacity.cost.budgets import Standing, budget_checks  # noqa: PLC0415
+    from capacity.cost.costed_plan import read_plan_file  # noqa: PLC0415
+    from capacity.cost.expected_use import read_use_file, shipped_use  # noqa: PLC0415
+    from capacity.cost.figures import Scenario  # noqa: PLC0415
+    from capacity.cost.plan_comparison import compared  # noqa: PLC0415
+    from capacity.cost.plan_cost_lines import plan_cost  # noqa: PLC0415
     from infra.cli.cost_markdown import cost_markdown  # noqa: PLC0415
     from infra.cli.cost_report import CostReport, cost_json, show_cost  # noqa: PLC0415
 
@@ -73,14 +73,14 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
 
 def _with_own(book: PriceBook, path: Path | None) -> PriceBook:
-    from capacity.records import DataFileError  # noqa: PLC0415
+    from capacity.catalog.data_files import DataFileError  # noqa: PLC0415
 
     if path is None:
         return book
     try:
         return book.overridden_by(path)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "mend it; its form is that of capacity/prices."
+        remedy = "mend it; its form is that of capacity/catalog/prices."
         raise ExplainedError(
             f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
         ) from error

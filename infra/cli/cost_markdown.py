@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.money.budgets import Standing
-from capacity.money.figures import Scenario
+from capacity.cost.budgets import Standing
+from capacity.cost.figures import Scenario
 from infra.cli.advise_report import shown_usd
 from infra.cli.cost_report import budget_text, change, changes, of_known, price_sources, three
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.money.budgets import Standing
-from capacity.money.plan_cost_data import budgets_data, comparison_data, plan_cost_data
+from capacity.cost.budgets import Standing
+from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
-    from capacity.money.budgets import BudgetCheck
-    from capacity.money.figures import Figures, Scenario
-    from capacity.money.plan_comparison import PlanComparison
-    from capacity.money.plan_cost import PlanCost, PriceUsed
+    from capacity.cost.budgets import BudgetCheck
+    from capacity.cost.figures import Figures, Scenario
+    from capacity.cost.plan_comparison import PlanComparison
+    from capacity.cost.plan_cost import PlanCost, PriceUsed
 
 _COLOURS = {Standing.EXCEEDED: "bold red", Standing.NEAR: "yellow", Standing.UNKNOWN: "yellow", Standing.WITHIN: "green"}
 

@@ -9,13 +9,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import out, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.stack_plan import StackPlan
+    from capacity.plan.stack_plan import StackPlan
     from infra.deployment.drift import Drift
 
 _ROWS = 40
@@ -71,9 +71,9 @@ def show_drift(found: Sequence[Drift], consequence: str) -> None:
 
 def show_cost_line(planned: StackPlan) -> None:
     """What the stack costs a month, in one line; nothing for a lab, whose nodes are fake."""
-    from capacity.money.costed_plan import costed  # noqa: PLC0415
-    from capacity.money.expected_use import shipped_use  # noqa: PLC0415
-    from capacity.money.plan_cost_lines import plan_cost  # noqa: PLC0415
+    from capacity.cost.costed_plan import costed  # noqa: PLC0415
+    from capacity.cost.expected_use import shipped_use  # noqa: PLC0415
+    from capacity.cost.plan_cost_lines import plan_cost  # noqa: PLC0415
     from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
     from infra.cli.advise_report import shown_usd  # noqa: PLC0415
 

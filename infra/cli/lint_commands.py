@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capacity.verdict import Severity  # noqa: TC001 -- typer reads the annotations
+from capacity.values.verdict import Severity  # noqa: TC001 -- typer reads the annotations
 from infra.cli.console import err, out
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _write_baseline(report: Report, path: Path | None) -> None:
     try:
         path.write_text(written_baseline(report, path), encoding="utf-8")
     except OSError as error:
-        from capacity.explained_error import ExitCode, ExplainedError  # noqa: PLC0415
+        from capacity.values.errors import ExitCode, ExplainedError  # noqa: PLC0415
 
         remedy = "name a file in a folder that is there and may be written."
         raise ExplainedError(f"the baseline {path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from capacity.explained_error import ExitCode
+from capacity.values.errors import ExitCode
 from infra.cli import price_refresh
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import planned, stack_names
@@ -19,7 +19,7 @@ from infra.cli.stacks import planned, stack_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.stack_plan import StackPlan
+    from capacity.plan.stack_plan import StackPlan
 
 app = typer.Typer(help="The price book.", no_args_is_help=True)
 app.command()(price_refresh.refresh)
@@ -54,7 +54,7 @@ def check(
 
 def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:
     """A row for each machine of each pool. Money is text, so that no program rounds it."""
-    from capacity.price_book import priced_as  # noqa: PLC0415
+    from capacity.catalog.price_book import priced_as  # noqa: PLC0415
 
     today = datetime.now(UTC).date()
     plan, book = planned_stack.plan, planned_stack.prices

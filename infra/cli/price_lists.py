@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
-from capacity.capacity_type import CapacityType
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.machines import Cloud, Machine
-from capacity.price_book import Price
-from capacity.refresh.gcp_prices import MalformedCatalogError
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.fresh_prices import MalformedCatalogError
+from capacity.catalog.machines import Cloud, Machine
+from capacity.catalog.price_book import Price
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ class AwsPriceList:
 
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
         """See PriceList."""
-        from capacity.refresh.aws_prices import on_demand_usd, product_filters, spot_usd  # noqa: PLC0415
+        from capacity.catalog.fresh_prices import on_demand_usd, product_filters, spot_usd  # noqa: PLC0415
 
         try:
             pricing, ec2 = self._boto3.client("pricing", region_name=_PRICING_REGION), self._boto3.client("ec2", region_name=region)
@@ -116,7 +116,7 @@ class GcpPriceList:
     }
 
     def __init__(self, told: Told) -> None:
-        from capacity.refresh.gcp_prices import SkuPrices, skus_of_page  # noqa: PLC0415
+        from capacity.catalog.fresh_prices import SkuPrices, skus_of_page  # noqa: PLC0415
 
         auth = _library("google.auth", "prices-gcp")
         transport = _library("google.auth.transport.requests", "prices-gcp")
@@ -140,7 +140,7 @@ class GcpPriceList:
 
 def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
     """The pages of the SKUs of Compute Engine."""
-    from capacity.refresh.gcp_prices import COMPUTE_ENGINE  # noqa: PLC0415
+    from capacity.catalog.fresh_prices import COMPUTE_ENGINE  # noqa: PLC0415
 
     token = ""
     while True:

@@ -10,15 +10,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import err, out, show_table
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from capacity.machines import Cloud, Machine
-    from capacity.price_book import PriceFile
-    from capacity.refresh.price_file import PriceChange
+    from capacity.catalog.fresh_prices import PriceChange
+    from capacity.catalog.machines import Cloud, Machine
+    from capacity.catalog.price_book import PriceFile
     from infra.cli.price_lists import PriceList
 
 
@@ -33,8 +33,8 @@ def refresh(
 
     Needs an account of the cloud, found as its own tools find it. Nothing else of Flexspot needs the network for prices.
     """
-    from capacity.records import Source  # noqa: PLC0415
-    from capacity.refresh.price_file import changes, with_fresh_rows  # noqa: PLC0415
+    from capacity.catalog.data_files import Source  # noqa: PLC0415
+    from capacity.catalog.fresh_prices import changes, with_fresh_rows  # noqa: PLC0415
     from infra.cli.price_lists import fresh_prices, price_list_of  # noqa: PLC0415
 
     asked_cloud = _cloud(cloud)
@@ -67,7 +67,7 @@ def _source_names(price_list: PriceList, today: date) -> dict[str, str]:
 
 
 def _cloud(written: str) -> Cloud:
-    from capacity.machines import Cloud  # noqa: PLC0415
+    from capacity.catalog.machines import Cloud  # noqa: PLC0415
 
     try:
         return Cloud(written)
@@ -77,8 +77,8 @@ def _cloud(written: str) -> Cloud:
 
 
 def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
-    from capacity.machines import machines_of  # noqa: PLC0415
-    from capacity.settings.problems import nearest  # noqa: PLC0415
+    from capacity.catalog.machines import machines_of  # noqa: PLC0415
+    from capacity.values.errors import nearest  # noqa: PLC0415
 
     known = machines_of(cloud)
     for name in names or ():
@@ -88,8 +88,8 @@ def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
 
 
 def _regions_of_stacks(cloud: Cloud) -> list[str]:
-    from capacity.machines import Cloud as Clouds  # noqa: PLC0415
-    from capacity.platform import Platform  # noqa: PLC0415
+    from capacity.catalog.machines import Cloud as Clouds  # noqa: PLC0415
+    from capacity.catalog.platform import Platform  # noqa: PLC0415
     from infra.cli.stacks import planned, stack_names  # noqa: PLC0415
 
     platform = Platform.EKS if cloud is Clouds.AWS else Platform.GKE
@@ -98,10 +98,10 @@ def _regions_of_stacks(cloud: Cloud) -> list[str]:
 
 
 def _read(path: Path, cloud: Cloud) -> PriceFile | None:
-    from capacity.price_book import PriceFile  # noqa: PLC0415
-    from capacity.records import DataFileError, read_records  # noqa: PLC0415
+    from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
+    from capacity.catalog.price_book import PriceFile  # noqa: PLC0415
 
-    remedy = "mend it, or name another file; its form is that of capacity/prices."
+    remedy = "mend it, or name another file; its form is that of capacity/catalog/prices."
     try:
         found = read_records(path, PriceFile)
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def _read(path: Path, cloud: Cloud) -> PriceFile | None:
 
 def _write(path: Path, file: PriceFile) -> None:
     """The whole file or none of it: a reader never meets half a file."""
-    from capacity.refresh.price_file import as_yaml  # noqa: PLC0415
+    from capacity.catalog.fresh_prices import as_yaml  # noqa: PLC0415
 
     half = path.with_name(f".{path.name}.half")
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import Format
 from infra.cli.stacks import Stack, planned
 
@@ -46,7 +46,7 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     """Print the Kubernetes objects of a workload, derived from the stack; nothing is submitted. Exit code 2 for what cannot run there."""
     from capacity.workloads.kinds import kind_named, objects_of  # noqa: PLC0415
     from capacity.workloads.manifests import manifests_yaml, template_yaml  # noqa: PLC0415
-    from capacity.workloads.refusal import WorkloadError  # noqa: PLC0415
+    from capacity.workloads.requests import WorkloadError  # noqa: PLC0415
 
     written: dict[str, Any] = {
         "name": name,

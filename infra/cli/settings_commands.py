@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from capacity.explained_error import ExitCode
+from capacity.values.errors import ExitCode
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import Stack, planned, stack_file
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
 
 app = typer.Typer(help="Stack files: check them, complete them.", no_args_is_help=True)
 
@@ -41,15 +41,15 @@ def check(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of stack files."""
-    from capacity.stack_schema import stack_file_schema  # noqa: PLC0415
+    from capacity.settings.stack_schema import stack_file_schema  # noqa: PLC0415
 
     sys.stdout.write(json.dumps(stack_file_schema(), indent=2) + "\n")
 
 
 def _check_json(stack: str) -> None:
-    from capacity.plan_data import plan_data  # noqa: PLC0415
-    from capacity.settings.problems import SettingsError  # noqa: PLC0415
-    from capacity.stack_plan import plan_of_stack_file  # noqa: PLC0415
+    from capacity.plan.model import plan_data  # noqa: PLC0415
+    from capacity.plan.stack_plan import plan_of_stack_file  # noqa: PLC0415
+    from capacity.values.errors import SettingsError  # noqa: PLC0415
 
     path = stack_file(stack)
     problems: list[dict[str, Any]] = []

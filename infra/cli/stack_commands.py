@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pulumi.automation import EngineEvent
 
-    from capacity.stack_plan import StackPlan
+    from capacity.plan.stack_plan import StackPlan
     from infra.deployment.drift import Drifts
     from infra.engine import StackRun
     from lab.tools.build import Tools
@@ -81,7 +81,7 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     not_made: NotMade = None,
 ) -> None:
     """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything."""
-    from capacity.platform import Platform  # noqa: PLC0415
+    from capacity.catalog.platform import Platform  # noqa: PLC0415
     from infra.deployment.drift import Drifts  # noqa: PLC0415
 
     require_somebody_to_ask("up", yes=yes)
@@ -118,7 +118,7 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
 
     Exit code 1 when anything was changed by hand.
     """
-    from capacity.explained_error import ExitCode  # noqa: PLC0415
+    from capacity.values.errors import ExitCode  # noqa: PLC0415
     from infra.deployment.drift import Drifts  # noqa: PLC0415
 
     drifts, answers = Drifts(), told_answers(made, not_made)

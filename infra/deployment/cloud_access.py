@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from capacity.explained_error import ExitCode, ExplainedError
 from capacity.settings.platform import EksSettings
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from capacity.settings.platform import GkeSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capacity.json_differences import ABSENT, differences, written_path
+from capacity.values.json_differences import ABSENT, differences, written_path
 
 if TYPE_CHECKING:
     from pulumi.automation import EngineEvent

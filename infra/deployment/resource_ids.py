@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from capacity.records import Record, Source, read_records
+from capacity.catalog.data_files import Record, Source, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

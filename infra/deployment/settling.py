@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi import automation
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.deployment.interrupted import (
     Begun,
     NotIdentified,

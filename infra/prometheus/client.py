@@ -10,7 +10,7 @@ import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, NewConnectionError, SSLError
 from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.prometheus.replies import Answer, Reply, TooLargeError, read_reply
 
 if TYPE_CHECKING:

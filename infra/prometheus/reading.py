@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.prometheus.replies import Answer, TooLargeError
 
 if TYPE_CHECKING:

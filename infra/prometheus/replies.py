@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from capacity.chargeback.samples import MalformedReplyError, Matrix, read_matrix
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 
 # What Prometheus, Thanos and Mimir say when a query is too much for them at once.
 _TOO_LARGE = re.compile(

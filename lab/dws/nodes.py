@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GKE_QUEUED_LABEL, GPU_RESOURCE
+from capacity.catalog.node_labels import GKE_QUEUED_LABEL, GPU_RESOURCE
 
 if TYPE_CHECKING:
     from lab.cluster import KubeObject

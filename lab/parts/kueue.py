@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from capacity.kueue_configuration import NAMESPACE, ONE_BOOT, kueue_configuration
+from capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, kueue_configuration
 from lab.kubeconfig import kubeconfig
 from lab.part import Part
 from lab.tools.families import family_named

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi.runtime.proto import provider_pb2
 
-from capacity import json_differences
-from capacity.json_differences import ABSENT, Path, same, written_path
+from capacity.values import json_differences
+from capacity.values.json_differences import ABSENT, Path, same, written_path
 from lab.providers.immutable import replaces
 from lab.providers.values import UNKNOWN
 

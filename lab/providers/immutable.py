@@ -13,7 +13,7 @@ from lab.providers.values import is_list, is_object
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.json_differences import Path
+    from capacity.values.json_differences import Path
     from lab.cluster import KubeObject
     from lab.providers.settings import Settings
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from capacity.records import Record, read_records
+from capacity.catalog.data_files import Record, read_records
 
 MODULES = Path(__file__).parent
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.capacity_type import CapacityType
-from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
-from capacity.platform import Platform
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.catalog.platform import Platform
 from policies.ways import SPOT_LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from capacity.plan import FlavorPlan, Plan, PoolPlan, Taint
+    from capacity.plan.model import FlavorPlan, Plan, PoolPlan, Taint
 
 WAY, QUEUE, DIRECT = "way.", "queue.", "direct"
 LABEL, VIA, TAINT = "label ", "via ", "taint "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
+from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from policies.admission.cel import mapping_at, text, texts
 from policies.admission.policy import ResourceRule
 from policies.pod_templates import POD_MAKERS

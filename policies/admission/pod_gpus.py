@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from capacity.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE
+from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE
 from policies.admission.cel import (
     either,
     every,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, StackValidationPolicy
 from pulumi_policy.deserialize import serialize_properties
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.core import READING, judge_across, judge_alone, read_source
 from policies.engine.secret_marks import keep_secret_marks
 from policies.engine.wording import GivesWay, unread_text, violation_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from policies.finding import Finding

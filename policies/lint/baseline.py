@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from policies.lint.report import Report, Suppression, fingerprints
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.verdict import Severity
+from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.verdict import Severity
 from policies.lint.input_rules import INPUT_RULES
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
 from policies.rules import all_rules

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from policies.lint.chunks import yaml_chunks
 from policies.lint.file_reading import read_text
 from policies.lint.yaml_additions import NotEditableError, with_addition
@@ -21,7 +21,7 @@ from policies.rules.missing_owner_labels import RULE as OWNER_RULE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from capacity.verdict import Addition, ObjectIdentity
+    from capacity.values.verdict import Addition, ObjectIdentity
     from policies.lint.manifests import Manifest
     from policies.lint.report import Placed, Report
     from policies.settings import Settings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from capacity.verdict import ObjectIdentity, Severity, Verdict
+from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.finding import Finding
 from policies.lint.manifests import InputProblem
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Rule
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.lint.manifests import Problem
 
 

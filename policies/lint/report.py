@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.core import READING
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.verdict import Verdict
+from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.verdict import Verdict
 from policies.lint.cores import read_on_all_cores
 from policies.lint.file_reading import read_text
 from policies.lint.judging import judged, told

@@ -19,7 +19,7 @@ from policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.verdict import Addition
+    from capacity.values.verdict import Addition
 
 # What is a text for YAML wherever it stands, and for every version of it.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*[A-Za-z0-9]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, INSTANCE_TYPE_LABEL
+from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, INSTANCE_TYPE_LABEL
 from policies.field import Field
 from policies.gpu_machines import is_gpu_machine
 from policies.machine_catalog import machines_of

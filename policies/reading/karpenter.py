@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, KARPENTER_POOL_LABEL
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, KARPENTER_POOL_LABEL
 from policies.field import Field
 from policies.gpu_machines import gpu_selection
 from policies.inventory import Ceiling, GpuPool, Pool, Taint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from capacity.verdict import ObjectIdentity
+from capacity.values.verdict import ObjectIdentity
 from policies.field import Field
 from policies.secrecy import Secrets, secrets_in
 from policies.unknown import UNKNOWN, plain

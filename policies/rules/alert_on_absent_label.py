@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Outcome, Severity
+from capacity.values.verdict import Outcome, Severity
 from policies.label_use import labels_asked
 from policies.metrics import absent_labels
 from policies.promql import Selector, walk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Outcome, Severity
+from capacity.values.verdict import Outcome, Severity
 from policies.metrics import HISTOGRAM_SERIES, histograms
 from policies.promql import Call, Selector, walk
 from policies.queries import Query, tree_of

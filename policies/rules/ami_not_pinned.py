@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import NodeClass
 from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import NodeClass
 from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(node_class: NodeClass, _: Parameters) -> Outcome:

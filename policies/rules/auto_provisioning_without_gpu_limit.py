@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL
+from capacity.values.verdict import Severity
 from policies.compute_class_rungs import created_accelerators
 from policies.inventory import Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.objects import ComputeClass, ResourceFlavor
@@ -16,7 +16,7 @@ from policies.unknown import UNKNOWN, Unknown, any_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 

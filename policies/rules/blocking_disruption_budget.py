@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import ceil
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import PodDisruptionBudget
 from policies.pod_copies import copies_of
 from policies.pod_selection import selected
@@ -15,7 +15,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rul
 from policies.unknown import UNKNOWN, Tri
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
     from policies.inventory import Inventory, PodSet
 

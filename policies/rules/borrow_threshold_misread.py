@@ -5,14 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.cohorts import fair_sharing
 from policies.objects import ClusterQueue, PriorityClass
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import Inventory
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.cohorts import cohort_of, shares
 from policies.objects import ClusterQueue
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
@@ -14,7 +14,7 @@ from policies.unknown import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
     from policies.inventory import Inventory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.flex_start import flex_start_of
 from policies.interruption import interruption_of
 from policies.objects import PodDisruptionBudget
@@ -13,7 +13,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rul
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import Inventory
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.money.budgets import Standing
-from capacity.verdict import Severity
+from capacity.cost.budgets import Standing
+from capacity.values.verdict import Severity
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.spending import SCENARIO, MonthlyCost, held
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:

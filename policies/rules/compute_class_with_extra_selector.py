@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
+from capacity.values.verdict import Severity
 from policies.inventory import Inventory, PodSet
 from policies.node_choice import affinities
 from policies.objects import ResourceFlavor
@@ -16,7 +16,7 @@ from policies.ways import ways_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 Selection = tuple[str, dict[str, "Field"], bool]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.field import Field
 from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
 from policies.objects import ComputeClass, KarpenterNodePool
@@ -17,7 +17,7 @@ from policies.ways import tolerates, ways_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.unknown import Unknown
 
 

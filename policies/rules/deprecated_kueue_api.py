@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import ClusterQueue, KubernetesObject
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 _GROUP = "kueue.x-k8s.io"
 _OLD_VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.inventory import Inventory, Pool
 from policies.node_offer import is_after_boot
 from policies.objects import ResourceFlavor
@@ -13,7 +13,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 from policies.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

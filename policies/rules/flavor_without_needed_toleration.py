@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.inventory import GpuPool, Inventory
 from policies.objects import ResourceFlavor
 from policies.placement import may_be_provisioned, repelling
@@ -14,7 +14,7 @@ from policies.unknown import UNKNOWN, all_of, any_of, negated
 from policies.ways import Way
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

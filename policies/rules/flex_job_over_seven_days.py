@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.flex_start import LONGEST_SECONDS, flex_start_of
 from policies.interruption import ignores_interruptions
 from policies.inventory import Inventory, PodSet
@@ -16,7 +16,7 @@ from policies.unknown import UNKNOWN, Tri
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 RUN_TIME = "maxRunDurationSeconds"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.inventory import PodSet
 from policies.pod_gpus import containers
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 MOST = "most-gpus"
 ABOVE = f"{{where}}: {{container}} has a limit of {{count}} on {GPU_RESOURCE}, and no node that it may have has more than {{most}}"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.inventory import PodSet
 from policies.pod_gpus import placed_on_gpus, unbacked_request
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, all_of, negated
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 UNBACKED = f"{{where}}: {{container}} requests {GPU_RESOURCE} without a limit, which Kubernetes refuses"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Outcome, Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Outcome, Severity
 from policies.metrics import amounts_by_container
 from policies.promql import COMPARISONS, Aggregation, Binary, Literal, Selector, walk
 from policies.queries import Query, tree_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.inventory import GkeNodePool
 from policies.karpenter_limits import GPU_COUNT_LABELS, gpu_machines, requirements_of
 from policies.machine_catalog import machines_of
@@ -13,7 +13,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.objects import LimitRange
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 DEVICES = (GPU_RESOURCE, "nvidia.com/mig-")

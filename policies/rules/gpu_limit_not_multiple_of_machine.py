@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.karpenter_limits import limited_machines
 from policies.objects import KarpenterNodePool
 from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

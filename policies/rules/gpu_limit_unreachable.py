@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.gpu_reach import out_of_reach
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.unreachable_limits import out_of_reach
+from capacity.values.verdict import Severity
 from policies.karpenter_limits import limited_machines, node_ceilings, written_limits
 from policies.objects import KarpenterNodePool
 from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, undecided
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

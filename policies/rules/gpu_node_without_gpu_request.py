@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.inventory import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.pod_gpus import placed_on_gpus, tolerates_gpus
 from policies.pool_index import pools_for
@@ -14,7 +14,7 @@ from policies.unknown import UNKNOWN, Tri, all_of, any_of
 from policies.ways import queue_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.ceilings import MOST, bounded
 from policies.inventory import GpuPool, NodeAutoProvisioning
 from policies.rule import BOTH_CLOUDS, Level, Parameters, Rule
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(capacity: GpuPool | NodeAutoProvisioning, parameters: Parameters) -> Outcome:

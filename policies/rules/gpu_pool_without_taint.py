@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.inventory import GpuPool, Taint
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, undecided
 from policies.unknown import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(pool: GpuPool, parameters: Parameters) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Addition, Severity
+from capacity.values.verdict import Addition, Severity
 from policies.interruption import interruption_of
 from policies.inventory import Inventory, PodSet, Pool
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
@@ -14,7 +14,7 @@ from policies.unknown import UNKNOWN
 from policies.ways import SPOT_LABELS, ways_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 _GKE = ("cloud.google.com/",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from capacity.workloads.names import MOVING_TAGS
 from policies.inventory import PodSet
 from policies.pod_gpus import containers
@@ -12,7 +12,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rul
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 UNPINNED = "{where}: the image of {container} {how}"

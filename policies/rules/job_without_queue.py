@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from capacity.workloads.names import QUEUE_LABEL
 from policies.inventory import Inventory, PodSet
 from policies.objects import ClusterQueue, LocalQueue
@@ -13,7 +13,7 @@ from policies.unknown import UNKNOWN
 from policies.ways import queue_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 UNQUEUED = f"it asks for GPUs and has no label {QUEUE_LABEL}, so that no quota counts it"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.inventory import Inventory, Pool
 from policies.objects import KarpenterController, KarpenterNodePool
 from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import KarpenterNodePool, NodeClass, named
 from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import Inventory
 
 _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")

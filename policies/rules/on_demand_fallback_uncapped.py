@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import CAPACITY_TYPE_LABEL
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
+from capacity.values.verdict import Severity
 from policies.compute_class_rungs import creates_pools, made_on_demand
 from policies.inventory import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
 from policies.node_offer import allows
@@ -15,7 +15,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import PriorityClass
 from policies.pod_priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
 from policies.unknown import UNKNOWN
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import Inventory
 
 

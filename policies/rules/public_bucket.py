@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.cloud_resources import BucketAccess, GcsBucket, S3Bucket
 from policies.iam_documents import open_to_everybody, statements_of
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
@@ -13,7 +13,7 @@ from policies.unknown import UNKNOWN, Tri, any_of, negated
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 _ANYBODY = ("allUsers", "allAuthenticatedUsers")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.address_ranges import lets_in_everybody
 from policies.cloud_resources import Cluster, EksCluster, GkeCluster
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
 from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.objects import ClusterQueue
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(queue: ClusterQueue, _: Parameters) -> Outcome:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GPU_RESOURCE
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GPU_RESOURCE
+from capacity.values.verdict import Severity
 from policies.inventory import Autopilot, Inventory, NodeAutoProvisioning, Pool
 from policies.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
 from policies.pool_index import pools_for
@@ -14,7 +14,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 from policies.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.gpu_quotas import GPU_QUOTA_KEY, is_of_some_pods, read_quota
 from policies.namespace_shares import local_queues_of, share_of
 from policies.objects import ResourceQuota
@@ -12,7 +12,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 from policies.unknown import Unknown
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import Inventory
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import HOSTNAME_LABEL
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import HOSTNAME_LABEL
+from capacity.values.verdict import Severity
 from policies.inventory import Inventory, PodSet
 from policies.objects import PersistentVolumeClaim, named
 from policies.pod_copies import copies_of
@@ -14,7 +14,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 from policies.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
     from policies.unknown import Tri, Unknown
 

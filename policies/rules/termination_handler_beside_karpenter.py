@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.inventory import Inventory, Pool
 from policies.objects import KarpenterController, KarpenterNodePool, TerminationHandler
 from policies.pool_index import pools_for
@@ -12,7 +12,7 @@ from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_app
 from policies.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
 """Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""

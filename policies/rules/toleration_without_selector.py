@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
+from capacity.values.verdict import Severity
 from policies.inventory import GpuPool, Inventory, PodSet
 from policies.node_choice import may_choose_capacity
 from policies.placement import Landing, landings
@@ -14,7 +14,7 @@ from policies.unknown import UNKNOWN, Tri, any_of
 from policies.ways import ways_of
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

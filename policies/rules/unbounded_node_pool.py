@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import CAPACITY_TYPE_LABEL
-from capacity.verdict import Severity
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
+from capacity.values.verdict import Severity
 from policies.ceilings import MOST, bounded
 from policies.field import Field
 from policies.inventory import GpuPool, Pool
 from policies.rule import BOTH_CLOUDS, Level, Parameters, Rule, not_applicable
 
 if TYPE_CHECKING:
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
 
 
 def judge(pool: Pool, parameters: Parameters) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.field_schemas import KINDS, TYPES, fields
 from policies.objects import KubernetesObject
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
@@ -13,7 +13,7 @@ from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, n
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.field import Field
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from resource_rules import Attribute, ResourceRules
 
-    from capacity.json_differences import Path
+    from capacity.values.json_differences import Path
 
 
 def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Difference]:

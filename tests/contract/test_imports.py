@@ -107,7 +107,7 @@ def test_a_circle_is_found_also_where_one_half_is_for_types_alone() -> None:
 @pytest.mark.parametrize(
     "module,source",
     [
-        ("capacity.plan", "import components.gke"),
+        ("capacity.plan.model", "import components.gke"),
         ("policies.core", "from components import gke"),
         ("components.eks.cluster", "import infra.settings"),
         ("infra.program", "def f():\n    import lab.cluster"),
@@ -125,7 +125,7 @@ def test_a_forbidden_import_is_found(module: str, source: str) -> None:
         ("infra.cli.app", "def f():\n    from lab.cluster import Cluster"),
         ("infra.cli.app", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lab.cluster import Cluster"),
         ("lab.engine", "import infra.program"),
-        ("components.gke", "import capacity.plan, json"),
+        ("components.gke", "import capacity.plan.model, json"),
     ],
 )
 def test_an_allowed_import_is_not(module: str, source: str) -> None:

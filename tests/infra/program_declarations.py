@@ -14,13 +14,13 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import resource_pb2
 
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings
-from capacity.stack_plan import price_book_of
+from capacity.plan.build import build_plan
+from capacity.plan.stack_plan import price_book_of
+from capacity.settings.stack_file import parse_settings
 from infra.program import main
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 

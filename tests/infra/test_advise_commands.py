@@ -11,7 +11,7 @@ import pytest
 from spot_traces import made_trace, write_trace
 from typer.testing import CliRunner
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.app import app
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "costs.md"

@@ -16,7 +16,7 @@ from fake_prometheus import FakePrometheus, refused, served
 from typer.testing import CliRunner
 
 from capacity.chargeback.queries import Question
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.measurement.recording_rules import rule_groups
-from capacity.measurement.rule_group import rules_spec
+from capacity.telemetry.recording_rules import rule_groups
+from capacity.telemetry.rule_group import rules_spec
 from infra.cli.app import app
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from capacity.explained_error import ExplainedError
-from capacity.money.expected_use import read_use_file, shipped_use
-from capacity.money.plan_file import VERSION
-from capacity.plan_data import plan_data
-from capacity.stack_plan import plan_of_stack_file
+from capacity.cost.costed_plan import VERSION
+from capacity.cost.expected_use import read_use_file, shipped_use
+from capacity.plan.model import plan_data
+from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.values.errors import ExplainedError
 from infra.cli import console
 from infra.cli.app import app
 from infra.cli.cost_markdown import literal

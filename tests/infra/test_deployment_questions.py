@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import deployment_questions
 from infra.cli.deployment_questions import ask, require_somebody_to_ask, show_cost_line, show_drift, told_answers
 from infra.cli.stacks import planned

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from settings_documents import changed
 
-from capacity.machines import Cloud, machines_of
-from capacity.planning.build import build_plan
-from capacity.settings.eks_pools import EksPool
-from capacity.stack_file import parse_settings
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.plan.build import build_plan
+from capacity.settings.pools import EksPool
+from capacity.settings.stack_file import parse_settings
 from components.karpenter.ec2_node_class import Ec2NodeClass
 from components.karpenter.gpu_node_pool import GpuNodePool
 from infra.eks_pools import DRIVER_TAINTS, gpu_node_pool_args, node_class_args
 
 if TYPE_CHECKING:
-    from capacity.machines import Gpu, Machine
+    from capacity.catalog.machines import Gpu, Machine
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs
 
 Register = Callable[[Callable[[], object]], Any]

@@ -12,18 +12,17 @@ from autopilot_settings import autopilot_settings
 from gke_declarations import CLUSTER, NODE_POOL
 from program_declarations import KUEUE, UNKNOWN, Declarations, as_shipped, declared, taints_of
 
-from capacity.capacity_type import CapacityType
-from capacity.planning.build import build_plan
-from capacity.provisioning import facts_of
-from capacity.stack_file import parse_settings
-from capacity.verdict import Verdict
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.reading.source import from_pulumi
 from policies.rules import all_rules
 from policies.settings import DEFAULTS
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
 
 COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
 

@@ -12,7 +12,7 @@ from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools, node_la
 from program_declarations import KUEUE, as_shipped, declared, listed, plan_of, shipped, taints_of
 from snapshot_fixtures import assert_snapshot
 
-from capacity.provisioning import Origin, facts_of, gpu_marks_of
+from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
 from components.gcp_labels import check_gcp_labels
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -12,8 +12,8 @@ import pytest
 from pulumi_kubernetes.batch.v1 import Job, JobSpecArgs
 from pulumi_kubernetes.core.v1 import ContainerArgs, PodSpecArgs, PodTemplateSpecArgs
 
-from capacity.explained_error import ExplainedError
 from capacity.settings.teams import CohortSettings
+from capacity.values.errors import ExplainedError
 from infra import engine as engine_module
 from infra import program
 from infra.checkout import CHECKOUT
@@ -28,8 +28,8 @@ from lab.progress import Silence
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from capacity.plan import Plan
-    from capacity.price_book import PriceBook
+    from capacity.catalog.price_book import PriceBook
+    from capacity.plan.model import Plan
     from capacity.settings.platform import PlatformSettings
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane

@@ -19,7 +19,7 @@ SECRETS = re.compile(
     r"-----BEGIN|client-key-data|client-certificate-data|\"?private_?key\"?\s*:|password|access_token|ya29\.", re.IGNORECASE
 )
 
-POOLS = "capacity/planning/pools.py"
+POOLS = "capacity/plan/pools.py"
 EMPTIED = """
 
 def without_taints(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.money.plan_file import read_plan_file
-from capacity.stack_plan import plan_of_stack_file
+from capacity.cost.costed_plan import read_plan_file
+from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.stacks import STACKS
 from infra.plan_file import PlannedResources, write_plan_file
 

@@ -10,7 +10,7 @@ from planted_defects import Defect, Resources, job, planted, resources_of
 from planted_table import EVERY_DEFECT, WITHOUT_DEFECT
 from resource_edits import edits
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.reading.source import from_pulumi
 from policies.rules import all_rules

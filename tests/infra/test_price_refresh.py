@@ -18,12 +18,11 @@ from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession
 from typer.testing import CliRunner
 
-from capacity.capacity_type import CapacityType
-from capacity.explained_error import ExplainedError
-from capacity.machines import Cloud, machines_of
-from capacity.price_book import prices_of
-from capacity.refresh.aws_prices import on_demand_usd, product_filters, spot_usd
-from capacity.refresh.gcp_prices import Sku, SkuPrices, skus_of_page
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.fresh_prices import Sku, SkuPrices, on_demand_usd, product_filters, skus_of_page, spot_usd
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.price_book import prices_of
+from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 
 if TYPE_CHECKING:

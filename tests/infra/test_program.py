@@ -11,7 +11,7 @@ import pulumi
 import pytest
 import yaml
 
-from capacity.settings.problems import SettingsError
+from capacity.values.errors import SettingsError
 from infra.program import main
 
 Register = Callable[[Callable[[], object]], Any]

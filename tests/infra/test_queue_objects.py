@@ -10,12 +10,12 @@ import pulumi
 import pytest
 import yaml
 
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings, read_stack_file
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings, read_stack_file
 from infra.queue_objects import declare_kueue, declare_queues
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.app import app
 
 BERT = ("-s", "prod-eks", "--team", "nlp", "--class", "training", "--name", "bert", "--image", "reg.example.com/bert:1.4")

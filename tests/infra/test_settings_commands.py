@@ -10,7 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 
 if TYPE_CHECKING:

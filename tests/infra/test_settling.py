@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pulumi.automation import Deployment
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.deployment.interrupted import Begun, NotIdentified
 from infra.deployment.settling import Settling
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from program_declarations import as_shipped, declared, plan_of, shipped
 
-from capacity.stack_file import parse_settings
+from capacity.settings.stack_file import parse_settings
 from infra.gke_storage import workload_annotations
 
 ACCOUNT = "kubernetes:core/v1:ServiceAccount"

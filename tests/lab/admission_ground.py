@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubernetes.client.exceptions import ApiException
 
-from capacity.node_labels import TEAM_LABEL
+from capacity.catalog.node_labels import TEAM_LABEL
 from lab.cluster import Cluster
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from capacity.node_labels import GPU_RESOURCE, TEAM_LABEL
+from capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
 from lab.cluster import POD, condition
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from queue_objects import class_job, pool_node, program_objects, renamed
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
 from lab.cluster import POD, condition
 from lab.exercise.jobs import JOB, NODE, WORKLOAD, release, running_pods
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from queue_objects import Register
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from lab.cluster import Cluster, KubeObject
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"

@@ -9,15 +9,15 @@ from uuid import uuid4
 
 from pulumi_kubernetes import Provider
 
-from capacity.node_labels import GPU_RESOURCE
-from capacity.plan import AdmissionPlan
-from capacity.settings.admission import AdmissionMode
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.plan.model import AdmissionPlan
+from capacity.settings.queueing import AdmissionMode
 from infra.admission import declare_admission
 from infra.platform_objects import declare_platform_objects
 from lab.exercise.jobs import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan, PoolPlan
+    from capacity.plan.model import Plan, PoolPlan
     from lab.cluster import KubeObject
 
 Register = Callable[[Callable[[], object]], Any]

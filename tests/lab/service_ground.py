@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from queue_fixtures import FOUR_L4, queues_of
 
-from capacity.node_labels import ZONE_LABEL
+from capacity.catalog.node_labels import ZONE_LABEL
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.names import NAME_LABEL
 from lab.cluster import POD, condition

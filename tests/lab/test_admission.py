@@ -14,7 +14,7 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from stack_readings import readings_of
 
-from capacity.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
+from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from lab.cluster import POD, condition
 from lab.exercise.jobs import JOB
 from policies.admission.facts import MOST_GPUS, facts_of

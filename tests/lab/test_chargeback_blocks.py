@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.period import period_between
 from capacity.chargeback.queries import queries
-from capacity.explained_error import ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 from infra.prometheus.access import access_to
 from infra.prometheus.client import PrometheusClient

@@ -14,8 +14,8 @@ from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_p
 from pod_record import recorded_pods
 from typer.testing import CliRunner
 
-from capacity.measurement.recording_rules import ALLOCATED, IDLE, rule_groups
-from capacity.measurement.rule_group import rules_file
+from capacity.telemetry.recording_rules import ALLOCATED, IDLE, rule_groups
+from capacity.telemetry.rule_group import rules_file
 from infra.cli.app import app
 from lab.cluster import POD, condition
 from lab.exercise.jobs import release

@@ -19,8 +19,8 @@ from lab.exercise.jobs import JOB, NODE, gpu_job, release, running_pods, wait_fo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan import Plan
-    from capacity.stack_plan import StackPlan
+    from capacity.plan.model import Plan
+    from capacity.plan.stack_plan import StackPlan
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from capacity.machines import Cloud, machines_of
-from capacity.price_book import prices_of
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.price_book import prices_of
 from lab.instance_types import REGION, instance_types_json
 
 

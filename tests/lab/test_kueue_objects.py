@@ -11,9 +11,9 @@ import pulumi
 import pytest
 import yaml
 
-from capacity.node_labels import TEAM_LABEL
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings, read_stack_file
+from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings, read_stack_file
 from infra.queue_objects import declare_queues
 from lab.cluster import Cluster, condition
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.stack_plan import plan_of_stack_file
+from capacity.plan.stack_plan import plan_of_stack_file
 from capacity.workloads.kinds import objects_of
 from lab.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 

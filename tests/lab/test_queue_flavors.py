@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from queue_fixtures import FOUR_L4, queues_of
 
-from capacity.node_labels import KARPENTER_POOL_LABEL
+from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from lab.exercise.jobs import NODE
 
 if TYPE_CHECKING:

@@ -11,11 +11,9 @@ import pytest
 import yaml
 from chargeback_months import HOUR, STEP, Month
 
-from capacity.chargeback.label_names import label_of
-from capacity.chargeback.owners import CENTRAL, NONE
+from capacity.chargeback.labels import CENTRAL, NONE, label_of
 from capacity.chargeback.queries import Question
-from capacity.measurement.pod_rules import DIMENSIONS
-from capacity.measurement.recording_rules import ALLOCATED, IDLE, MEASURED, USED, rules_yaml
+from capacity.telemetry.recording_rules import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rules_yaml
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
 from lab.tools.families import family_named

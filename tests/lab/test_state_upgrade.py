@@ -29,8 +29,8 @@ from lab.engine import engine_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from capacity.plan import Plan
-    from capacity.price_book import PriceBook
+    from capacity.catalog.price_book import PriceBook
+    from capacity.plan.model import Plan
     from capacity.settings.platform import PlatformSettings
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tenancy_ground import Member, Register, job, pod, refusal, team_on
 
-from capacity.cluster_endpoints import endpoints_of
-from capacity.platform import Platform
+from capacity.catalog.endpoints import endpoints_of
+from capacity.catalog.platform import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

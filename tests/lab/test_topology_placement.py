@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from queue_fixtures import QueueGround, queues_of
 
-from capacity.node_labels import GKE_TOPOLOGY_LABELS, GPU_RESOURCE
+from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS, GPU_RESOURCE
 from lab.cluster import condition
 
 if TYPE_CHECKING:

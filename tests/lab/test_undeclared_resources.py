@@ -9,7 +9,7 @@ import pytest
 import yaml
 from queue_fixtures import queues_of
 
-from capacity.kueue_configuration import ONE_BOOT, kueue_configuration
+from capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster

@@ -10,7 +10,7 @@ from queue_fixtures import QueueGround, condition_of, queues_of
 from service_ground import nodes_of
 from workload_ground import assert_goes_on, cordon, drain, finish, job_of, submit, uids, wait_for_job, wait_for_pods, wait_until_pending
 
-from capacity.planning.routes import STAY_ANNOTATION
+from capacity.plan.routes import STAY_ANNOTATION
 from lab.cluster import condition
 from lab.dws.nodes import REQUEST_LABEL
 from lab.dws.provisioner import PROVISIONING_REQUEST, provisioner

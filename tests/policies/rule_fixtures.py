@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 
 RULES = Path(__file__).parent / "rules"
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.lint.chunks import yaml_chunks
 from policies.lint.manifests import Manifest

@@ -9,7 +9,7 @@ import pytest
 from policy_server import PolicyServer, urn_of
 from rule_fixtures import cases
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.core import judge, judge_all
 from policies.engine.gate import Gate
 from policies.reading.source import from_manifest, from_pulumi

@@ -25,7 +25,7 @@ from policies.settings import DEFAULTS, read_settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.verdict import Outcome
+    from capacity.values.verdict import Outcome
     from policies.inventory import View
     from policies.reading.source import Source
 

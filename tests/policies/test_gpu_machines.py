@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.machines import Cloud, machines_of
+from capacity.catalog.machines import Cloud, machines_of
 from policies.field import Field
 from policies.gpu_machines import gpu_selection, is_gpu_machine
 

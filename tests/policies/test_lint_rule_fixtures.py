@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rule_fixtures import cases_of
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.lint.configuration import Configuration
 from policies.lint.run import lint
 from policies.rule import Level

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from capacity.machines import Cloud, machines_of
-from capacity.node_labels import INSTANCE_TYPE_LABEL, karpenter_aws_labels
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, karpenter_aws_labels
 from policies import machine_catalog
 from policies.field import Field
 from policies.inventory import Pool

@@ -8,7 +8,7 @@ import pytest
 from engine_analysis import analyzed, written_state
 from rule_fixtures import UNKNOWN_STRING, Case, cases
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.rules import all_rules
 
 if TYPE_CHECKING:

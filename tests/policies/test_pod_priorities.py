@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from capacity.workload_class import SCALE_UP_CUTOFF
+from capacity.catalog.workload_classes import SCALE_UP_CUTOFF
 from policies.inventory import Inventory
 from policies.objects import PriorityClass
 from policies.pod_priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, users_of

@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies import bench
 from policies.core import Reading, judge_across, judge_all, read_source
 from policies.reading.source import from_pulumi

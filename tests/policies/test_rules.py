@@ -8,7 +8,7 @@ import pytest
 from policy_server import PolicyServer, urn_of
 from rule_fixtures import WORDS, Case, cases_of
 
-from capacity.verdict import Severity, Verdict
+from capacity.values.verdict import Severity, Verdict
 from policies.core import judge, judge_all
 from policies.engine.gate import Gate
 from policies.reading.source import from_manifest, from_pulumi

@@ -12,7 +12,7 @@ from inventories import Resource, runs
 from policy_server import PolicyServer
 from rule_fixtures import UNKNOWN_STRING, Case, cases
 
-from capacity.verdict import ObjectIdentity, Severity, Verdict
+from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.core import judge_all
 from policies.engine.gate import Gate
 from policies.engine.wording import violation_text

@@ -15,7 +15,7 @@ from program_declarations import as_shipped, plan_of
 from seed_defect_manifests import found, marked
 from seed_defect_table import GUIDE, SEED_DEFECTS, SeedDefect, table
 
-from capacity.capacity_type import CapacityType
+from capacity.catalog.capacity_type import CapacityType
 from policies.lint.configuration import Configuration
 from policies.lint.run import lint
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.inventory import View
 from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Rule
 from policies.settings import read_settings, schema

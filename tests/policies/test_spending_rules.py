@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.core import judge
 from policies.reading.source import from_pulumi
 from policies.rules import all_rules

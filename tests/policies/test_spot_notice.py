@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.capacity_type import CapacityType
-from capacity.provisioning import facts_of
+from capacity.catalog.capacity_type import CapacityType, facts_of
 from policies.field import Field
 from policies.reading.gke_nodes import notice_of
 from policies.rules.grace_exceeds_notice import RULE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from policy_server import PolicyServer
 
-from capacity.verdict import Severity, Verdict
+from capacity.values.verdict import Severity, Verdict
 from policies.core import judge_all
 from policies.engine.gate import Gate
 from policies.finding import Finding, tally

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.node_labels import COMPUTE_CLASS_LABEL
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from policies.admission.cel import either, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
 from policies.admission.facts import VIA
 from policies.admission.form import POD_MAKERS, Form, of_each, told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.admission.cel import amount, every, first_of, let, optional, text, text_at
 from policies.admission.facts import MOST_GPUS
 from policies.admission.form import POD_MAKERS, Form, of_each, told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.lint.formats.as_text import defect_lines, printable, summary_lines
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 from policies.lint.configuration import judged_rules
 from policies.lint.report import fingerprints
 

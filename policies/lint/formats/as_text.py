@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from capacity.verdict import Severity
+from capacity.values.verdict import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

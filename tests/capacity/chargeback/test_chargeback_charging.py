@@ -10,10 +10,10 @@ from chargeback_months import HOUR, Month
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.chargeback.owners import CENTRAL, PLATFORM
+from capacity.chargeback.charging import to_cents
+from capacity.chargeback.labels import CENTRAL, PLATFORM
 from capacity.chargeback.queries import Question
 from capacity.chargeback.report import IdlePolicy, LineKey
-from capacity.chargeback.rounding import to_cents
 
 ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
 

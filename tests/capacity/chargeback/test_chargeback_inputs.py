@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import promql_parser
 import pytest
 
-from capacity.chargeback.extra_costs import read_extra_costs
-from capacity.chargeback.label_names import label_of
+from capacity.catalog.data_files import DataFileError
+from capacity.chargeback.costs import read_extra_costs
+from capacity.chargeback.labels import label_of
 from capacity.chargeback.period import Period, PeriodError, month_period, period_between
 from capacity.chargeback.queries import Question, queries
-from capacity.records import DataFileError
 
 if TYPE_CHECKING:
     from pathlib import Path

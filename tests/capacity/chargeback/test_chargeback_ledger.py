@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from chargeback_months import HOUR, STEP, Month
 
+from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.gpu_shares import gpus_of_node, unit_share
-from capacity.chargeback.label_names import label_of
+from capacity.chargeback.labels import label_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.nodes import node_facts
 from capacity.chargeback.queries import Question
-from capacity.chargeback.samples import MalformedReplyError, Series, merged, read_matrix
-from capacity.chargeback.timelines import SpanReader, Timeline
-from capacity.machines import Cloud, machines_of
+from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, Timeline, merged, read_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from workload_plans import plan_of
 
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
 
 JUPYTER = "quay.io/jupyter/base-notebook:2026-11-01"

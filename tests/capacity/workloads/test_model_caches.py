@@ -8,9 +8,9 @@ import pytest
 from service_plans import of_kind, service, standing_plan
 from workload_plans import job_of
 
-from capacity.platform import Platform
-from capacity.workloads.model_cache_mount import mount_model_cache
-from capacity.workloads.refusal import WorkloadError
+from capacity.catalog.platform import Platform
+from capacity.workloads.model_cache import mount_model_cache
+from capacity.workloads.requests import WorkloadError
 
 
 @pytest.mark.parametrize(

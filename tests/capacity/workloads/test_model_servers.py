@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from service_plans import of_kind, service
 
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from service_plans import of_kind, service, standing_plan
 
-from capacity.planning.routes import STAY_ANNOTATION
+from capacity.plan.routes import STAY_ANNOTATION
 from capacity.workloads.notebook_stop import IDLE_VARIABLE, LIMIT_VARIABLE, NIGHT_VARIABLE, SCALE_VARIABLE
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 
 
 def session(stack: str = "prod-eks", **fields: Any) -> dict[str, Any]:

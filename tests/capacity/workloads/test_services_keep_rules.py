@@ -10,11 +10,11 @@ from planted_defects import resources_of
 from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
 from workload_plans import STACKS, plan_of, pod_specs
 
-from capacity.platform import Platform
-from capacity.verdict import Verdict
+from capacity.catalog.platform import Platform
+from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.names import SERVICE_ACCOUNT
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 from policies.core import judge_all
 from policies.reading.source import from_manifest, from_pulumi
 from policies.rules import all_rules
@@ -23,7 +23,7 @@ from policies.settings import DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
 
 SHAPES: dict[str, list[dict[str, Any]]] = {

@@ -9,8 +9,7 @@ from workload_plans import IMAGE, job_of, plan_of, pod_of, pools_of, variables
 
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import pod_template
-from capacity.workloads.refusal import WorkloadError
-from capacity.workloads.request import WorkloadRequest, WorkloadType
+from capacity.workloads.requests import WorkloadError, WorkloadRequest, WorkloadType
 from capacity.workloads.resources import mebibytes, millicores
 
 

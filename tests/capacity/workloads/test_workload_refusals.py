@@ -9,10 +9,10 @@ import pytest
 from autopilot_settings import autopilot_settings
 from workload_plans import IMAGE, objects, plan_of
 
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 
 
 def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> list[str]:

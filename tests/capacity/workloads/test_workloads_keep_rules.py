@@ -9,10 +9,10 @@ import pytest
 from planted_defects import resources_of
 from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.names import SERVICE_ACCOUNT
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 from policies.core import judge_all
 from policies.reading.source import from_manifest, from_pulumi
 from policies.rules import all_rules

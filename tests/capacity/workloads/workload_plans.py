@@ -6,13 +6,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from capacity.stack_plan import plan_of_stack_file
+from capacity.plan.stack_plan import plan_of_stack_file
 from capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan import Plan
+    from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
 
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")

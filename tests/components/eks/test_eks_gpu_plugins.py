@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from capacity.machines import Cloud, machines_of
+from capacity.catalog.machines import Cloud, machines_of
 from components.eks.gpu_plugins import GpuPlugins, GpuPluginsArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"

@@ -9,9 +9,8 @@ from typing import Any, cast
 import pytest
 from gke_pool_args import NODE_POOL, pool_args
 
-from capacity.capacity_type import CapacityType
-from capacity.machines import Cloud, Machine, machines_of
-from capacity.provisioning import ForbiddenOption, facts_of
+from capacity.catalog.capacity_type import CapacityType, ForbiddenOption, facts_of
+from capacity.catalog.machines import Cloud, Machine, machines_of
 from components.gke.gpu_node_pool import GkeGpuNodePool
 
 # What GKE takes to be true of a pool that does not say so.

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from karpenter_node_class_args import COMPONENT, KEY, NODE_CLASS, node_class_args
 
-from capacity.machines import Cloud, machines_of
+from capacity.catalog.machines import Cloud, machines_of
 from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
 
 DISCOVERED = [{"tags": {"karpenter.sh/discovery": "platform"}}]

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 import yaml
 
-from capacity.kueue_configuration import ONE_BOOT, kueue_configuration
+from capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
 from components.kueue.controller import KueueController
 from lab.tools.families import family_named
 

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from capacity.node_labels import GKE_TOPOLOGY_LABELS
+from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
 from components.kueue.topology import Topology, TopologyArgs
 
 Register = Callable[[Callable[[], object]], Any]

@@ -10,7 +10,7 @@ import pytest
 from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, exporter
 
-from capacity.chargeback.label_names import NODE_LABELS, OWNER_LABELS, allow_list
+from capacity.chargeback.labels import NODE_LABELS, OWNER_LABELS, allow_list
 from components.measurement.kube_state_metrics import KubeStateMetrics
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import yaml
 from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, rules
 
-from capacity.measurement.recording_rules import rule_groups
-from capacity.measurement.rule_group import rules_spec
+from capacity.telemetry.recording_rules import rule_groups
+from capacity.telemetry.rule_group import rules_spec
 from components.measurement.recording_rules import RecordingRules
 
 Register = Callable[[Callable[[], object]], Any]

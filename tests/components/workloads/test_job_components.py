@@ -9,12 +9,11 @@ import pulumi
 import pytest
 import yaml
 
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings
-from capacity.workloads.job_request import JobRequest
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.names import GANG_LABEL, GANG_SERVICE
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import JobRequest, WorkloadError
 from components.workloads.checkpointed_job import CheckpointedJob
 from components.workloads.flex_start_job import FlexStartJob
 from components.workloads.job_args import JobArgs

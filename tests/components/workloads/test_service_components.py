@@ -9,10 +9,10 @@ import pulumi
 import pytest
 import yaml
 
-from capacity.planning.build import build_plan
-from capacity.stack_file import parse_settings
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import KINDS, objects_of
-from capacity.workloads.refusal import WorkloadError
+from capacity.workloads.requests import WorkloadError
 from components.storage.gcs_fuse_volume import GcsFuseVolume
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.workloads.model_cache import ModelCache, ModelCacheArgs

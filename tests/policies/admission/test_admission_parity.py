@@ -13,7 +13,7 @@ from cel_evaluator import judged
 from program_declarations import as_shipped, plan_of
 from stack_readings import readings_of
 
-from capacity.platform import Platform
+from capacity.catalog.platform import Platform
 from policies.admission.facts import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
 from policies.admission.policy import admission_policies
 from policies.core import read_source
@@ -24,7 +24,7 @@ from policies.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from capacity.plan import Plan, RoutePlan
+    from capacity.plan.model import Plan, RoutePlan
     from policies.admission.policy import AdmissionPolicy
     from policies.core import Reading
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lint_runs import CONFIG_MAP, UNTAINTED_POOL, linted
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from policies.lint.baseline import with_baseline, written_baseline
 
 if TYPE_CHECKING:

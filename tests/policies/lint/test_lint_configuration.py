@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted
 
-from capacity.explained_error import ExitCode, ExplainedError
-from capacity.verdict import Severity
+from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.verdict import Severity
 from policies.lint.chunks import markdown_chunks
 from policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
 

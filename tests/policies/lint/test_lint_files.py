@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
 
-from capacity.explained_error import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from policies.lint.configuration import Configuration
 from policies.lint.manifests import Skipped
 from policies.lint.run import lint, read_file

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.explained_error import ExplainedError
-from capacity.verdict import Addition
+from capacity.values.errors import ExplainedError
+from capacity.values.verdict import Addition
 from policies.lint.configuration import Configuration
 from policies.lint.fixes import fixes_of, owner_label
 from policies.lint.run import lint

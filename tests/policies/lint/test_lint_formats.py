@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened
 
-from capacity.verdict import ObjectIdentity, Severity, Verdict
+from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.finding import Finding
 from policies.lint.formats.as_github import as_github
 from policies.lint.formats.as_json import as_json

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from capacity.verdict import Verdict
+from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.reading.source import from_manifest
 from policies.rules import all_rules

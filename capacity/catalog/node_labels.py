@@ -1,0 +1,86 @@
+"""The labels that a cloud's autoscaler knows of a machine before its node has booted."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from capacity.catalog.machines import Machine
+
+GPU_RESOURCE = "nvidia.com/gpu"
+"""The extended resource that the NVIDIA device plugin registers, and the key of the taint on GPU nodes."""
+
+GPU_QUOTA = f"requests.{GPU_RESOURCE}"
+"""The one key under which a ResourceQuota counts GPUs. Kubernetes takes `limits.nvidia.com/gpu` as well and never counts it."""
+
+CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+GPU_NAME_LABEL = "karpenter.k8s.aws/instance-gpu-name"
+GPU_MEMORY_LABEL = "karpenter.k8s.aws/instance-gpu-memory"
+KARPENTER_POOL_LABEL = "karpenter.sh/nodepool"
+
+GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
+GKE_ACCELERATOR_COUNT_LABEL = "cloud.google.com/gke-accelerator-count"
+"""How many GPUs a node of Autopilot has; nodes of Standard are not labelled so."""
+
+GKE_GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"
+GKE_GPU_PARTITION_LABEL = "cloud.google.com/gke-gpu-partition-size"
+GKE_GPU_SHARING_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
+GKE_GPU_CLIENTS_LABEL = "cloud.google.com/gke-max-shared-clients-per-gpu"
+GKE_RESERVATION_NAME_LABEL = "cloud.google.com/reservation-name"
+GKE_RESERVATION_PROJECT_LABEL = "cloud.google.com/reservation-project"
+GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+GKE_SPOT_LABEL = "cloud.google.com/gke-spot"
+GKE_QUEUED_LABEL = "cloud.google.com/gke-queued"
+COMPUTE_CLASS_LABEL = "cloud.google.com/compute-class"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+GKE_TOPOLOGY_LABELS = (
+    "cloud.google.com/gce-topology-block",
+    "cloud.google.com/gce-topology-subblock",
+    "cloud.google.com/gce-topology-host",
+    HOSTNAME_LABEL,
+)
+"""Where a node is in the network, the widest first: two nodes are the closer, the more of them they have in common.
+
+https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas
+"""
+
+ENVIRONMENT_LABEL = "flexspot.dev/environment"
+OWNER_LABEL = "flexspot.dev/owner"
+TEAM_LABEL = "flexspot.dev/team"
+CLASS_LABEL = "flexspot.dev/class"
+"""Also the key of the taint on nodes that serve one class alone."""
+
+CAPACITY_TAINT = "flexspot.dev/capacity-type"
+"""The key of the taint that keeps work off capacity which the cloud takes back, where the cloud has no such taint of its own."""
+
+
+def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
+    """The labels under `karpenter.k8s.aws/` that Karpenter's AWS provider derives from the instance type.
+
+    Source: Karpenter AWS provider v1.14.1, pkg/providers/instancetype/types.go. Raises ValueError for a name that is not `family.size`.
+    """
+    match = re.fullmatch(r"((?P<category>[a-z]+?)(?P<generation>\d+)[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)", machine.name)
+    if match is None:
+        raise ValueError(f"{machine.name} is not an EC2 machine: expected FAMILY.SIZE, such as g6.xlarge")
+    prefix = "karpenter.k8s.aws/instance-"
+    labels = {
+        f"{prefix}category": match["category"],
+        f"{prefix}family": match[1],
+        f"{prefix}generation": match["generation"],
+        f"{prefix}size": match["size"],
+        f"{prefix}cpu": str(machine.vcpu),
+        f"{prefix}memory": str(machine.memory_mib),
+    }
+    if machine.gpu is not None:
+        labels |= {
+            GPU_NAME_LABEL: machine.gpu.name,
+            f"{prefix}gpu-manufacturer": machine.gpu.manufacturer,
+            f"{prefix}gpu-count": str(machine.gpu.count),
+            GPU_MEMORY_LABEL: str(machine.gpu.memory_mib),
+        }
+    if machine.local_ssd_gb:
+        labels[f"{prefix}local-nvme"] = str(machine.local_ssd_gb)
+    return labels

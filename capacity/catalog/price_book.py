@@ -1,0 +1,136 @@
+"""The price book: what one machine costs an hour in which region and capacity type, what else is billed, and who says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.data_files import DataFileError, Record, Source, read_records, unsourced
+from capacity.catalog.machines import Cloud
+from capacity.catalog.service_items import ServiceItem
+
+_PRICES = Path(__file__).parent / "prices"
+
+PriceKey = tuple[str, str, CapacityType]
+"""Machine name, region, capacity type."""
+
+ServiceKey = tuple[ServiceItem, str | None]
+"""What is billed, and in which region (None: in every region that has no price of its own)."""
+
+HOURS_OF_A_MONTH = 730
+"""Hours in an average month; what cloud price lists use."""
+
+
+def priced_as(capacity_type: CapacityType) -> CapacityType:
+    """The capacity type whose price counts: a reservation is billed at the on-demand price, used or not."""
+    return CapacityType.ON_DEMAND if capacity_type is CapacityType.RESERVED else capacity_type
+
+
+class Price(Record):
+    """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources."""
+
+    machine: str
+    region: str
+    capacity_type: CapacityType
+    usd_per_hour: Annotated[Decimal, Field(gt=0)]
+    source: str
+
+
+class ServicePrice(Record):
+    """The price of something besides machines, in US dollars by the item's measure. Without a region it is that of all others."""
+
+    item: ServiceItem
+    region: str | None = None
+    usd: Annotated[Decimal, Field(gt=0)]
+    source: str
+
+
+class PriceFile(Record):
+    """A price file: the prices of one cloud, each with a source."""
+
+    cloud: Cloud
+    sources: dict[str, Source]
+    services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
+    prices: list[Price] = Field(default_factory=list[Price])
+
+    @model_validator(mode="after")
+    def _every_price_has_a_source_and_stands_once(self) -> PriceFile:
+        if problem := unsourced(((price.machine, price.source) for price in self.prices), self.sources):
+            raise ValueError(problem)
+        seen: set[PriceKey] = set()
+        for price in self.prices:
+            key = (price.machine, price.region, price.capacity_type)
+            if key in seen:
+                raise ValueError(f"{' '.join(key)} has two prices")
+            seen.add(key)
+        return self
+
+    @model_validator(mode="after")
+    def _every_service_has_a_source_and_stands_once(self) -> PriceFile:
+        if problem := unsourced(((each.item, each.source) for each in self.services), self.sources):
+            raise ValueError(problem)
+        keys = [(each.item, each.region) for each in self.services]
+        if twice := sorted(f"{item} in {region or 'all regions'}" for item, region in keys if keys.count((item, region)) > 1):
+            raise ValueError(f"{twice[0]} has two prices")
+        return self
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """The prices of one cloud. `sources` are those of the rows, by the name that a row gives."""
+
+    cloud: Cloud
+    prices: dict[PriceKey, Price]
+    sources: dict[str, Source]
+    services: dict[ServiceKey, ServicePrice] = field(default_factory=dict["ServiceKey", ServicePrice])
+
+    def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
+        """The price, or None: nothing is known, which is not the same as nothing to pay."""
+        return self.prices.get((machine, region, capacity_type))
+
+    def find_service(self, item: ServiceItem, region: str) -> ServicePrice | None:
+        """Likewise for what is no machine: the region's own price, or that of all regions."""
+        return self.services.get((item, region)) or self.services.get((item, None))
+
+    def source_of(self, price: Price | ServicePrice) -> Source:
+        """Where a price is from."""
+        return self.sources[price.source]
+
+    def overridden_by(self, path: Path) -> PriceBook:
+        """The book with the rows of a file of one's own before its own. Raises DataFileError for a file of another cloud or schema."""
+        return self.with_rows_of(read_records(path, PriceFile), path.name)
+
+    def with_rows_of(self, file: PriceFile, name: str) -> PriceBook:
+        """The same for a file that has been read; its sources get its `name`, because both may call a source the same."""
+        if file.cloud is not self.cloud:
+            raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
+        sources = {f"{name}: {key}": source for key, source in file.sources.items()}
+        rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.prices]
+        services = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.services]
+        return PriceBook(self.cloud, self.prices | _by_key(rows), self.sources | sources, self.services | _by_item(services))
+
+
+def _by_key(prices: list[Price]) -> dict[PriceKey, Price]:
+    return {(price.machine, price.region, price.capacity_type): price for price in prices}
+
+
+def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
+    return {(price.item, price.region): price for price in services}
+
+
+def read_prices(path: Path) -> PriceBook:
+    """The prices of a file. Raises DataFileError when the file breaks its schema."""
+    file = read_records(path, PriceFile)
+    return PriceBook(file.cloud, _by_key(file.prices), file.sources, _by_item(file.services))
+
+
+@cache
+def prices_of(cloud: Cloud) -> PriceBook:
+    """The shipped prices of `cloud`."""
+    return read_prices(_PRICES / f"{cloud}.yaml")

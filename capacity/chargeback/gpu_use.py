@@ -1,0 +1,163 @@
+"""How busy allocated GPUs were, and what interruptions took: steps done again, and workloads sent back to their queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from capacity.chargeback.books import Lost
+from capacity.chargeback.queries import Question
+from capacity.chargeback.samples import merged
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+    from fractions import Fraction
+
+    from capacity.chargeback.books import Use
+    from capacity.chargeback.labels import Owner
+    from capacity.chargeback.samples import Seconds, Series
+
+
+KeyT = TypeVar("KeyT", bound="Hashable")
+
+
+class Increases(Generic[KeyT]):
+    """Adds up counters by key over slices.
+
+    A value below the last one is that of a restarted counter, and counts whole. So does the first value of a counter that appears after
+    `known_from`; what a counter had by then is of an earlier time.
+    """
+
+    def __init__(self, known_from: Seconds) -> None:
+        self._known_from = known_from
+        self._last: dict[KeyT, float] = {}
+        self.risen: dict[KeyT, float] = {}
+
+    def read(self, key: KeyT, samples: Sequence[tuple[Seconds, float]]) -> None:
+        """More samples of one counter, oldest first."""
+        last = self._last.get(key)
+        risen = self.risen.get(key, 0.0)
+        for moment, value in samples:
+            if last is None:
+                risen += value if moment > self._known_from else 0.0
+            else:
+                risen += value - last if value >= last else value
+            last = value
+        if last is not None:
+            self._last[key] = last
+            self.risen[key] = risen
+
+
+@dataclass(frozen=True)
+class Held:
+    """A pod had `gpus` GPUs from `start` until before `end`, in units of `share`; `use` is where that is counted."""
+
+    start: Seconds
+    end: Seconds
+    owner: Owner
+    gpus: Fraction
+    share: Fraction
+    use: Use
+
+
+def add_utilisation(
+    activity: Mapping[tuple[str, ...], list[tuple[Seconds, float]]], held: Mapping[tuple[str, str], list[Held]], step: Seconds
+) -> None:
+    """Adds what was measured and used. `activity` is, by namespace and pod, the sum over its devices of how busy each was, 0 to 1.
+
+    A partition's activity is that of the partition, so it counts as much as the partition is of a GPU. Nobody uses more than is allocated.
+    """
+    for (namespace, pod), samples in activity.items():
+        spans = sorted(held.get((namespace, pod), ()), key=lambda each: each.start)
+        # Once, and not with every sample: a fraction is slow to become a number.
+        limits = [(float(each.share), float(each.gpus)) for each in spans]
+        measured, used = [0] * len(spans), [0.0] * len(spans)
+        position = 0
+        for moment, busy in samples:
+            while position < len(spans) and spans[position].end <= moment:
+                position += 1
+            for number in range(position, len(spans)):
+                each = spans[number]
+                if each.start > moment:
+                    break
+                # Of several resources at one moment each has its part; one that has ended meanwhile has none.
+                if moment < each.end:
+                    seconds = min(step, each.end - moment)
+                    share, gpus = limits[number]
+                    measured[number] += seconds
+                    used[number] += min(max(0.0, busy) * share, gpus) * seconds
+        for each, seconds, busy_seconds in zip(spans, measured, used, strict=True):
+            each.use.measured += each.gpus * seconds
+            each.use.used += busy_seconds
+
+
+_PACES = 99
+"""Of so many changes the median is taken; more would say the same."""
+
+
+@dataclass
+class _Pace:
+    """How long one step of a run takes: the median, because the jump of a resumed run is no step that it did."""
+
+    step: float | None = None
+    moment: Seconds = 0
+    seconds_per_step: list[float] = field(default_factory=list[float])
+
+    def see(self, moment: Seconds, step: float) -> None:
+        if self.step is not None and step > self.step and len(self.seconds_per_step) < _PACES:
+            self.seconds_per_step.append((moment - self.moment) / (step - self.step))
+        if step != self.step:
+            self.step, self.moment = step, moment
+
+
+class LostWork:
+    """Takes slices; counters that were there at `known_from` begin with what they had then."""
+
+    def __init__(self, known_from: Seconds) -> None:
+        self._interruptions = Increases[tuple[str, ...]](known_from)
+        self._lost_steps = Increases[tuple[str, ...]](known_from)
+        self._evictions = Increases[tuple[str, ...]](known_from)
+        self._paces: dict[tuple[str, ...], _Pace] = {}
+        self._pods: dict[tuple[str, str], tuple[Owner, float]] = {}
+
+    def take(self, found: Mapping[Question, list[Series]], held: Mapping[tuple[str, str], list[Held]]) -> None:
+        """The answers of a slice, and who had GPUs in it."""
+        self._pods |= {pod: (spans[-1].owner, float(spans[-1].gpus)) for pod, spans in held.items()}
+        for key, samples in merged(found[Question.STEPS], "namespace", "pod").items():
+            pace = self._paces.setdefault(key, _Pace())
+            for moment, step in samples:
+                pace.see(moment, step)
+        counters = (
+            (self._interruptions, Question.INTERRUPTIONS, ("namespace", "pod")),
+            (self._lost_steps, Question.LOST_STEPS, ("namespace", "pod")),
+            (self._evictions, Question.EVICTIONS, ("instance", "cluster_queue", "reason")),
+        )
+        for counter, question, names in counters:
+            for key, samples in merged(found[question], *names).items():
+                counter.read(key, samples)
+
+    def by_owner(self) -> dict[Owner, Lost]:
+        """What each owner lost. Runs without GPUs are left out."""
+        lost: dict[Owner, Lost] = {}
+        for pod, (owner, gpus) in self._pods.items():
+            interruptions, steps = self._interruptions.risen.get(pod, 0.0), self._lost_steps.risen.get(pod, 0.0)
+            if not interruptions and not steps:
+                continue
+            book = lost.setdefault(owner, Lost())
+            book.interruptions += interruptions
+            book.steps += steps
+            paces = self._paces[pod].seconds_per_step if pod in self._paces else []
+            if paces:
+                book.gpu_seconds += steps * median(paces) * gpus
+            else:
+                book.of_unknown_pace += steps
+        return lost
+
+    def evictions(self) -> dict[tuple[str, str], float]:
+        """By cluster queue and reason."""
+        found: dict[tuple[str, str], float] = {}
+        for (_, queue, reason), risen in self._evictions.risen.items():
+            if risen:
+                found[queue, reason] = found.get((queue, reason), 0.0) + risen
+        return found

@@ -1,0 +1,219 @@
+"""Which way to get capacity for a job, or for several: rules say what is out of the question, cost decides among the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from capacity.catalog.data_files import Record
+from capacity.cost.advice_rules import Fact, Method, Rule, shipped_rules
+from capacity.cost.estimates import Estimate, Estimates, JobNeeds, estimates, is_gang
+from capacity.cost.spot_arithmetic import break_even_interruptions_per_node_hour, usd_per_useful_hour, value_of_an_hour_sooner
+from capacity.values.names import Name  # noqa: TC001 -- pydantic reads it at run time, of a class that is no direct child of Record
+from capacity.values.usd import cents, saved_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capacity.cost.machine_prices import MachinePrices
+
+
+# Of equal cost the surer one: a reservation is there, what DWS gives is not taken away. Capacity at list price is what is left.
+_PREFERENCE = (Method.RESERVED, Method.QUEUED, Method.FLEX_START, Method.SPOT, Method.HYBRID, Method.ON_DEMAND)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way with its figures, and the rules that exclude it; none when it could be taken."""
+
+    estimate: Estimate
+    excluded_by: tuple[Rule, ...]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer. `options` has the chosen one first, then those that could be taken by cost, then the excluded.
+
+    `reasons` say why, `practices` what belongs to it, `arithmetic` the figures behind it.
+    """
+
+    method: Method
+    options: tuple[Option, ...]
+    reasons: tuple[str, ...]
+    practices: tuple[str, ...]
+    arithmetic: tuple[str, ...]
+    facts: dict[Fact, bool]
+
+    @property
+    def chosen(self) -> Estimate:
+        """The figures of the answer."""
+        return self.options[0].estimate
+
+
+def advise(needs: JobNeeds, prices: MachinePrices) -> Advice:
+    """The advice for a job at these prices; those that the job itself gives go first."""
+    prices = replace(
+        prices,
+        on_demand_usd_per_hour=needs.on_demand_usd_per_hour or prices.on_demand_usd_per_hour,
+        spot_usd_per_hour=needs.spot_usd_per_hour or prices.spot_usd_per_hour,
+        flex_start_usd_per_hour=needs.flex_start_usd_per_hour or prices.flex_start_usd_per_hour,
+    )
+    found = estimates(needs, prices)
+    facts = facts_of_job(needs, found)
+    rules = [rule for rule in shipped_rules().rules if rule.holds(facts)]
+    options = [Option(each, tuple(rule for rule in rules if method in rule.excludes)) for method, each in found.by_method.items()]
+    options.sort(key=_rank)
+    chosen = options[0].estimate
+    reasons = [*_exclusions(rules), *(rule.because for rule in rules if rule.advises is None and not rule.excludes)]
+    reasons.append(_why(chosen, options))
+    practices = tuple(f"{rule.advises}: {rule.because}" for rule in rules if rule.advises)
+    return Advice(chosen.method, tuple(options), tuple(reasons), practices, tuple(_arithmetic(needs, prices, found, chosen)), facts)
+
+
+def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool]:
+    """What holds of the job, in the words of the rules."""
+    spot, on_demand = found.by_method.get(Method.SPOT), found.by_method[Method.ON_DEMAND]
+    flex_start = found.by_method.get(Method.FLEX_START)
+    limit, start = found.flex_start_limit_hours, needs.start_within_hours
+    late = spot is not None and spot.late_share is not None and spot.late_share > needs.late_share_allowed
+    return {
+        Fact.USER_FACING: needs.user_facing,
+        Fact.INTERACTIVE: needs.interactive,
+        Fact.INTERRUPTIBLE: needs.interruptible,
+        Fact.RESUMES: needs.checkpoint_minutes is not None or needs.piece_hours is not None,
+        Fact.GANG: is_gang(needs),
+        Fact.DEADLINE: needs.deadline_hours is not None,
+        Fact.STEADY: needs.steady,
+        Fact.SHARED: needs.shared,
+        Fact.GUARANTEED: needs.guaranteed,
+        Fact.DATA_ELSEWHERE: bool(found.moving_usd),
+        Fact.SPOT_PAYS: spot is not None and spot.usd_most is not None and _usd(spot) < _usd(on_demand),
+        Fact.LATE_ON_SPOT: late,
+        Fact.SLACK_FOR_HYBRID: found.slack_for_hybrid or needs.deadline_hours is None,
+        Fact.FLEX_START_OFFERED: limit is not None,
+        Fact.FITS_FLEX_START: limit is None or needs.work_hours <= limit,
+        Fact.CAN_WAIT_FOR_FLEX_START: flex_start is None
+        or (not flex_start.late_share and (start is None or flex_start.wait_hours <= start)),
+        Fact.CAN_WAIT_FOR_SPOT: start is None or found.spot_plan.conditions.wait_hours <= start,
+    }
+
+
+def _usd(estimate: Estimate) -> Decimal:
+    """What to count with: the most that it can cost."""
+    return Decimal("Infinity") if estimate.usd_most is None else estimate.usd_most
+
+
+def _rank(option: Option) -> tuple[bool, Decimal, int]:
+    return bool(option.excluded_by), _usd(option.estimate), _PREFERENCE.index(option.estimate.method)
+
+
+def _and(methods: tuple[Method, ...]) -> str:
+    return " and ".join(", ".join(methods).rsplit(", ", 1))
+
+
+def _exclusions(rules: list[Rule]) -> list[str]:
+    """Each method that is out, with the first rule that says so: the rules stand in the order of their weight."""
+    told: set[Method] = set()
+    lines: list[str] = []
+    for rule in rules:
+        if methods := tuple(each for each in rule.excludes if each not in told):
+            lines.append(f"{_and(methods)} {'is' if len(methods) == 1 else 'are'} out: {rule.because}")
+            told |= set(methods)
+    return lines
+
+
+def _why(chosen: Estimate, options: list[Option]) -> str:
+    others = [each.estimate for each in options[1:] if not each.excluded_by]
+    if not others:
+        return f"{chosen.method} is what is left"
+    on_demand = next((each for each in others if each.method is Method.ON_DEMAND), None)
+    if on_demand is None:
+        return f"{chosen.method} costs least of what is left"
+    if chosen.usd_least == _usd(on_demand):
+        return f"{chosen.method} costs what on-demand costs, and is surer to be there"
+    if chosen.usd_least != chosen.usd_most:
+        most = saved_percent(chosen.usd_least or Decimal(0), _usd(on_demand))
+        return f"{chosen.method} costs no more than on-demand, and up to {most:.0f} % less; its price is not known here"
+    return f"{chosen.method} costs least of what is left: {saved_percent(_usd(chosen), _usd(on_demand)):.0f} % less than on-demand"
+
+
+def _arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates, chosen: Estimate) -> list[str]:
+    lines = _spot_arithmetic(needs, prices, found) if needs.interruptible and not needs.user_facing else []
+    list_price = found.by_method[Method.ON_DEMAND]
+    later = chosen.finish_hours - list_price.finish_hours
+    value = value_of_an_hour_sooner(_usd(chosen), _usd(list_price), later) if chosen.usd_most is not None else None
+    if value is not None and value > 0:
+        lines.append(f"on-demand would end {later:.1f} h sooner; it is the better one if an hour is worth more than {cents(value)} USD")
+    if found.moving_usd:
+        lines.append(f"each start moves {needs.data_gib} GiB between regions: {cents(found.moving_usd)} USD")
+    return lines
+
+
+def _spot_arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates) -> list[str]:
+    plan, price, on_demand = found.spot_plan, prices.spot_usd_per_hour, prices.on_demand_usd_per_hour
+    run, rate = plan.run, plan.conditions.interruptions_per_hour
+    if price is None:
+        return ["no Spot price of this machine is known: give it with --spot-usd"]
+    effective = usd_per_useful_hour(price, run)
+    if effective is None:
+        return [f"on Spot an interruption is expected every {1 / rate:.1f} h: as it is, it would practically never end"]
+    lines = [f"on Spot: an interruption every {1 / rate:.1f} h, {run.interruptions:.1f} in all" if rate else "on Spot: no interruptions"]
+    if needs.checkpoint_minutes is not None:
+        lines.append(f"checkpoint every {plan.interval_hours * 60:.0f} minutes of work, the best interval for that")
+    more = f"{run.overhead_share * 100:.1f} % more billed hours"
+    lines.append(f"{more}: {cents(effective)} USD for a useful hour of a node, not {cents(price)}")
+    if needs.checkpoint_minutes is not None:
+        limit = break_even_interruptions_per_node_hour(needs.work_hours, plan.conditions, price, on_demand)
+        told = f"up to {limit:.2f} interruptions of a node an hour" if limit else "at no rate of interruptions"
+        lines.append(f"Spot is cheaper than on-demand {told}; {plan.conditions.interruptions_per_node_hour:.2f} are expected")
+    unknown = found.flex_start_limit_hours is not None and prices.flex_start_usd_per_hour is None
+    if unknown and effective < on_demand:
+        off = saved_percent(effective, on_demand)
+        lines.append(
+            f"flex-start, whose price is not known here, would be cheaper than that from {off:.0f} % off on, {cents(effective)} USD"
+        )
+    return lines
+
+
+class NamedJob(JobNeeds):
+    """A job of a mixture; `runs` is how often it runs in the period that is looked at."""
+
+    name: Name
+    runs: Annotated[int, Field(ge=1)] = 1
+
+
+class JobMix(Record):
+    """The file of `flexspot advise mix`."""
+
+    jobs: Annotated[tuple[NamedJob, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class MixAdvice:
+    """`method` is HYBRID when the jobs need more than one. The sums count each job as often as it runs, at the most that it can cost."""
+
+    method: Method
+    advice: dict[str, Advice]
+    usd: Decimal
+    on_demand_usd: Decimal
+
+    @property
+    def saved_percent(self) -> Decimal:
+        """Against on-demand for all."""
+        return saved_percent(self.usd, self.on_demand_usd)
+
+
+def advise_mix(jobs: JobMix, prices_of: Callable[[JobNeeds], MachinePrices]) -> MixAdvice:
+    """Each job by its tolerance. Raises what `prices_of` raises for a machine whose price is not known."""
+    found = {job.name: advise(job, prices_of(job)) for job in jobs.jobs}
+    methods = {each.method for each in found.values()}
+    usd = on_demand = Decimal(0)
+    for job in jobs.jobs:
+        by_method = {each.estimate.method: each.estimate.usd_most for each in found[job.name].options}
+        list_price = by_method[Method.ON_DEMAND] or Decimal(0)
+        on_demand += list_price * job.runs
+        usd += (found[job.name].chosen.usd_most or list_price) * job.runs
+    return MixAdvice(methods.pop() if len(methods) == 1 else Method.HYBRID, found, usd, on_demand)

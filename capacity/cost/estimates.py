@@ -1,0 +1,232 @@
+"""What each way to get capacity would cost a job, when it would end, and at what risk: the figures that advice decides by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.data_files import Record
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.cost.advice_rules import Method, shipped_rules
+from capacity.cost.deadline import late_share, on_demand_hours, played_runs, runs_worth_playing
+from capacity.cost.spot_arithmetic import SpotConditions, SpotRun, best_spot_run, spot_run
+from capacity.values.usd import SECONDS_OF_AN_HOUR, exact, usd_of_hours
+
+if TYPE_CHECKING:
+    from capacity.cost.machine_prices import MachinePrices
+
+
+Hours = Annotated[float, Field(gt=0, le=100_000, allow_inf_nan=False)]
+Wait = Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)]
+Usd = Annotated[Decimal, Field(gt=0)]
+
+
+class JobNeeds(Record):
+    """One job. What is None is taken from the rules' assumptions, or does not apply.
+
+    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started again.
+    `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest piece of
+    work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait for its
+    answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours` count from
+    now. `steady`: it runs around the clock for a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of
+    its share. `data_region` and `data_gib`: where its data is, and how much of it each start reads. Prices are for one machine and hour,
+    waits are what to expect.
+    """
+
+    cloud: Cloud
+    region: str
+    machine: str
+    work_hours: Hours
+    nodes: Annotated[int, Field(ge=1, le=100_000)] = 1
+    interruptible: bool = True
+    checkpoint_minutes: Wait | None = None
+    piece_hours: Hours | None = None
+    user_facing: bool = False
+    interactive: bool = False
+    start_within_hours: Wait | None = None
+    deadline_hours: Hours | None = None
+    late_share_allowed: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    steady: bool = False
+    shared: bool = False
+    guaranteed: bool = False
+    data_region: str | None = None
+    data_gib: Annotated[int, Field(ge=0)] = 0
+    interruptions_per_node_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] | None = None
+    restart_minutes: Wait | None = None
+    spot_wait_hours: Wait | None = None
+    flex_start_wait_hours: Wait | None = None
+    on_demand_usd_per_hour: Usd | None = None
+    spot_usd_per_hour: Usd | None = None
+    flex_start_usd_per_hour: Usd | None = None
+
+    @model_validator(mode="after")
+    def _the_deadline_leaves_room_for_the_work(self) -> JobNeeds:
+        if self.deadline_hours is not None and self.deadline_hours < self.work_hours:
+            raise ValueError(
+                f"deadline_hours {self.deadline_hours} is before the {self.work_hours} hours of work are done; "
+                "move the deadline, or use more nodes and give the shorter work_hours"
+            )
+        return self
+
+
+_MINUTES = 60
+_HYBRID_RUNS = 1000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One way. `usd_least` and `usd_most` differ where a price is known only within bounds; both None: no price is known.
+
+    `wait_hours` is until the first start, `finish_hours` until the expected end, both from now. `late_share` is the share of runs that
+    would miss the deadline; None without one.
+    """
+
+    method: Method
+    usd_least: Decimal | None
+    usd_most: Decimal | None
+    wait_hours: float
+    finish_hours: float
+    late_share: float | None = None
+
+
+@dataclass(frozen=True)
+class SpotPlan:
+    """The job on Spot: what it meets, the interval of work between durable states, and what that comes to."""
+
+    conditions: SpotConditions
+    interval_hours: float
+    run: SpotRun
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All ways of one job. A hybrid is there only where Spot could be tried and there is a deadline; flex-start only where DWS has it.
+
+    `moving_usd` is what one start pays to read data from another region.
+    """
+
+    spot_plan: SpotPlan
+    by_method: dict[Method, Estimate]
+    moving_usd: Decimal
+    slack_for_hybrid: bool
+    flex_start_limit_hours: float | None
+
+
+def spot_plan(needs: JobNeeds) -> SpotPlan:
+    """The best that the job can do on Spot: checkpoints at the best interval, its own pieces, or all anew after each interruption."""
+    assumed = shipped_rules().assumptions
+
+    def or_assumed(given: float | None, value: Decimal) -> float:
+        return float(value) if given is None else given
+
+    gang = is_gang(needs)
+    conditions = SpotConditions(
+        or_assumed(needs.interruptions_per_node_hour, assumed.interruptions_per_node_hour.value),
+        nodes=needs.nodes if gang else 1,
+        checkpoint_hours=(needs.checkpoint_minutes or 0) / _MINUTES,
+        restart_hours=or_assumed(needs.restart_minutes, assumed.restart_minutes.value) / _MINUTES,
+        wait_hours=or_assumed(needs.spot_wait_hours, assumed.spot_wait_hours.value),
+    )
+    if needs.checkpoint_minutes is not None:
+        return SpotPlan(conditions, *best_spot_run(needs.work_hours, conditions))
+    interval = min(needs.piece_hours or needs.work_hours, needs.work_hours)
+    return SpotPlan(conditions, interval, spot_run(needs.work_hours, interval, conditions))
+
+
+def is_gang(needs: JobNeeds) -> bool:
+    """True when all nodes are needed at once; pieces that can be done again on their own need none but their own."""
+    return needs.nodes > 1 and needs.piece_hours is None
+
+
+def estimates(needs: JobNeeds, prices: MachinePrices) -> Estimates:
+    """Every way for this job at these prices."""
+    assumed = shipped_rules().assumptions
+    plan = spot_plan(needs)
+    elsewhere = needs.data_region is not None and needs.data_region != needs.region
+    moving = needs.data_gib * assumed.usd_per_gib_between_regions.value if elsewhere else Decimal(0)
+    on_demand_usd = usd_of_hours(prices.on_demand_usd_per_hour, needs.work_hours, needs.nodes) + moving
+    late = None if needs.deadline_hours is None else 0.0
+    found = {
+        each: Estimate(each, on_demand_usd, on_demand_usd, 0.0, needs.work_hours, late) for each in (Method.ON_DEMAND, Method.RESERVED)
+    }
+    if prices.spot_usd_per_hour is not None:
+        found[Method.SPOT] = _spot(needs, plan, prices.spot_usd_per_hour, moving)
+    slack = needs.deadline_hours is not None and _has_slack(needs.deadline_hours, needs.work_hours, plan)
+    if prices.spot_usd_per_hour is not None and needs.deadline_hours is not None and slack and needs.interruptible and plan.run.ends:
+        found[Method.HYBRID] = _hybrid(needs, plan, prices.spot_usd_per_hour, prices.on_demand_usd_per_hour, needs.deadline_hours, moving)
+    limit = flex_start_limit_hours(needs)
+    if limit is not None:
+        flex_start = _flex_start(needs, prices, limit, moving)
+        found |= {each: Estimate(each, *flex_start) for each in (Method.FLEX_START, Method.QUEUED)}
+    return Estimates(plan, found, moving, slack, limit)
+
+
+def flex_start_limit_hours(needs: JobNeeds) -> float | None:
+    """How long DWS lets this machine run; None where it does not give it."""
+    machine = machines_of(needs.cloud).get(needs.machine)
+    facts = facts_of("gke").get(CapacityType.FLEX_START) if needs.cloud is Cloud.GCP else None
+    if machine is None or not machine.flex_start or facts is None or facts.max_run_seconds is None:
+        return None
+    return facts.max_run_seconds / SECONDS_OF_AN_HOUR
+
+
+def _spot(needs: JobNeeds, plan: SpotPlan, usd_per_hour: Decimal, moving: Decimal) -> Estimate:
+    run, wait = plan.run, plan.conditions.wait_hours
+    if not run.ends:
+        return Estimate(Method.SPOT, None, None, wait, math.inf, None if needs.deadline_hours is None else 1.0)
+    usd = usd_of_hours(usd_per_hour, run.billed_hours, needs.nodes) + moving * (1 + exact(run.interruptions))
+    late = None
+    if needs.deadline_hours is not None:
+        late = late_share(needs.work_hours, plan.interval_hours, plan.conditions, needs.deadline_hours - wait)
+    return Estimate(Method.SPOT, usd, usd, wait, wait + run.wall_hours, late)
+
+
+def _has_slack(deadline_hours: float, work_hours: float, plan: SpotPlan) -> bool:
+    # Enough to try one segment on Spot, lose it all, and still do everything on on-demand.
+    segment = min(plan.interval_hours, work_hours) + plan.conditions.checkpoint_hours
+    after = plan.conditions.wait_hours + segment + on_demand_hours(work_hours, plan.interval_hours, plan.conditions)
+    return after <= deadline_hours
+
+
+def _hybrid(  # noqa: PLR0913, PLR0917 -- both prices and the deadline are given apart, so that none of them can be unknown
+    needs: JobNeeds, plan: SpotPlan, spot_usd_per_hour: Decimal, on_demand_usd_per_hour: Decimal, deadline_hours: float, moving: Decimal
+) -> Estimate:
+    wait = plan.conditions.wait_hours
+    count = runs_worth_playing(plan.run, plan.interval_hours, _HYBRID_RUNS)
+    runs = played_runs(needs.work_hours, plan.interval_hours, plan.conditions, runs=count, deadline_hours=deadline_hours - wait)
+
+    def mean(total: float) -> float:
+        return total / len(runs)
+
+    starts = exact(1 + mean(sum(run.interruptions for run in runs)))
+    usd = (
+        usd_of_hours(spot_usd_per_hour, mean(math.fsum(run.spot_hours for run in runs)), needs.nodes)
+        + usd_of_hours(on_demand_usd_per_hour, mean(math.fsum(run.on_demand_hours for run in runs)), needs.nodes)
+        + moving * starts
+    )
+    finish = wait + mean(math.fsum(run.wall_hours for run in runs))
+    late = mean(sum(run.wall_hours > deadline_hours - wait + 1e-9 for run in runs))
+    return Estimate(Method.HYBRID, usd, usd, wait, finish, late)
+
+
+def _flex_start(
+    needs: JobNeeds, prices: MachinePrices, limit_hours: float, moving: Decimal
+) -> tuple[Decimal, Decimal, float, float, float | None]:
+    """Least and most cost, wait, finish and the share of late runs; the wait is taken as it is expected, without its spread."""
+    assumed = shipped_rules().assumptions
+    wait = float(assumed.flex_start_wait_hours.value) if needs.flex_start_wait_hours is None else needs.flex_start_wait_hours
+    turns = math.ceil(needs.work_hours / limit_hours - 1e-9)
+    finish = turns * wait + needs.work_hours
+    if prices.flex_start_usd_per_hour is None:
+        off = assumed.flex_start_discount_percent_at_most.value / 100
+        least, most = prices.on_demand_usd_per_hour * (1 - off), prices.on_demand_usd_per_hour
+    else:
+        least = most = prices.flex_start_usd_per_hour
+    late = None if needs.deadline_hours is None else float(finish > needs.deadline_hours)
+    bounds = [usd_of_hours(each, needs.work_hours, needs.nodes) + moving * turns for each in (least, most)]
+    return bounds[0], bounds[1], wait, finish, late

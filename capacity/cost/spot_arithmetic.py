@@ -1,0 +1,231 @@
+"""What interruptions make of a run on Spot: expected billed hours, lost work, how often to checkpoint, and where Spot stops paying."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from capacity.values.usd import exact
+
+_LARGEST_EXPONENT = 700.0
+"""e to more than this is no float any more."""
+
+_NEGLIGIBLE, _LARGE = 1e-12, 100.0
+"""Below the one and above the other an expression is its limit, as far as floats can tell."""
+
+HOPELESS = 1000
+"""A run that is expected to be billed for so many times its work is told as one that never ends."""
+
+
+@dataclass(frozen=True)
+class SpotConditions:
+    """What a run on Spot meets. Durations are hours, rates are per hour.
+
+    `interruptions_per_node_hour` is of one node; `nodes` run as a gang, so that losing one interrupts all. `checkpoint_hours` is how long
+    the work stands still for one checkpoint, `restart_hours` what a new start takes while it is billed (boot, image, restoring),
+    `wait_hours` how long there is no capacity after an interruption, unbilled. `saved_share` is the share of interruptions before which the
+    grace period suffices to save. Raises ValueError for what cannot be.
+    """
+
+    interruptions_per_node_hour: float
+    nodes: int = 1
+    checkpoint_hours: float = 0.0
+    restart_hours: float = 0.0
+    wait_hours: float = 0.0
+    saved_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        durations = (self.interruptions_per_node_hour, self.checkpoint_hours, self.restart_hours, self.wait_hours)
+        if self.nodes < 1 or any(not (each >= 0 and math.isfinite(each)) for each in durations):
+            raise ValueError(f"nodes must be 1 or more, rates and durations finite and not negative: {self}")
+        if not 0 <= self.saved_share <= 1:
+            raise ValueError(f"saved_share is {self.saved_share}; it is a share between 0 and 1")
+
+    @property
+    def interruptions_per_hour(self) -> float:
+        """Of the whole gang."""
+        return self.interruptions_per_node_hour * self.nodes
+
+
+@dataclass(frozen=True)
+class SpotRun:
+    """What is to be expected of a run; all in hours but `interruptions`.
+
+    `billed_hours` = work + checkpoints + lost + restarts; `wall_hours` adds the waiting. `lost_hours` is everything that was done twice,
+    checkpoints that did not complete included. All are infinite for a run that will practically never end.
+    """
+
+    work_hours: float
+    billed_hours: float
+    wall_hours: float
+    interruptions: float
+    checkpoint_hours: float
+    lost_hours: float
+    restart_hours: float
+    wait_hours: float
+
+    @property
+    def ends(self) -> bool:
+        """False for a run that is interrupted so often that it will practically never end."""
+        return math.isfinite(self.billed_hours)
+
+    @property
+    def overhead_share(self) -> float:
+        """Billed hours beyond the work, as a share of the work."""
+        return self.billed_hours / self.work_hours - 1
+
+
+def _segment_hours(length_hours: float, conditions: SpotConditions) -> float:
+    """Expected billed hours to get through a segment, from its begin to its last durable moment."""
+    rate, saved = conditions.interruptions_per_hour, conditions.saved_share
+    exponent, restart_exponent = rate * length_hours, rate * conditions.restart_hours
+    if max(restart_exponent, 0.0 if saved > _NEGLIGIBLE else exponent) > _LARGEST_EXPONENT:
+        return math.inf
+    restarts = math.exp(restart_exponent)
+    if exponent < _NEGLIGIBLE:
+        return restarts * length_hours
+    if saved <= _NEGLIGIBLE:
+        return restarts * math.expm1(exponent) / rate
+    # ln(1 + p (e^x - 1)), which for large x is x + ln p to the last digit of a float.
+    logarithm = exponent + math.log(saved) if exponent > _LARGE else math.log1p(saved * math.expm1(exponent))
+    return restarts * logarithm / (rate * saved)
+
+
+def spot_run(work_hours: float, interval_hours: float, conditions: SpotConditions) -> SpotRun:
+    """What a run of `work_hours` comes to with a checkpoint after every `interval_hours` of work, and none after the last.
+
+    An interval as long as the work is a run without checkpoints. Raises ValueError unless both are above 0.
+    """
+    if not (work_hours > 0 and interval_hours > 0):
+        raise ValueError(f"work_hours {work_hours} and interval_hours {interval_hours} must be above 0")
+    checkpoints = max(0, math.ceil(work_hours / interval_hours - 1e-9) - 1)
+    last = work_hours - checkpoints * interval_hours
+    billed = _segment_hours(last, conditions)
+    if checkpoints:
+        billed += checkpoints * _segment_hours(interval_hours + conditions.checkpoint_hours, conditions)
+    if billed > HOPELESS * work_hours:
+        return SpotRun(work_hours, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
+    rate = conditions.interruptions_per_hour
+    # Each billed hour is struck at the same rate, whatever is done in it.
+    interruptions = rate * billed
+    restart = interruptions * (-math.expm1(-rate * conditions.restart_hours) / rate) if rate else 0.0
+    saving = checkpoints * conditions.checkpoint_hours
+    waiting = interruptions * conditions.wait_hours
+    lost = max(0.0, billed - work_hours - saving - restart)
+    return SpotRun(work_hours, billed, billed + waiting, interruptions, saving, lost, restart, waiting)
+
+
+def lost_hours_an_interruption(interval_hours: float, interruptions_per_hour: float) -> float:
+    """How much work an interruption within an interval loses on average: a little under half of it, as early ones are likelier."""
+    exponent = interval_hours * interruptions_per_hour
+    if exponent < 1e-6:  # noqa: PLR2004 -- below it the difference of the two terms is rounding alone, and the limit is exact enough
+        return interval_hours / 2
+    return 1 / interruptions_per_hour - interval_hours / math.expm1(exponent)
+
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_INTERVAL_STEPS = 120
+
+
+def young_interval_hours(checkpoint_hours: float, interruptions_per_hour: float) -> float:
+    """Young's interval of work between checkpoints: the root of two checkpoint times by the mean time between interruptions."""
+    return math.sqrt(2 * checkpoint_hours / interruptions_per_hour)
+
+
+def daly_interval_hours(checkpoint_hours: float, interruptions_per_hour: float) -> float:
+    """Daly's higher-order interval; the mean time between interruptions itself where a checkpoint takes twice that or more."""
+    between = 1 / interruptions_per_hour
+    if checkpoint_hours >= 2 * between:
+        return between
+    root = math.sqrt(checkpoint_hours / (2 * between))
+    return math.sqrt(2 * checkpoint_hours * between) * (1 + root / 3 + root * root / 9) - checkpoint_hours
+
+
+def best_interval_hours(work_hours: float, conditions: SpotConditions) -> float:
+    """The interval with the fewest expected billed hours, up to the whole work at once, which is no checkpoint at all.
+
+    Daly's interval where no interruption is saved by its warning; searched otherwise, because each save makes checkpoints less needed.
+    """
+    rate = conditions.interruptions_per_hour
+    if rate == 0 or conditions.saved_share == 1:
+        return work_hours
+    if conditions.checkpoint_hours == 0:
+        # Free checkpoints pay at any rate; a minute is as often as a training loop can.
+        return min(work_hours, 1 / 60)
+    interval = daly_interval_hours(conditions.checkpoint_hours, rate)
+    if conditions.saved_share > 0:
+        interval = _searched(interval, conditions)
+    with_checkpoints = spot_run(work_hours, min(interval, work_hours), conditions).billed_hours
+    without = spot_run(work_hours, work_hours, conditions).billed_hours
+    return min(interval, work_hours) if with_checkpoints < without else work_hours
+
+
+def _searched(start_hours: float, conditions: SpotConditions) -> float:
+    """The interval with the least overhead of a long run, by golden section: that overhead has one valley in the interval's logarithm."""
+    # With saves the best interval is never below that without.
+    low, high = math.log(start_hours / 2), math.log(max(start_hours, 1 / conditions.interruptions_per_hour) * 1000)
+    for _ in range(_INTERVAL_STEPS):
+        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if _cost_of(math.exp(left), conditions) <= _cost_of(math.exp(right), conditions):
+            high = right
+        else:
+            low = left
+    return math.exp((low + high) / 2)
+
+
+def _cost_of(interval_hours: float, conditions: SpotConditions) -> float:
+    """Billed hours for an hour of work of a run that never ends: one segment with its checkpoint, over its work."""
+    segment = replace(conditions, checkpoint_hours=0.0)
+    length = interval_hours + conditions.checkpoint_hours
+    return spot_run(length, length, segment).billed_hours / interval_hours
+
+
+def best_spot_run(work_hours: float, conditions: SpotConditions) -> tuple[float, SpotRun]:
+    """The best interval in hours, and what the run comes to with it."""
+    interval = best_interval_hours(work_hours, conditions)
+    return interval, spot_run(work_hours, interval, conditions)
+
+
+_BREAK_EVEN_STEPS = 200
+_MOST_INTERRUPTIONS_PER_HOUR = 3600.0
+"""One each second: no machine would ever get to work."""
+
+
+def usd_per_useful_hour(usd_per_hour: Decimal, run: SpotRun) -> Decimal | None:
+    """The effective price: what an hour of work costs once overhead is paid for. None for a run that never ends."""
+    return usd_per_hour * exact(run.billed_hours) / exact(run.work_hours) if run.ends else None
+
+
+def break_even_usd_per_hour(other_usd_per_hour: Decimal, run: SpotRun) -> Decimal:
+    """The Spot price at which the run costs as much as without interruptions at the other price; 0 for a run that never ends."""
+    return other_usd_per_hour * exact(run.work_hours) / exact(run.billed_hours) if run.ends else Decimal(0)
+
+
+def break_even_interruptions_per_node_hour(
+    work_hours: float, conditions: SpotConditions, spot_usd_per_hour: Decimal, other_usd_per_hour: Decimal
+) -> float:
+    """How often a node may be interrupted before Spot, at its best interval, costs more than the other price without interruptions.
+
+    0 when Spot is no cheaper to begin with.
+    """
+    if spot_usd_per_hour >= other_usd_per_hour:
+        return 0.0
+
+    def pays(rate: float) -> bool:
+        _, run = best_spot_run(work_hours, replace(conditions, interruptions_per_node_hour=rate))
+        effective = usd_per_useful_hour(spot_usd_per_hour, run)
+        return effective is not None and effective <= other_usd_per_hour
+
+    low, high = 0.0, _MOST_INTERRUPTIONS_PER_HOUR / conditions.nodes
+    if pays(high):
+        return high
+    for _ in range(_BREAK_EVEN_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if pays(middle) else (low, middle)
+    return low
+
+
+def value_of_an_hour_sooner(cheap_usd: Decimal, dear_usd: Decimal, later_hours: float) -> Decimal | None:
+    """What an hour must be worth for the dear way, which ends `later_hours` sooner, to be the better one. None when it ends no sooner."""
+    return (dear_usd - cheap_usd) / exact(later_hours) if later_hours > 0 else None

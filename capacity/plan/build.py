@@ -1,0 +1,115 @@
+"""From settings to plan: look names up, check that everything agrees, derive the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.platform import VOCABULARIES
+from capacity.catalog.price_book import PriceBook, prices_of
+from capacity.plan.checks.all_checks import disagreements
+from capacity.plan.flavors import flavor_plans, topology_plans
+from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
+from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
+from capacity.plan.pools import cluster_limits, ladder_plans, owner_labels, pool_plans
+from capacity.plan.queues import cohort_plans, queue_plans
+from capacity.plan.resolve import resolve
+from capacity.plan.routes import priority_plans, route_plans
+from capacity.plan.spending import spending_plan
+from capacity.plan.teams import team_plans
+from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.settings.queueing import AdmissionMode
+from capacity.values.errors import SettingsError
+
+if TYPE_CHECKING:
+    from capacity.plan.resolved_settings import Ground
+    from capacity.settings.platform import PlatformSettings
+    from capacity.values.errors import SettingsProblem
+
+
+def build_plan(settings: PlatformSettings, source: str = "settings", prices: PriceBook | None = None) -> Plan:
+    """The plan that follows from settings.
+
+    `prices` is the price book that budgets are checked against; default: the shipped one. Raises SettingsError naming `source` with
+    everything that cannot work; what works and is probably not meant is in the plan's warnings.
+    """
+    ground, problems = resolve(settings, prices or prices_of(VOCABULARIES[settings.cloud].catalog))
+    problems += disagreements(ground)
+    if refused := [each for each in problems if each.refused]:
+        raise SettingsError(source, refused)
+    return _assemble(ground, problems)
+
+
+def _assemble(ground: Ground, warnings: list[SettingsProblem]) -> Plan:
+    settings = ground.settings
+    pools = pool_plans(ground)
+    flavors = flavor_plans(ground, pools)
+    routes = route_plans(ground, pools, flavors)
+    queues, cohorts = queue_plans(ground, flavors), cohort_plans(ground, flavors)
+    return Plan(
+        cloud=settings.cloud,
+        environment=settings.environment,
+        region=ground.region,
+        labels=owner_labels(settings),
+        pools=pools,
+        accelerators=_accelerators(pools),
+        limits=cluster_limits(ground, pools),
+        ladders=ladder_plans(ground, routes),
+        topologies=topology_plans(ground, flavors),
+        flavors=flavors,
+        pods_ready=pods_ready(ground),
+        priorities=priority_plans(ground),
+        cohorts=cohorts,
+        queues=queues,
+        teams=team_plans(ground, flavors, cohorts, queues),
+        routes=routes,
+        admission=admission_plan(settings),
+        spending=spending_plan(ground),
+        warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
+    )
+
+
+def _accelerators(pools: tuple[PoolPlan, ...]) -> dict[str, int]:
+    ceilings: dict[str, int] = {}
+    for pool in pools:
+        ceilings[pool.accelerator] = ceilings.get(pool.accelerator, 0) + pool.max_gpus
+    return dict(sorted(ceilings.items()))
+
+
+MUTATING_POLICIES_SINCE = (1, 36)
+"""The first version of Kubernetes that has MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, and on."""
+
+
+def admission_plan(settings: PlatformSettings) -> AdmissionPlan:
+    """What the settings say, and by default labels where the cluster's version certainly can."""
+    wanted = settings.admission
+    labels = _can_fill_in(settings) if wanted.default_owner_labels is None else wanted.default_owner_labels
+    return AdmissionPlan(wanted.mode, labels and wanted.mode is not AdmissionMode.NONE)
+
+
+def _can_fill_in(settings: PlatformSettings) -> bool:
+    """The version of a cluster that is there already is not known; the local control plane has it."""
+    match settings:
+        case GkeSettings():
+            version = None if settings.cluster.existing else settings.cluster.min_version
+        case EksSettings():
+            version = None if settings.cluster.existing else settings.cluster.version
+        case _:
+            return True
+    return version is not None and tuple(map(int, version.split(".")[:2])) >= MUTATING_POLICIES_SINCE
+
+
+IN_LINE = PodsReady(timeout_seconds=6 * 3600, recovery_seconds=ONE_BOOT.recovery_seconds, requeues=3)
+"""With flex-start a pod stands in DWS's line until there is capacity, for hours as a rule: whoever takes it out gives up its place.
+
+Fewer requeues, so that what can never start (an image that cannot be pulled holds its node all the while) still ends within about a day.
+"""
+
+
+def pods_ready(ground: Ground) -> PodsReady:
+    """The times of the whole cluster's Kueue, which has one setting for all queues: those of the slowest capacity that a queue gives away.
+
+    Queued capacity is not slow here: Kueue admits such a job when its nodes are there, and the time begins then.
+    """
+    types = {pool.settings.capacity_type for pool in ground.queued_pools.values()}
+    return IN_LINE if CapacityType.FLEX_START in types else ONE_BOOT

@@ -1,0 +1,28 @@
+"""All alignment checks, in the order of the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.plan.checks import autopilot, capacity_types, classes, names, network, places, pool_options, shares, spending
+
+if TYPE_CHECKING:
+    from capacity.plan.resolved_settings import Ground
+    from capacity.values.errors import SettingsProblem
+
+_CHECKS = (
+    *names.CHECKS,
+    *network.CHECKS,
+    *autopilot.CHECKS,
+    *places.CHECKS,
+    *capacity_types.CHECKS,
+    *pool_options.CHECKS,
+    *classes.CHECKS,
+    *shares.CHECKS,
+    *spending.CHECKS,
+)
+
+
+def disagreements(ground: Ground) -> list[SettingsProblem]:
+    """Everything that does not agree: what is refused, and (with `refused` false) what is probably not meant."""
+    return [problem for check in _CHECKS for problem in check(ground)]

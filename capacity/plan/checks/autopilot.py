@@ -1,0 +1,195 @@
+"""GKE Autopilot: what caps spend there, whether pods get nodes of their own pools alone, and which options of a pool it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from capacity.catalog.data_files import Record
+from capacity.catalog.workload_classes import Fallback
+from capacity.plan.pools import asked_for, compute_class_of, shared_labels, taints_by_gke
+from capacity.settings.pools import GkePool, GpuDriver, ReservationUse, SharingStrategy
+from capacity.settings.wording import shown
+from capacity.values.errors import SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.catalog.workload_classes import WorkloadClass
+    from capacity.plan.resolved_settings import Ground, ResolvedPool
+
+
+def what_caps_spend_is_said(ground: Ground) -> Iterator[SettingsProblem]:
+    """A node pool's ceiling holds whatever pods ask for; on Autopilot there is none."""
+    if ground.autopilot:
+        problem = "has no node pools, and so no ceilings of theirs: only Kueue, ResourceQuota and project quota cap spend there"
+        remedy = "ask for a project quota of what the pools may have, and write it as gpu_quotas; with mode: standard every ceiling holds"
+        yield SettingsProblem("cluster.mode", "autopilot", problem, remedy, "autopilot-without-ceilings", refused=False)
+
+
+def pools_can_be_told_apart(ground: Ground) -> Iterator[SettingsProblem]:
+    """Two pools for which pods ask by the same labels are one to GKE: what was admitted on the quota of one runs on the nodes of the other.
+
+    So do pods that ask for less than the others and are kept off by no taint, such as on-demand pods and idle reserved nodes.
+    """
+    for one, other in combinations(ground.pools.values() if ground.autopilot else (), 2):
+        ladders = compute_class_of(ground, one), compute_class_of(ground, other)
+        written = _shown(asked_for(ground, other))
+        if ladders == (None, None) and (_lands_on(ground, one, other) or _lands_on(ground, other, one)):
+            problem = f"cannot be told from pool {one.name}: pods that ask for nodes of one can run on those that GKE made for the other"
+            remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
+        elif ladders[0] is not None and ladders[0] == ladders[1] and _made_of(ground, one) == _made_of(ground, other):
+            problem = f"cannot be told from pool {one.name}: it is the same rung of compute class {ladders[0]}"
+            remedy = "split them by machine, capacity type, reservation or zones, or merge them"
+        else:
+            continue
+        yield SettingsProblem(other.path, written, problem, remedy, "pools-not-told-apart")
+
+
+def _lands_on(ground: Ground, pool: ResolvedPool, other: ResolvedPool) -> bool:
+    """Whether pods of `pool` can run on nodes that GKE made for `other`."""
+    suits = asked_for(ground, pool).items() <= asked_for(ground, other).items()
+    return suits and set(taints_by_gke(ground, other, None)) <= set(taints_by_gke(ground, pool, None))
+
+
+def _made_of(ground: Ground, pool: ResolvedPool) -> tuple[object, ...]:
+    """What a rung of a compute class says."""
+    options = (pool.settings.max_run_hours, pool.settings.boot_disk_gib) if isinstance(pool.settings, GkePool) else ()
+    return (pool.machines, asked_for(ground, pool), frozenset(pool.settings.zones), *options)
+
+
+def classes_ask_for_their_own_pools(ground: Ground) -> Iterator[SettingsProblem]:
+    """A job asks for what all pools of its class have in common; a queue may give it any flavor that has that.
+
+    An affinity for one of several pools is none here: the autoscaler would not see which of them the queue chose.
+    """
+    for name, each in ground.classes.items():
+        own = [pool for pool in ground.pools.values() if name in pool.settings.serves]
+        if ground.autopilot and own and each.fallback is Fallback.QUOTA:
+            yield from _reach(ground, name, each, own)
+
+
+def _reach(ground: Ground, name: str, workload_class: WorkloadClass, own: list[ResolvedPool]) -> Iterator[SettingsProblem]:
+    path, written = f"classes.{name}", ", ".join(pool.name for pool in own)
+    if not workload_class.queued:
+        if len(own) > 1:
+            problem = "is served by several pools, and a pod that waits in no queue asks for one kind of node"
+            yield SettingsProblem(
+                path, written, problem, "leave it one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
+            )
+        return
+    common = shared_labels(asked_for(ground, pool) for pool in own)
+    others = [pool for pool in ground.queued_pools.values() if pool not in own and compute_class_of(ground, pool) is None]
+    if strangers := [pool.name for pool in others if common.items() <= asked_for(ground, pool).items()]:
+        told = f"all that its pools have in common is {_shown(common)}" if common else "its pools have nothing in common"
+        problem = f"{told}, so a queue would give its jobs nodes of {', '.join(strangers)} too"
+        remedy = f"let {strangers[0]} serve {name} as well, or split the class into one for each kind of node"
+        yield SettingsProblem(path, written, problem, remedy, "class-reaches-other-pools")
+
+
+def _shown(labels: dict[str, str]) -> str:
+    return ", ".join(f"{key.rpartition('/')[2]}: {value}" for key, value in sorted(labels.items()))
+
+
+@dataclass(frozen=True)
+class _Lacking:
+    """Why an option is none of Autopilot's, and what to do."""
+
+    why: str
+    remedy: str = "leave it out, or use mode: standard"
+
+
+_OF_NODE_POOLS = {
+    "min_nodes": _Lacking("Autopilot makes a node when a pod needs it, and keeps none", "leave it out"),
+    "shutdown_grace_seconds": _Lacking(
+        "GKE documents more than 15 seconds for Standard node pools and compute classes, and nowhere for Autopilot"
+    ),
+    "compact_placement": _Lacking("no page of GKE says how a GPU pod of Autopilot asks for it"),
+    "topology": _Lacking("Kueue places pods on nodes that are there, and those of Autopilot come with the pods"),
+    "local_ssd_disks": _Lacking("Autopilot gives local disks by the GPU, and not by number"),
+    "secondary_boot_disk_images": _Lacking("no page of GKE says how a pod of Autopilot asks for them"),
+}
+"""Options that nothing on Autopilot takes."""
+
+_BY_A_CLASS = "leave it out, or let the pool serve a class with fallback: stock-out"
+
+_OF_RUNGS = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot ask for it; a compute class can", _BY_A_CLASS))
+"""Options that a rung of a compute class takes: https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
+
+_OF_SELECTORS = dict.fromkeys(
+    ("gpu_sharing", "mig_partition"),
+    _Lacking(
+        "GKE documents it for pods that select GPUs by labels, and not for compute classes",
+        "let the pool serve a class with fallback: quota",
+    ),
+)
+"""Options that a pod asks for by labels, and that the page of the compute classes does not have."""
+
+
+def capacity_types_are_ones_that_autopilot_gives(ground: Ground) -> Iterator[SettingsProblem]:
+    """Queued provisioning takes a node pool, and only a reservation that the pod names is used."""
+    if not ground.autopilot:
+        return
+    given = ", ".join(name for name, facts in ground.facts.items() if facts.autopilot is not None)
+    for pool in ground.pools.values():
+        if ground.facts[pool.settings.capacity_type].autopilot is None:
+            path, written = f"{pool.path}.capacity_type", repr(pool.settings.capacity_type.value)
+            problem = "is documented for node pools of Standard clusters, and not for Autopilot"
+            remedy = f"allowed: {given}; flex-start is the nearest, without all nodes at once; or use mode: standard"
+            yield SettingsProblem(path, written, problem, remedy, "capacity-type-not-on-autopilot")
+        reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
+        if reservation is not None and reservation.use is ReservationUse.ANY:
+            problem = "Autopilot uses no reservation but one that is named"
+            yield SettingsProblem(
+                f"{pool.path}.reservation.use", "any", problem, "allowed: specific, with its name", "any-reservation-on-autopilot"
+            )
+
+
+def options_are_ones_that_autopilot_has(ground: Ground) -> Iterator[SettingsProblem]:
+    """What would be left out without a word is refused."""
+    if not ground.autopilot:
+        return
+    for pool in ground.pools.values():
+        if not isinstance(pool.settings, GkePool):
+            continue
+        on_a_ladder = compute_class_of(ground, pool) is not None
+        for option, lacking in (_OF_NODE_POOLS | (_OF_SELECTORS if on_a_ladder else _OF_RUNGS)).items():
+            written = getattr(pool.settings, option)
+            if written != GkePool.model_fields[option].default:
+                yield _refused(f"{pool.path}.{option}", _written(written), lacking)
+        yield from _choices(pool.path, pool.settings, on_a_ladder=on_a_ladder)
+
+
+def _choices(path: str, pool: GkePool, *, on_a_ladder: bool) -> Iterator[SettingsProblem]:
+    """Options of which Autopilot has some values."""
+    if pool.gpu_driver is GpuDriver.DISABLED:
+        yield _refused(
+            f"{path}.gpu_driver", "'disabled'", _Lacking("Autopilot installs a driver on every GPU node", "allowed: default, latest")
+        )
+    if pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS and not on_a_ladder:
+        lacking = _Lacking("GKE documents time-sharing for Autopilot, and not MPS", "allowed: time-sharing")
+        yield _refused(f"{path}.gpu_sharing.strategy", "'mps'", lacking)
+    if len(set(pool.zones)) > 1 and not on_a_ladder:
+        lacking = _Lacking(
+            "a pod asks for one zone or for none; a compute class may name several",
+            f"name one; {_BY_A_CLASS}",
+        )
+        yield _refused(f"{path}.zones", ", ".join(pool.zones), lacking)
+
+
+def _refused(path: str, written: str, lacking: _Lacking) -> SettingsProblem:
+    return SettingsProblem(path, written, lacking.why, lacking.remedy, "option-not-on-autopilot")
+
+
+def _written(value: object) -> str:
+    return shown(list(value) if isinstance(value, tuple) else value.model_dump() if isinstance(value, Record) else value)  # pyright: ignore[reportUnknownArgumentType] -- a tuple of settings
+
+
+CHECKS = (
+    what_caps_spend_is_said,
+    pools_can_be_told_apart,
+    classes_ask_for_their_own_pools,
+    capacity_types_are_ones_that_autopilot_gives,
+    options_are_ones_that_autopilot_has,
+)

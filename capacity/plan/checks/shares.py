@@ -1,0 +1,177 @@
+"""Shares: what teams and cohorts are promised, against what their pools can ever have; and whether there is anybody to borrow from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.settings.queueing import Stop
+from capacity.settings.teams import CohortSettings
+from capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.resolved_settings import Ground
+    from capacity.settings.teams import TeamSettings
+
+
+def parents_exist_and_end_at_the_root(ground: Ground) -> Iterator[SettingsProblem]:
+    """Kueue disables a whole tree in which a cohort is its own ancestor."""
+    settings = ground.settings
+    parents = {each.name: each.parent or settings.cohort for each in settings.cohorts}
+    known = [settings.cohort, *parents]
+    if settings.cohort in parents:
+        # Told as a name that stands twice; where the tree ends is not known then.
+        return
+    for number, cohort in enumerate(settings.cohorts):
+        parent = parents[cohort.name]
+        if parent not in known:
+            path = f"cohorts.{number}.parent"
+            yield SettingsProblem(path, repr(parent), "is not a cohort", nearest(parent, known), "unknown-cohort")
+        way, at = [cohort.name], parent
+        while at in parents and at not in way:
+            way.append(at)
+            at = parents[at]
+        # A ring is told once, at the first of its names; one that is called like the root is told as such.
+        if at == cohort.name == min(way):
+            problem = f"is its own ancestor: {' in '.join([*way, at])}"
+            remedy = f"the tree ends at {settings.cohort}"
+            yield SettingsProblem(f"cohorts.{number}.parent", repr(cohort.parent), problem, remedy, "cohort-cycle")
+    for number, team in enumerate(settings.teams):
+        if team.cohort is not None and team.cohort not in known:
+            path = f"teams.{number}.cohort"
+            yield SettingsProblem(path, repr(team.cohort), "is not a cohort", nearest(team.cohort, known), "unknown-cohort")
+
+
+def borrowing_has_somebody_to_borrow_from(ground: Ground) -> Iterator[SettingsProblem]:
+    """A queue alone in its tree can neither borrow nor be weighed against another."""
+    sharing = [number for number, team in enumerate(ground.settings.teams) if team.shares]
+    if len(sharing) != 1:
+        return
+    [number] = sharing
+    team = ground.settings.teams[number]
+    promised = Counter(team.shares)
+    left = any(ground.queue_gpus(pool) > promised[name] for name, pool in ground.queued_pools.items() if name in promised)
+    inert = [
+        *(["borrowing_limits"] if team.borrowing_limits and not left else []),
+        *(["lending_limits"] if team.lending_limits else []),
+        *(["weight"] if team.weight != 1 else []),
+    ]
+    for field in inert:
+        problem = f"has no effect: team {team.name} is alone in cohort {team.cohort or ground.settings.cohort}"
+        remedy = "give each team a queue of its own in the cohort, or leave it out"
+        yield SettingsProblem(f"teams.{number}.{field}", "", problem, remedy, "alone-in-cohort", refused=False)
+
+
+def what_is_stopped_is_a_queue(ground: Ground) -> Iterator[SettingsProblem]:
+    """A team without shares has no queue, and its services run on."""
+    for number, team in enumerate(ground.settings.teams):
+        if team.stop is not Stop.NONE and not team.shares:
+            problem = f"has no effect: team {team.name} has no queue"
+            remedy = "leave it out; what runs outside of queues is scaled down by its owner"
+            yield SettingsProblem(f"teams.{number}.stop", repr(team.stop.value), problem, remedy, "stop-without-queue", refused=False)
+
+
+@dataclass(frozen=True)
+class _Owner:
+    path: str
+    settings: TeamSettings | CohortSettings
+
+
+def _owners(ground: Ground) -> list[_Owner]:
+    teams = [_Owner(f"teams.{number}", team) for number, team in enumerate(ground.settings.teams)]
+    return [*(_Owner(f"cohorts.{number}", cohort) for number, cohort in enumerate(ground.settings.cohorts)), *teams]
+
+
+def shares_are_of_queued_pools(ground: Ground) -> Iterator[SettingsProblem]:
+    """A queue gives away the GPUs of pools that serve queued classes; nothing else can be shared."""
+    for owner in _owners(ground):
+        for name in owner.settings.shares:
+            if name not in ground.queued_pools and name not in ground.doubtful_pools:
+                allowed = nearest(name, ground.queued_pools)
+                path = f"{owner.path}.shares.{name}"
+                yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
+
+
+def limits_are_of_shares(ground: Ground) -> Iterator[SettingsProblem]:
+    """A limit on what one has no part in does nothing, and nobody lends more than it owns."""
+    for owner in _owners(ground):
+        shares = owner.settings.shares
+        for field, limits in {"borrowing_limits": owner.settings.borrowing_limits, "lending_limits": owner.settings.lending_limits}.items():
+            for name in limits:
+                path = f"{owner.path}.{field}.{name}"
+                if name not in ground.queued_pools and name not in ground.doubtful_pools:
+                    allowed = nearest(name, shares or ground.queued_pools)
+                    yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
+                elif name not in shares:
+                    remedy = f"write shares.{name} too (0 means: borrow alone)"
+                    yield SettingsProblem(path, str(limits[name]), "has no share beside it", remedy, "limit-without-share")
+        if isinstance(owner.settings, CohortSettings):
+            # A department may lend more than is its own and no team's: its teams' shares count too.
+            continue
+        for name, limit in owner.settings.lending_limits.items():
+            if limit > shares.get(name, limit):
+                problem = f"is above the share of {shares[name]}"
+                path = f"{owner.path}.lending_limits.{name}"
+                yield SettingsProblem(path, str(limit), problem, f"allowed: 0 to {shares[name]}", "lending-more-than-owned")
+
+
+def shares_fit_into_their_pool(ground: Ground) -> Iterator[SettingsProblem]:
+    """Guaranteed shares that add up to more than a pool can ever have are no guarantee."""
+    promised: dict[str, int] = {}
+    for owner in _owners(ground):
+        for name, gpus in owner.settings.shares.items():
+            promised[name] = promised.get(name, 0) + gpus
+    for name, pool in ground.queued_pools.items():
+        own, unqueued = promised.get(name, 0), ground.unqueued_gpus[name]
+        if own + unqueued > pool.ceiling.gpus:
+            outside = f" and {unqueued} for unqueued classes" if unqueued else ""
+            problem = f"the shares of pool {name} add up to {own} GPUs{outside}, but its ceiling is {pool.ceiling.gpus}"
+            remedy = "lower the shares, or raise the ceiling of the pool"
+            yield SettingsProblem("teams", "", problem, remedy, "quota-above-ceiling")
+
+
+def unqueued_gpus_are_of_unqueued_pools(ground: Ground) -> Iterator[SettingsProblem]:
+    """Unqueued GPUs come from pools that serve an unqueued class, and the sum of what teams may use is rarely more than there is."""
+    open_pools = {name: pool for name, pool in ground.pools.items() if pool.unqueued}
+    for number, team in enumerate(ground.settings.teams):
+        for name in team.unqueued:
+            if name not in open_pools and name not in ground.doubtful_pools:
+                path = f"teams.{number}.unqueued.{name}"
+                allowed = nearest(name, open_pools)
+                yield SettingsProblem(path, "", "is not a pool that serves an unqueued class", allowed, "unqueued-gpus-of-no-such-pool")
+    for name, pool in open_pools.items():
+        promised = ground.unqueued_gpus[name]
+        if not pool.queued and promised > pool.ceiling.gpus:
+            problem = (
+                f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: the last to come waits"
+            )
+            yield SettingsProblem("teams", "", problem, "lower them, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False)
+        if promised == 0 and not pool.queued:
+            problem = f"no team may use pool {name}: none has unqueued GPUs of it"
+            remedy = f"write unqueued.{name} for the teams that run services"
+            yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
+
+
+def every_queued_pool_has_an_owner_or_a_borrower(ground: Ground) -> Iterator[SettingsProblem]:
+    """A queued pool in which no team has a share is paid for and never used."""
+    named = {name for team in ground.settings.teams for name in team.shares}
+    for name in ground.queued_pools:
+        if name not in named:
+            problem = f"no team may use pool {name}: none has a share of it"
+            remedy = f"write shares.{name} for a team (0 means: borrow alone)"
+            yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
+
+
+CHECKS = (
+    parents_exist_and_end_at_the_root,
+    borrowing_has_somebody_to_borrow_from,
+    what_is_stopped_is_a_queue,
+    shares_are_of_queued_pools,
+    limits_are_of_shares,
+    shares_fit_into_their_pool,
+    unqueued_gpus_are_of_unqueued_pools,
+    every_queued_pool_has_an_owner_or_a_borrower,
+)

@@ -1,0 +1,312 @@
+"""The plan: what a stack will consist of, as plain frozen data, known before any resource exists."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from capacity.catalog.capacity_type import CapacityType
+    from capacity.catalog.platform import Platform
+    from capacity.catalog.workload_classes import Removal
+    from capacity.plan.kueue_configuration import PodsReady
+    from capacity.plan.spending_plan import SpendingPlan
+    from capacity.settings.queueing import AdmissionMode, Stop
+
+
+class TaintEffect(StrEnum):
+    """What a taint does to pods that do not tolerate it, as Kubernetes spells it. NO_SCHEDULE keeps new ones away."""
+
+    NO_SCHEDULE = "NoSchedule"
+
+
+@dataclass(frozen=True)
+class Taint:
+    """A taint of a pool's nodes."""
+
+    key: str
+    value: str
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+@dataclass(frozen=True)
+class Amount:
+    """GPUs, with the vCPU and memory (MiB) that belong to them."""
+
+    gpus: int
+    vcpu: int
+    memory_mib: int
+
+
+@dataclass(frozen=True)
+class PoolPlan:
+    """One pool: machines with the same GPUs at one capacity type.
+
+    `machines` begins with the one asked for. `max_nodes` and `ceiling` are enforced. `labels` are on its nodes before they boot, whoever
+    sets them; `pool_label` (key, value) names the pool itself. On GKE Autopilot, which has no pools of ours, it is None, pods ask for a
+    node by `labels`, and quotas alone enforce `ceiling`. `owner_labels` tell reports whose its nodes are; nothing selects by them. `taints`
+    are all that its nodes have. `serves` are classes, by name.
+    `weight` orders the pools of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them.
+    Nodes are removed as `removal` and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not
+    interrupt), nodes end after `max_run_seconds` (None: never).
+    """
+
+    name: str
+    machines: tuple[str, ...]
+    capacity_type: CapacityType
+    accelerator: str
+    gpu_model: str
+    gpus_per_node: int
+    min_nodes: int
+    max_nodes: int
+    ceiling: Amount
+    zones: tuple[str, ...]
+    labels: dict[str, str]
+    owner_labels: dict[str, str]
+    pool_label: tuple[str, str] | None
+    taints: tuple[Taint, ...]
+    serves: tuple[str, ...]
+    weight: int | None
+    removal: Removal
+    idle_seconds: int
+    notice_seconds: int | None
+    max_run_seconds: int | None
+
+    @property
+    def max_gpus(self) -> int:
+        """The pool's ceiling in GPUs."""
+        return self.ceiling.gpus
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Labels that only this pool's nodes have together."""
+        return self.labels if self.pool_label is None else {**self.labels, self.pool_label[0]: self.pool_label[1]}
+
+
+@dataclass(frozen=True)
+class FlavorPlan:
+    """A ResourceFlavor: how Kueue names the capacity of `pools`, and what it adds to the pods that it admits there.
+
+    `ceiling` is what the queues may give away of it: all that its pools can ever have, less what unqueued classes may use.
+    `node_taints` keep out pods that do not tolerate them themselves; `tolerated` is added to those that are admitted.
+    With `provisioned` its nodes are asked for, all of a job at once, before the job is admitted (DWS). `topology` names the Topology by
+    which Kueue places its pods, where they ask for it, and no others get the flavor; None: the scheduler places them.
+    """
+
+    name: str
+    pools: tuple[str, ...]
+    node_labels: dict[str, str]
+    node_taints: tuple[Taint, ...]
+    tolerated: tuple[Taint, ...]
+    ceiling: Amount
+    provisioned: bool = False
+    topology: str | None = None
+
+
+@dataclass(frozen=True)
+class TopologyPlan:
+    """A Topology: `levels` are node labels, the widest first."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FlavorQuota:
+    """What is somebody's own of one flavor, the most that it may borrow, and the most that it lends; None: no limit."""
+
+    flavor: str
+    nominal: Amount
+    borrowing_limit: Amount | None = None
+    lending_limit: Amount | None = None
+
+
+@dataclass(frozen=True)
+class CohortPlan:
+    """A cohort, its parent (None: the root) and what belongs to it and to no queue in it."""
+
+    name: str
+    parent: str | None
+    weight: int
+    quotas: tuple[FlavorQuota, ...]
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """The ClusterQueue of one team, the cohort in which it lends and borrows, and the LocalQueue of its namespace.
+
+    `quotas` are in the order in which Kueue tries the flavors. With `moves_on` a job that could have a flavor only by preempting looks for
+    room in the next one first. `stop` keeps work out.
+    """
+
+    cluster_queue: str
+    cohort: str
+    weight: int
+    namespace: str
+    local_queue: str
+    quotas: tuple[FlavorQuota, ...]
+    moves_on: bool
+    stop: Stop
+
+
+@dataclass(frozen=True)
+class TeamPlan:
+    """A team's namespace. `hard` is its ResourceQuota: what it may hold at once, `max_gpus` among it, borrowed GPUs included.
+
+    `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. No container may have more than `container_limits`,
+    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look.
+    """
+
+    name: str
+    namespace: str
+    max_gpus: int
+    hard: dict[str, str]
+    unqueued_gpus: int
+    unqueued_priority_classes: tuple[str, ...]
+    container_limits: dict[str, str]
+    submitters: tuple[str, ...]
+    viewers: tuple[str, ...]
+    monthly_budget_usd: int | None
+
+
+@dataclass(frozen=True)
+class PriorityPlan:
+    """The PriorityClass of a workload class."""
+
+    name: str
+    value: int
+    preempts: bool
+    description: str
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One pool that a class may use, with the flavor under which its queue gives it (None for unqueued classes)."""
+
+    pool: str
+    capacity_type: CapacityType
+    flavor: str | None
+
+
+@dataclass(frozen=True)
+class RoutePlan:
+    """How the pods of a class get to their capacity.
+
+    `rungs` are in the order in which they are tried. Pods carry `node_selector` and, where it is not None, must run on a node whose label
+    `node_affinity[0]` is one of `node_affinity[1]`; they tolerate `tolerations`. `grace_seconds` fits into the shortest notice of the
+    rungs; `max_run_seconds` is the shortest of the class's limit and the rungs' own (None: a service). `job_annotations` are the job's own,
+    `pod_annotations` its pods'.
+    """
+
+    workload_class: str
+    priority_class: str
+    queued: bool
+    rungs: tuple[Rung, ...]
+    node_selector: dict[str, str]
+    node_affinity: tuple[str, tuple[str, ...]] | None
+    tolerations: tuple[Taint, ...]
+    grace_seconds: int
+    max_run_seconds: int | None
+    checkpoint: bool
+    disruption_budget: bool
+    job_annotations: dict[str, str]
+    pod_annotations: dict[str, str]
+
+
+@dataclass(frozen=True)
+class LadderPlan:
+    """The compute class of a workload class that moves on at a stock-out, on GKE: its pools in the order in which they are tried.
+
+    On Autopilot a rung is not a node pool but what GKE is to make: the machine, GPUs and capacity type of that pool of the plan.
+
+    Nodes that are not needed go after `consolidation_delay_minutes`.
+    """
+
+    name: str
+    pools: tuple[str, ...]
+    consolidation_delay_minutes: int
+
+
+@dataclass(frozen=True)
+class ClusterLimits:
+    """What the whole cluster may grow to, on GKE, where node auto-provisioning is told so: pools, system nodes and other work together."""
+
+    vcpu: int
+    memory_gib: int
+
+
+@dataclass(frozen=True)
+class AdmissionPlan:
+    """The rules that the API server holds, and whether it gives work the owner labels of its namespace."""
+
+    mode: AdmissionMode
+    owner_labels: bool
+
+
+@dataclass(frozen=True)
+class PlanWarning:
+    """Something that works and is probably not meant: which check says so, where, what, and what to do."""
+
+    rule: str
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
+
+    `limits`, `ladders` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
+    the times of the cluster's Kueue. `spending` is what else will be billed, and the budget.
+    """
+
+    cloud: Platform
+    environment: str
+    region: str
+    labels: dict[str, str]
+    pools: tuple[PoolPlan, ...]
+    accelerators: dict[str, int]
+    limits: ClusterLimits | None
+    ladders: tuple[LadderPlan, ...]
+    topologies: tuple[TopologyPlan, ...]
+    flavors: tuple[FlavorPlan, ...]
+    pods_ready: PodsReady
+    priorities: tuple[PriorityPlan, ...]
+    cohorts: tuple[CohortPlan, ...]
+    queues: tuple[QueuePlan, ...]
+    teams: tuple[TeamPlan, ...]
+    routes: tuple[RoutePlan, ...]
+    admission: AdmissionPlan
+    spending: SpendingPlan
+    warnings: tuple[PlanWarning, ...]
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """The plan in dicts, lists, texts and numbers, its fields in their own order; the same plan gives the same data."""
+    return _plain(plan)
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan as JSON: same plan, same bytes."""
+    return json.dumps(plan_data(plan), indent=2) + "\n"
+
+
+def plan_yaml(plan: Plan) -> str:
+    """The plan as YAML, a line for each value, so that the difference of two plans reads well."""
+    return yaml.dump(plan_data(plan), Dumper=yaml.CSafeDumper, sort_keys=False, width=140, default_flow_style=False)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value

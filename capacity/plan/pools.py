@@ -1,0 +1,256 @@
+"""What a pool's nodes are: labels, taints, order, how they go; on GKE also compute classes, Autopilot and the cluster's limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.catalog.capacity_type import CapacityType, merged_order
+from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS
+from capacity.catalog.node_labels import (
+    CAPACITY_TAINT,
+    CLASS_LABEL,
+    COMPUTE_CLASS_LABEL,
+    ENVIRONMENT_LABEL,
+    GKE_ACCELERATOR_COUNT_LABEL,
+    GKE_GPU_CLIENTS_LABEL,
+    GKE_GPU_DRIVER_LABEL,
+    GKE_GPU_PARTITION_LABEL,
+    GKE_GPU_SHARING_LABEL,
+    GKE_QUEUED_LABEL,
+    GKE_RESERVATION_NAME_LABEL,
+    GKE_RESERVATION_PROJECT_LABEL,
+    GKE_SPOT_LABEL,
+    GPU_RESOURCE,
+    OWNER_LABEL,
+    TEAM_LABEL,
+    ZONE_LABEL,
+)
+from capacity.catalog.platform import Platform
+from capacity.catalog.workload_classes import Fallback, Removal
+from capacity.plan.model import ClusterLimits, LadderPlan, PoolPlan, RoutePlan, Taint
+from capacity.settings.platform import GkeSettings
+from capacity.settings.pools import GkePool, GpuDriver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.settings.platform import PlatformSettings
+
+
+def asked_for(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+    """The labels by which a pod asks Autopilot for a node of `pool`; no label names the pool itself.
+
+    The GPU and how many of it a node has: without the count every node gets one pod, however few of its GPUs that uses. Then what the
+    capacity type asks by (capacity/catalog/capacity_types/gke.yaml), and the pool's own options. Which machine it is GKE decides by what
+    the pods request. How GPUs are shared, and in which zone, are labels of GKE's too.
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus (as of 2026-04-10): several pods on a node from
+    1.29.2-gke.1355000 on, time-sharing and MIG from 1.29.3-gke.1093000 on, the driver from 1.29.2-gke.1108000 on. The labels of shared and
+    partitioned GPUs are those that GoogleCloudPlatform/cluster-autoscaler reads, pkg/autoprovisioning/gpu_requests.go.
+    """
+    settings, facts = pool.settings, ground.facts[pool.settings.capacity_type].autopilot
+    labels = {ground.words.accelerator_label: pool.gpu.name, GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
+    labels |= facts.selector if facts else {}
+    if isinstance(settings, GkePool):
+        labels |= _reserved(settings) | _divided(settings)
+        if settings.gpu_driver is GpuDriver.LATEST:
+            labels[GKE_GPU_DRIVER_LABEL] = settings.gpu_driver.value
+    if len(settings.zones) == 1:
+        labels[ZONE_LABEL] = settings.zones[0]
+    return labels
+
+
+def _reserved(settings: GkePool) -> dict[str, str]:
+    reservation = settings.reservation
+    if reservation is None or reservation.name is None:
+        return {}
+    project = {} if reservation.project is None else {GKE_RESERVATION_PROJECT_LABEL: reservation.project}
+    return {GKE_RESERVATION_NAME_LABEL: reservation.name, **project}
+
+
+def _divided(settings: GkePool) -> dict[str, str]:
+    labels = {} if settings.mig_partition is None else {GKE_GPU_PARTITION_LABEL: settings.mig_partition}
+    if settings.gpu_sharing is not None:
+        labels[GKE_GPU_SHARING_LABEL] = settings.gpu_sharing.strategy.value
+        labels[GKE_GPU_CLIENTS_LABEL] = str(settings.gpu_sharing.clients_per_gpu)
+    return labels
+
+
+def taints_by_gke(ground: Ground, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
+    """The taints that GKE sets on the nodes that it makes for the pods of `pool`; there are no others.
+
+    Nodes of a `compute_class` have the class's taint in the place of that for Spot.
+
+    GKE adds the tolerations to a pod as it is created. Written out in flavors and routes all the same: a pod that waits in a queue gets its
+    selectors from Kueue when it is admitted, and GKE has seen it by then.
+    """
+    if compute_class is not None:
+        return (Taint(GPU_RESOURCE, "present"), Taint(COMPUTE_CLASS_LABEL, compute_class))
+    facts = ground.facts[pool.settings.capacity_type].autopilot
+    own = facts.taints if facts else ()
+    return (Taint(GPU_RESOURCE, "present"), *(Taint(each.key, str(each.value)) for each in own))
+
+
+def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
+    """The labels that all of `selectors` ask for, with the same value.
+
+    The autoscaler takes each key once: an affinity for several values of a key hides the selector for one of them that Kueue adds, and the
+    pod would ask for any GPU. Source: GoogleCloudPlatform/cluster-autoscaler of 2026-08, pkg/podrequirements, GetRequirements.
+    """
+    first, *others = selectors
+    return {key: value for key, value in sorted(first.items()) if all(each.get(key) == value for each in others)}
+
+
+# Capacity that ends although the work on it has not: other GPU pods, whose toleration of nvidia.com/gpu the cloud adds by itself, stay off.
+_ENDING = frozenset({CapacityType.SPOT, CapacityType.FLEX_START})
+
+
+def pool_plans(ground: Ground) -> tuple[PoolPlan, ...]:
+    """Every pool, by name."""
+    ranks = stock_out_ranks(ground)
+    return tuple(_pool(ground, ground.pools[name], ranks) for name in sorted(ground.pools))
+
+
+def stock_out_ranks(ground: Ground) -> dict[CapacityType, int]:
+    """The place of each capacity type in the order of the classes that move on at a stock-out; 0 is tried first."""
+    orders = [each.capacity for each in ground.classes.values() if each.fallback is Fallback.STOCK_OUT]
+    return {each: rank for rank, each in enumerate(merged_order(orders))} if orders else {}
+
+
+def compute_class_of(ground: Ground, pool: ResolvedPool) -> str | None:
+    """The GKE compute class on whose ladder a pool stands: the class that moves on at a stock-out. None elsewhere."""
+    if ground.words.compute_class_label is None:
+        return None
+    ladders = [name for name in sorted(set(pool.settings.serves)) if ground.known_classes[name].fallback is Fallback.STOCK_OUT]
+    return ladders[0] if ladders else None
+
+
+def _pool(ground: Ground, pool: ResolvedPool, ranks: dict[CapacityType, int]) -> PoolPlan:
+    words, settings = ground.words, pool.settings
+    labels = asked_for(ground, pool) if ground.autopilot else _known_labels(ground, pool)
+    if compute_class := compute_class_of(ground, pool):
+        labels[COMPUTE_CLASS_LABEL] = compute_class
+    ordered = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
+    # Classes that share a pool share the strictest rule: a node stays for as long as any of them wants it to.
+    strictest = Removal.EMPTY if any(each.disruption.remove is Removal.EMPTY for each in pool.classes) else Removal.UNDERUTILIZED
+    return PoolPlan(
+        name=pool.name,
+        machines=tuple(machine.name for machine in pool.machines),
+        capacity_type=settings.capacity_type,
+        accelerator=pool.gpu.name,
+        gpu_model=pool.gpu.model,
+        gpus_per_node=pool.gpus_per_node,
+        min_nodes=settings.min_nodes,
+        max_nodes=pool.max_nodes,
+        ceiling=pool.ceiling,
+        zones=tuple(sorted(settings.zones or _zones_with_the_machine(ground, pool))),
+        labels=dict(sorted(labels.items())),
+        owner_labels={**owner_labels(ground.settings), **_its_team(ground, pool)},
+        pool_label=None if ground.autopilot else (words.pool_label, pool.name),
+        taints=_taints(ground, pool, compute_class),
+        serves=tuple(sorted(set(settings.serves))),
+        weight=100 - 10 * ranks[settings.capacity_type] if ordered else None,
+        removal=strictest,
+        idle_seconds=max(each.disruption.idle_seconds for each in pool.classes),
+        notice_seconds=_notice(ground, pool),
+        max_run_seconds=max_run_seconds(ground, pool),
+    )
+
+
+def owner_labels(settings: PlatformSettings) -> dict[str, str]:
+    """What says whose something is, on every object and every node."""
+    return {ENVIRONMENT_LABEL: settings.environment, OWNER_LABEL: settings.owner}
+
+
+def _its_team(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+    """The team of a pool that is closed to every other one. What belongs to a department, its teams may borrow."""
+    settings = ground.settings
+    teams = [team.name for team in settings.teams if pool.name in team.shares or pool.name in team.unqueued]
+    shared = any(pool.name in cohort.shares for cohort in settings.cohorts)
+    return {TEAM_LABEL: teams[0]} if len(teams) == 1 and not shared else {}
+
+
+def _known_labels(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+    """What an autoscaler knows of a node before it is there, besides its pool's name."""
+    words = ground.words
+    labels = {words.accelerator_label: pool.gpu.name, **ground.facts[pool.settings.capacity_type].autoscaler_labels}
+    if words.memory_label is not None:
+        labels[words.memory_label] = str(pool.gpu.memory_mib)
+    return labels
+
+
+def _zones_with_the_machine(ground: Ground, pool: ResolvedPool) -> tuple[str, ...]:
+    """Those of the platform's zones that offer the pool's machine, as far as that is known: in another, no node could be made."""
+    if any(not machine.zones for machine in pool.machines):
+        return ground.zones
+    offered = {zone for machine in pool.machines for zone in machine.zones.get(ground.region, ())}
+    return tuple(zone for zone in ground.zones if zone in offered)
+
+
+def _taints(ground: Ground, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
+    if ground.autopilot:
+        return taints_by_gke(ground, pool, compute_class)
+    taints = [Taint(GPU_RESOURCE, "present")]
+    capacity_type = pool.settings.capacity_type
+    on_gke = ground.settings.cloud is Platform.GKE
+    if on_gke and capacity_type is CapacityType.QUEUED:
+        taints.append(Taint(GKE_QUEUED_LABEL, "true"))
+    elif on_gke and capacity_type is CapacityType.SPOT and compute_class is None:
+        taints.append(Taint(GKE_SPOT_LABEL, "true"))
+    elif capacity_type in _ENDING and compute_class is None:
+        taints.append(Taint(CAPACITY_TAINT, capacity_type.value))
+    if compute_class is not None:
+        taints.append(Taint(COMPUTE_CLASS_LABEL, compute_class))
+    elif len(set(pool.settings.serves)) == 1:
+        # Only a pool that serves one class says so: classes that share a pool would keep each other out.
+        taints.append(Taint(CLASS_LABEL, pool.settings.serves[0]))
+    return tuple(taints)
+
+
+def _notice(ground: Ground, pool: ResolvedPool) -> int | None:
+    raised: int | None = getattr(pool.settings, "shutdown_grace_seconds", None)
+    if raised is not None and pool.settings.capacity_type is CapacityType.SPOT:
+        return raised - CRITICAL_PODS_SECONDS
+    return ground.facts[pool.settings.capacity_type].notice_seconds
+
+
+def max_run_seconds(ground: Ground, pool: ResolvedPool) -> int | None:
+    """After how long every node of a pool ends, whatever runs on it; None: never."""
+    hours: int | None = getattr(pool.settings, "max_run_hours", None)
+    return hours * 3600 if hours is not None else ground.facts[pool.settings.capacity_type].max_run_seconds
+
+
+_LONGEST_DELAY_MINUTES = 1440
+"""The most that a compute class takes (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
+
+
+def ladder_plans(ground: Ground, routes: tuple[RoutePlan, ...]) -> tuple[LadderPlan, ...]:
+    """A compute class for each class that moves on at a stock-out, by name.
+
+    Every rung is a pool of the plan: a rung that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
+    """
+    if ground.words.compute_class_label is None:
+        return ()
+    return tuple(
+        LadderPlan(route.workload_class, tuple(rung.pool for rung in route.rungs), _delay(ground, route.workload_class))
+        for route in routes
+        if ground.classes[route.workload_class].fallback is Fallback.STOCK_OUT
+    )
+
+
+def _delay(ground: Ground, workload_class: str) -> int:
+    seconds = ground.classes[workload_class].disruption.idle_seconds
+    return max(1, min(_LONGEST_DELAY_MINUTES, -(-seconds // 60)))
+
+
+def cluster_limits(ground: Ground, pools: tuple[PoolPlan, ...]) -> ClusterLimits | None:
+    """The sum of all ceilings. Node auto-provisioning's limits bind the scaling of declared pools too, so they are among it."""
+    settings = ground.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or ground.autopilot:
+        # The limits of a cluster that is there already are its owner's; Autopilot takes none.
+        return None
+    system, other = settings.cluster.system_pool, settings.cluster.other_work
+    machine = ground.machines[system.machine]
+    vcpu = sum(pool.ceiling.vcpu for pool in pools) + system.max_nodes * machine.vcpu + other.max_vcpu
+    memory_mib = sum(pool.ceiling.memory_mib for pool in pools) + system.max_nodes * machine.memory_mib
+    return ClusterLimits(vcpu, -(-memory_mib // 1024) + other.max_memory_gib)

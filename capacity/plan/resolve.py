@@ -1,0 +1,147 @@
+"""Looking up what settings name: machines, their GPUs, classes. Whatever is not there is told with what is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from pydantic import ValidationError
+
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.machines import machines_of, machines_with
+from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
+from capacity.plan.model import Amount
+from capacity.plan.resolved_settings import Ground, ResolvedPool, node_amount
+from capacity.settings.wording import said, shown
+from capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.catalog.capacity_type import CapacityTypeFacts
+    from capacity.catalog.machines import Gpu, Machine
+    from capacity.catalog.price_book import PriceBook
+    from capacity.settings.platform import PlatformSettings
+    from capacity.settings.pools import PoolSettings
+
+
+def resolve(settings: PlatformSettings, prices: PriceBook) -> tuple[Ground, list[SettingsProblem]]:
+    """The ground that settings stand on, as far as it could be looked up, and what could not."""
+    problems: list[SettingsProblem] = []
+    words = VOCABULARIES[settings.cloud]
+    machines, facts = machines_of(words.catalog), _facts(settings)
+    known_classes = _classes(settings, problems)
+    pools: dict[str, ResolvedPool] = {}
+    for number, each in enumerate(settings.pools):
+        pool = _pool(f"pools.{number}", each, machines, known_classes, problems)
+        problems += _capacity_type(f"pools.{number}", each, facts)
+        if pool is not None and each.capacity_type in facts:
+            pools[each.name] = pool
+    served = {name for pool in settings.pools for name in pool.serves}
+    classes = {name: known_classes[name] for name in sorted(known_classes) if name in served}
+    return Ground(settings, machines, facts, prices, classes, known_classes, pools), problems
+
+
+def _facts(settings: PlatformSettings) -> dict[CapacityType, CapacityTypeFacts]:
+    facts = facts_of(VOCABULARIES[settings.cloud].facts)
+    if settings.cloud is Platform.LOCAL:
+        # Nothing can be reserved of fake nodes.
+        return {name: each for name, each in facts.items() if name is not CapacityType.RESERVED}
+    return facts
+
+
+def _classes(settings: PlatformSettings, problems: list[SettingsProblem]) -> dict[str, WorkloadClass]:
+    """Every class by name: the shipped ones, changed as the settings say, and the settings' own."""
+    classes = dict(shipped_classes())
+    for name, changes in settings.classes.items():
+        shipped = classes.get(name)
+        fields = shipped.model_dump() if shipped else {}
+        fields |= {field: getattr(changes, field) for field in changes.model_fields_set}
+        try:
+            classes[name] = WorkloadClass.model_validate(fields)
+        except ValidationError as error:
+            problems += _class_problems(name, error)
+    return classes
+
+
+def _class_problems(name: str, error: ValidationError) -> Iterator[SettingsProblem]:
+    errors = error.errors()
+    if lacking := sorted(str(each["loc"][0]) for each in errors if each["type"] == "missing"):
+        shipped = nearest(name, sorted(shipped_classes())).replace("allowed:", "shipped classes:")
+        allowed = f"a class of one's own says all of them; {shipped}"
+        yield SettingsProblem(f"classes.{name}", "", f"lacks {', '.join(lacking)}", allowed, "incomplete-class")
+    for each in errors:
+        if each["type"] != "missing":
+            written = each["input"]
+            # An order comes as capacity types, which are written as their words.
+            plain = [str(item) for item in cast("tuple[object, ...]", written)] if isinstance(written, tuple) else written
+            path = f"classes.{name}.{'.'.join(map(str, each['loc']))}"
+            yield SettingsProblem(path, shown(plain), *said(each))
+
+
+def _capacity_type(path: str, pool: PoolSettings, facts: dict[CapacityType, CapacityTypeFacts]) -> Iterator[SettingsProblem]:
+    if pool.capacity_type not in facts:
+        allowed = f"allowed: {', '.join(facts)}"
+        problem = "is not a capacity type of this cloud"
+        yield SettingsProblem(f"{path}.capacity_type", repr(pool.capacity_type.value), problem, allowed, "capacity-type-of-another-cloud")
+
+
+def _pool(
+    path: str, pool: PoolSettings, machines: dict[str, Machine], classes: dict[str, WorkloadClass], problems: list[SettingsProblem]
+) -> ResolvedPool | None:
+    alternatives: tuple[str, ...] = getattr(pool, "alternatives", ())
+    places = {f"{path}.machine": pool.machine, **{f"{path}.alternatives.{n}": name for n, name in enumerate(alternatives)}}
+    before = len(problems)
+    for place, name in places.items():
+        problems += _machine(place, name, machines)
+    if len(problems) > before:
+        return None
+    found = tuple(machines[name] for name in places.values())
+    gpu = found[0].gpu
+    assert gpu is not None, "_machine refuses machines without GPUs"  # noqa: S101 -- tells the type checker what was checked
+    gpus_per_node = pool.gpus_per_node or gpu.count
+    problems += _same_gpus(path, found, gpu, gpus_per_node)
+    problems += _count(path, found[0], gpu, gpus_per_node, machines)
+    if len(problems) > before:
+        return None
+    max_nodes = pool.max_nodes or (pool.max_gpus or 0) // gpus_per_node
+    node = node_amount(found, gpus_per_node)
+    vcpu, memory_mib = max_nodes * node.vcpu, max_nodes * node.memory_mib
+    ceiling = Amount(
+        gpus=max_nodes * node.gpus,
+        vcpu=vcpu if pool.max_vcpu is None else min(vcpu, pool.max_vcpu),
+        memory_mib=memory_mib if pool.max_memory_gib is None else min(memory_mib, pool.max_memory_gib * 1024),
+    )
+    served = tuple(classes[name] for name in sorted(set(pool.serves)) if name in classes)
+    return ResolvedPool(path, pool, found, gpu, gpus_per_node, max_nodes, served, ceiling)
+
+
+def _machine(path: str, name: str, machines: dict[str, Machine]) -> Iterator[SettingsProblem]:
+    machine = machines.get(name)
+    with_gpus = [each.name for each in machines.values() if each.gpu]
+    if machine is None:
+        yield SettingsProblem(path, repr(name), "is not a machine of the catalog", nearest(name, with_gpus), "unknown-machine")
+    elif machine.gpu is None:
+        yield SettingsProblem(path, repr(name), "has no GPU", f"pools are GPU pools; {nearest(name, with_gpus)}", "machine-without-gpu")
+
+
+def _same_gpus(path: str, machines: tuple[Machine, ...], gpu: Gpu, gpus_per_node: int) -> Iterator[SettingsProblem]:
+    # A flavor and a price are of one GPU: with several in a pool, neither would say what a job gets.
+    for number, machine in enumerate(machines[1:]):
+        other = machine.gpu
+        if other is None or other.name != gpu.name or other.memory_mib != gpu.memory_mib or gpus_per_node not in other.counts:
+            has = f"{other.counts[0]} x {other.model}" if other else "no GPU"
+            problem = f"has {has}, but {machines[0].name} has {gpus_per_node} x {gpu.model}"
+            remedy = "the machines of a pool have the same GPUs; make it a pool of its own"
+            yield SettingsProblem(f"{path}.alternatives.{number}", repr(machine.name), problem, remedy, "mixed-gpus-in-pool")
+
+
+def _count(path: str, machine: Machine, gpu: Gpu, asked: int, machines: dict[str, Machine]) -> Iterator[SettingsProblem]:
+    if asked in gpu.counts:
+        return
+    fitting = machines_with(machines, gpu.name, asked)
+    has = " or ".join(map(str, gpu.counts))
+    allowed = f"{', '.join(fitting)} has {asked}" if len(fitting) == 1 else f"with {asked}: {', '.join(fitting) or '(none)'}"
+    yield SettingsProblem(
+        f"{path}.gpus_per_node", str(asked), f"{machine.name} has {has} {gpu.name}", allowed, "machine-without-that-many-gpus"
+    )

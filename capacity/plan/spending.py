@@ -1,0 +1,141 @@
+"""What the clouds will bill for besides the machines of pools, by what the settings make of a cluster and a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.catalog.endpoints import default_services
+from capacity.catalog.gke_rules import HYPERDISK_ONLY
+from capacity.catalog.machines import Cloud
+from capacity.catalog.service_items import ServiceItem
+from capacity.plan.spending_plan import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.settings.cluster import Support
+from capacity.settings.network import Nat
+from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.settings.pools import EksPool, GkePool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.settings.cluster import OtherWork as OtherWorkSettings
+    from capacity.settings.cluster import SystemPool
+
+GKE_SYSTEM_DISK_GIB, EKS_SYSTEM_DISK_GIB = 100, 50
+GKE_OTHER_DISK_GIB, EKS_OTHER_DISK = 100, (200, 6000, 500)
+"""The disks that the components give nodes of which the settings say nothing: GiB, and for gp3 operations and MiB a second too."""
+
+_GP3_IOPS, _GP3_MIBPS = 3000, 125
+"""What every gp3 volume has without being billed for it. https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html"""
+
+_BOTTLEROCKET_GIB = 4
+"""Bottlerocket has its system on a volume of its own, beside the one for images and pods."""
+
+_LOCAL_SSD_GIB = 375
+_NAT_NODES_BILLED = 32
+
+
+def spending_plan(ground: Ground) -> SpendingPlan:
+    """What follows from the settings. The local control plane bills nothing, so its plan has shares and a budget alone."""
+    settings = ground.settings
+    gke = isinstance(settings, GkeSettings)
+    cluster = settings.cluster if isinstance(settings, GkeSettings | EksSettings) else None
+    # Of nodes without GPUs those on a cluster that this stack makes; on Autopilot they are all GKE's.
+    nodes = cluster is not None and cluster.existing is None and not ground.autopilot
+    return SpendingPlan(
+        budget_usd=None if settings.budget is None else settings.budget.monthly_usd,
+        disks=() if ground.autopilot else tuple(PoolDisks(name, each) for name in sorted(ground.pools) if (each := _disks(ground, name))),
+        system_nodes=_system_nodes(ground, cluster.system_pool) if cluster is not None and nodes else None,
+        # On a cluster of somebody else's Karpenter is ours all the same; node auto-provisioning is its owner's.
+        other_work=_other_work(ground, cluster.other_work) if cluster is not None and (nodes or not gke) else None,
+        services=tuple(_services(ground)),
+        shares=tuple(_shares(ground)),
+    )
+
+
+def _services(ground: Ground) -> Iterator[ServicePart]:
+    settings = ground.settings
+    if isinstance(settings, GkeSettings):
+        yield from _gke_services(ground, settings)
+    if isinstance(settings, EksSettings):
+        yield from _eks_services(settings)
+
+
+def _shares(ground: Ground) -> Iterator[PoolShare]:
+    for team in sorted(ground.settings.teams, key=lambda each: each.name):
+        for pool in sorted({*team.shares, *team.unqueued}):
+            if gpus := team.shares.get(pool, 0) + team.unqueued.get(pool, 0):
+                yield PoolShare(team.name, pool, gpus)
+
+
+def _disks(ground: Ground, name: str) -> tuple[Charge, ...]:
+    pool = ground.pools[name]
+    settings = pool.settings
+    if isinstance(settings, GkePool):
+        return _gke_disks(pool, settings)
+    if isinstance(settings, EksPool):
+        return _gp3(ground, settings.boot_disk_gib, settings.boot_disk_iops, settings.boot_disk_throughput_mib)
+    return ()
+
+
+def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
+    hyperdisk = pool.machines[0].name.startswith(HYPERDISK_ONLY)
+    boot = Charge(ServiceItem.HYPERDISK_BALANCED if hyperdisk else ServiceItem.PD_BALANCED, settings.boot_disk_gib)
+    # The SSDs that come with a machine are in its price.
+    extra = settings.local_ssd_disks * _LOCAL_SSD_GIB
+    return (boot, Charge(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
+
+
+def _gp3(ground: Ground, gib: int, iops: int = _GP3_IOPS, mibps: int = _GP3_MIBPS) -> tuple[Charge, ...]:
+    bottlerocket = isinstance(ground.settings, EksSettings) and ground.settings.cluster.ami.startswith("bottlerocket")
+    charges = (
+        Charge(ServiceItem.GP3_STORAGE, gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
+        Charge(ServiceItem.GP3_IOPS, iops - _GP3_IOPS),
+        Charge(ServiceItem.GP3_MIBPS, mibps - _GP3_MIBPS),
+    )
+    return tuple(each for each in charges if each.amount)
+
+
+def _system_nodes(ground: Ground, pool: SystemPool) -> SystemNodes:
+    disk = _gp3(ground, EKS_SYSTEM_DISK_GIB) if _on_aws(ground) else (Charge(ServiceItem.PD_BALANCED, GKE_SYSTEM_DISK_GIB),)
+    return SystemNodes(pool.machine, pool.min_nodes, pool.max_nodes, disk)
+
+
+def _other_work(ground: Ground, room: OtherWorkSettings) -> OtherWork | None:
+    if not room.max_vcpu or not room.max_memory_gib:
+        return None
+    disk = _gp3(ground, *EKS_OTHER_DISK) if _on_aws(ground) else (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
+    return OtherWork(room.max_vcpu, room.max_memory_gib, disk)
+
+
+def _on_aws(ground: Ground) -> bool:
+    return ground.words.catalog is Cloud.AWS
+
+
+def _gke_services(ground: Ground, settings: GkeSettings) -> Iterator[ServicePart]:
+    if settings.cluster.existing is not None:
+        return
+    yield ServicePart("control plane", ServiceItem.CLUSTER, 1, 1)
+    if ground.autopilot:
+        yield ServicePart("what Autopilot bills for pods", ServiceItem.AUTOPILOT, 1, 1)
+    if settings.network.existing_network is None:
+        system = settings.cluster.system_pool
+        nodes = sum(pool.max_nodes for pool in ground.pools.values()) + (0 if ground.autopilot else system.max_nodes)
+        least = sum(pool.settings.min_nodes for pool in ground.pools.values()) + (0 if ground.autopilot else system.min_nodes)
+        yield ServicePart("Cloud NAT, by node", ServiceItem.NAT_NODE, min(least, _NAT_NODES_BILLED), min(nodes, _NAT_NODES_BILLED))
+        yield ServicePart("address of the NAT", ServiceItem.PUBLIC_ADDRESS, 1, 1)
+
+
+def _eks_services(settings: EksSettings) -> Iterator[ServicePart]:
+    zones = len(settings.zones)
+    if settings.cluster.existing is None:
+        yield ServicePart("control plane", ServiceItem.CLUSTER, 1, 1)
+        if settings.cluster.support is Support.EXTENDED:
+            yield ServicePart("extended support, once standard has ended", ServiceItem.EXTENDED_SUPPORT, 0, 1)
+        yield ServicePart("key of the cluster's secrets", ServiceItem.KMS_KEY, 1, 1)
+        if settings.network.existing_vpc is None:
+            gateways = zones if settings.network.nat is Nat.PER_ZONE else 1
+            yield ServicePart("NAT gateways", ServiceItem.NAT_GATEWAY, gateways, gateways)
+            yield ServicePart("addresses of the NAT gateways", ServiceItem.PUBLIC_ADDRESS, gateways, gateways)
+            endpoints = zones * len(default_services(settings.region))
+            yield ServicePart("interface endpoints, by zone", ServiceItem.INTERFACE_ENDPOINT, endpoints, endpoints)

@@ -1,0 +1,1 @@
+"""Small values that every other room uses: errors, verdicts, names, quantities, money. Nothing here knows of a cloud."""

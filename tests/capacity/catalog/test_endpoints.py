@@ -1,0 +1,62 @@
+"""The addresses on a node that pods need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from capacity.catalog import endpoints as cluster_endpoints
+from capacity.catalog.data_files import DataFileError
+from capacity.catalog.endpoints import endpoints_of
+from capacity.catalog.platform import Platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROW = "{name: dns, cidr: 169.254.20.10/32, protocols: [UDP], ports: [53], source: docs}"
+FILE = """
+as_of: 2026-11-21
+sources:
+  docs: {citation: the vendor's documentation, as_of: 2026-11-21, verified: true}
+platforms: {local: [], gke: [ROW], eks: []}
+"""
+
+
+def read(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[cluster_endpoints.ClusterEndpoint, ...]:
+    file = folder / "endpoints.yaml"
+    file.write_text(text)
+    monkeypatch.setattr(cluster_endpoints, "_FILE", file)
+    return endpoints_of.__wrapped__(Platform.GKE)
+
+
+@pytest.mark.parametrize("platform,names", [(Platform.GKE, {"metadata-server", "node-local-dns"}), (Platform.EKS, {"pod-identity-agent"})])
+def test_each_cloud_has_the_server_that_hands_out_identities(platform: Platform, names: set[str]) -> None:
+    assert {each.name for each in endpoints_of(platform)} >= names
+
+
+def test_the_lab_has_none() -> None:
+    assert endpoints_of(Platform.LOCAL) == ()
+
+
+def test_a_file_in_order_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [endpoint] = read(FILE.replace("ROW", ROW), tmp_path, monkeypatch)
+
+    assert (endpoint.name, endpoint.ports) == ("dns", (53,))
+
+
+@pytest.mark.parametrize(
+    "written,instead,told",
+    [
+        ("169.254.20.10/32", "10.0.0.0/8", "cidr"),
+        ("[53]", "[0]", "ports"),
+        ("source: docs", "source: hearsay", "dns: source 'hearsay' is not one of docs"),
+        ("eks: []", "azure: []", "platforms"),
+        (", eks: []", "", "platforms lacks eks"),
+    ],
+)
+def test_a_hole_for_more_than_a_sourced_address_of_the_node_is_refused(
+    written: str, instead: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataFileError, match=told):
+        read(FILE.replace("ROW", ROW).replace(written, instead), tmp_path, monkeypatch)

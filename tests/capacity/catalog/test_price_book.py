@@ -1,0 +1,189 @@
+"""The price book: what is found, what goes before it, and what is refused in such a file."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.data_files import DataFileError
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import prices_of, read_prices
+from capacity.catalog.service_items import Measure, ServiceItem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
+
+PRICES = """
+cloud: aws
+sources:
+  list: {citation: the vendor's price list, as_of: 2026-11-21, verified: true}
+prices:
+  - {machine: g6.xlarge, region: us-east-1, capacity_type: spot, usd_per_hour: "0.3", source: list}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "prices.yaml"
+    path.write_text(PRICES)
+    return path
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "negotiated.yaml"
+    path.write_text(PRICES.replace("0.3", "0.2").replace("the vendor's price list", "the contract of May"))
+    return path
+
+
+def test_a_price_is_found_by_machine_region_and_capacity_type_with_its_source(file: Path) -> None:
+    book = read_prices(file)
+
+    price = book.find("g6.xlarge", "us-east-1", SPOT)
+
+    assert price is not None
+    assert price.usd_per_hour == Decimal("0.3")
+    assert book.source_of(price).citation == "the vendor's price list"
+
+
+@pytest.mark.parametrize(
+    "machine,region,capacity_type",
+    [("g6.2xlarge", "us-east-1", SPOT), ("g6.xlarge", "us-east-2", SPOT), ("g6.xlarge", "us-east-1", ON_DEMAND)],
+)
+def test_a_price_that_is_not_known_is_none_and_not_nothing_to_pay(
+    machine: str, region: str, capacity_type: CapacityType, file: Path
+) -> None:
+    assert read_prices(file).find(machine, region, capacity_type) is None
+
+
+def test_the_rows_of_ones_own_file_go_first_and_name_the_file_in_their_source(file: Path, own: Path) -> None:
+    book = read_prices(file).overridden_by(own)
+
+    price = book.find("g6.xlarge", "us-east-1", SPOT)
+
+    assert price is not None
+    assert (price.usd_per_hour, price.source) == (Decimal("0.2"), "negotiated.yaml: list")
+    assert book.source_of(price).citation == "the contract of May", "both files call their source the same"
+
+
+def test_what_ones_own_file_does_not_have_is_as_shipped(own: Path) -> None:
+    shipped = prices_of(Cloud.AWS)
+
+    book = shipped.overridden_by(own)
+
+    assert book.prices.keys() == shipped.prices.keys() | {("g6.xlarge", "us-east-1", SPOT)}
+    price = book.find("g6.xlarge", "us-east-1", ON_DEMAND)
+    assert price is not None
+    assert price == shipped.find("g6.xlarge", "us-east-1", ON_DEMAND)
+    assert book.source_of(price) == shipped.source_of(price)
+
+
+def test_overriding_leaves_the_book_itself_alone(file: Path, own: Path) -> None:
+    book = read_prices(file)
+    before = dict(book.prices)
+
+    book.overridden_by(own)
+
+    assert book.prices == before
+
+
+def test_the_prices_of_another_cloud_are_refused(own: Path) -> None:
+    with pytest.raises(DataFileError, match=r"negotiated\.yaml has prices of aws, but those of gcp are needed"):
+        prices_of(Cloud.GCP).overridden_by(own)
+
+
+@pytest.mark.parametrize(
+    "line,broken,problem",
+    [
+        ("source: list}", "source: rumour}", r"g6\.xlarge: source 'rumour' is not one of list"),
+        ('usd_per_hour: "0.3"', 'usd_per_hour: "0"', r"prices\.0\.usd_per_hour: Input should be greater than 0"),
+        ('usd_per_hour: "0.3"', 'usd_per_hour: "nan"', r"prices\.0\.usd_per_hour: Input should be a finite number"),
+        ("capacity_type: spot", "capacity_type: preemptible", r"prices\.0\.capacity_type: Input should be 'reserved', 'flex-start', "),
+        ("cloud: aws", "cloud: azure", "cloud: Input should be 'aws' or 'gcp'"),
+        ("as_of: 2026-11-21, ", "", r"sources\.list\.as_of: Field required"),
+        ("region: us-east-1, ", "region: us-east-1, currency: eur, ", r"prices\.0\.currency: Extra inputs"),
+    ],
+)
+def test_a_broken_price_row_is_named(line: str, broken: str, problem: str, file: Path) -> None:
+    assert line in PRICES
+    file.write_text(PRICES.replace(line, broken))
+
+    with pytest.raises(DataFileError, match=problem):
+        read_prices(file)
+
+
+def test_two_prices_for_the_same_are_refused(file: Path) -> None:
+    file.write_text(PRICES + PRICES.splitlines()[-1] + "\n")
+
+    with pytest.raises(DataFileError, match=r"g6\.xlarge us-east-1 spot has two prices"):
+        read_prices(file)
+
+
+@pytest.mark.parametrize("cloud", Cloud)
+def test_every_shipped_price_has_a_source_that_says_whether_it_was_verified(cloud: Cloud) -> None:
+    book = prices_of(cloud)
+
+    assert book.cloud is cloud
+    assert {book.source_of(price).verified for price in book.prices.values()} == {True, False}
+
+
+SERVICES = """
+cloud: aws
+sources:
+  list: {citation: the vendor's price list, as_of: 2026-11-21, verified: true}
+services:
+  - {item: nat-gateway, region: us-east-1, usd: "0.045", source: list}
+  - {item: nat-gateway, usd: "0.06", source: list}
+  - {item: kms-key, usd: "1", source: list}
+"""
+
+
+def test_a_service_has_the_price_of_its_region_or_that_of_all_others(tmp_path: Path) -> None:
+    path = tmp_path / "services.yaml"
+    path.write_text(SERVICES)
+
+    book = read_prices(path)
+
+    found = [book.find_service(ServiceItem.NAT_GATEWAY, region) for region in ("us-east-1", "eu-west-1")]
+    assert [each and each.usd for each in found] == [Decimal("0.045"), Decimal("0.06")]
+    assert book.find_service(ServiceItem.CLUSTER, "us-east-1") is None
+
+
+def test_the_services_of_ones_own_file_go_first(tmp_path: Path) -> None:
+    path = tmp_path / "negotiated.yaml"
+    path.write_text(SERVICES.replace('"1"', '"0.5"'))
+
+    book = prices_of(Cloud.AWS).overridden_by(path)
+
+    price = book.find_service(ServiceItem.KMS_KEY, "us-east-1")
+    assert price is not None
+    assert (price.usd, book.source_of(price).citation) == (Decimal("0.5"), "the vendor's price list")
+    assert book.find_service(ServiceItem.CLUSTER, "us-east-1") == prices_of(Cloud.AWS).find_service(ServiceItem.CLUSTER, "us-east-1")
+
+
+@pytest.mark.parametrize(
+    "change,told",
+    [
+        (('"1", source: list', '"1", source: hearsay'), "kms-key: source 'hearsay' is not one of list"),
+        (("item: kms-key", "item: nat-gateway"), "nat-gateway in all regions has two prices"),
+        (("item: kms-key", "item: kms"), "services.2.item"),
+        (('usd: "1"', 'usd: "0"'), "services.2.usd"),
+    ],
+)
+def test_a_service_price_is_refused_without_source_twice_unknown_or_free(change: tuple[str, str], told: str, tmp_path: Path) -> None:
+    path = tmp_path / "services.yaml"
+    path.write_text(SERVICES.replace(*change))
+
+    with pytest.raises(DataFileError, match=re.escape(told)):
+        read_prices(path)
+
+
+@pytest.mark.parametrize("item", ServiceItem)
+def test_every_item_is_billed_by_some_measure(item: ServiceItem) -> None:
+    assert item.measure in Measure

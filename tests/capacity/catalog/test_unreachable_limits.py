@@ -1,0 +1,71 @@
+"""How far the other ceilings let a pool grow, and that settings, the component and the policy draw the line at the same place."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach, reachable_gpus
+from capacity.values.verdict import Verdict
+from components.karpenter.gpu_pool_checks import check_gpu_pool
+from policies.core import judge
+from policies.reading.source import from_manifest
+from policies.rules import all_rules
+from policies.settings import DEFAULTS
+
+AWS = machines_of(Cloud.AWS)
+ONE_GPU = ("g6.xlarge", "g6.4xlarge", "g6.16xlarge")
+
+
+@pytest.mark.parametrize(
+    "machine,ceilings,gpus",
+    [
+        # A cap of 512 vCPU and 4 TiB ends a pool of p4d at three nodes, one of p5 at two.
+        ("p4d.24xlarge", NodeCeilings(8, 512, 4096 * 1024), 24),
+        ("p5.48xlarge", NodeCeilings(8, 512, 4096 * 1024), 16),
+        ("p5.48xlarge", NodeCeilings(8, 191), 0),
+        ("p5.48xlarge", NodeCeilings(8), 64),
+        ("p5.48xlarge", NodeCeilings(vcpu=Decimal("383.9")), 8),
+        ("p5.48xlarge", NodeCeilings(), None),
+    ],
+)
+def test_other_ceilings_end_a_pool_before_its_gpus_do(machine: str, ceilings: NodeCeilings, gpus: int | None) -> None:
+    assert reachable_gpus(AWS[machine], 8, ceilings) == gpus
+
+
+def test_of_several_machines_the_one_that_ends_the_pool_first_is_told_with_what_it_would_need() -> None:
+    ended = out_of_reach([(AWS[name], 1) for name in ONE_GPU], 8, NodeCeilings(vcpu=100))
+
+    assert ended
+    assert (ended.machine.name, ended.gpus, ended.needed) == ("g6.16xlarge", 1, "8 nodes, 512 vCPU and 2097152 MiB")
+
+
+a_few = st.integers(1, 9)
+
+
+@given(st.lists(st.sampled_from(ONE_GPU), min_size=1, unique=True), a_few, a_few, st.integers(1, 300), st.integers(1, 999))
+def test_the_component_and_the_policy_refuse_the_same_pools(names: list[str], gpus: int, nodes: int, vcpu: int, gib: int) -> None:
+    taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+    arguments: dict[str, Any] = {"max_gpus": gpus, "max_nodes": nodes, "max_vcpu": vcpu, "max_memory_mib": gib * 1024, "machines": names}
+    arguments |= {"capacity_types": ["spot"], "weight": None, "taints": [taint], "idle_seconds": 0}
+    requirement = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": names}
+    limits = {"nvidia.com/gpu": str(gpus), "nodes": nodes, "cpu": str(vcpu), "memory": f"{gib}Gi"}
+    spec = {"limits": limits, "template": {"spec": {"requirements": [requirement]}}}
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "l4"}, "spec": spec}
+    rules = [rule for rule in all_rules() if rule.name == "gpu-limit-unreachable"]
+
+    [finding] = judge(from_manifest(pool), rules, DEFAULTS)
+    told = ""
+    try:
+        check_gpu_pool("l4", arguments)  # pyright: ignore[reportArgumentType] -- made of what the check reads
+    except ValueError as error:
+        told = str(error)
+
+    assert told.startswith("gpu-limit-unreachable: ") == (finding.verdict is Verdict.FAIL), (told, finding.message)
+    if told:
+        assert told.partition("end it at ")[2].partition(";")[0] == finding.message.partition("end it at ")[2]

@@ -1,0 +1,67 @@
+"""Checks of settings: what one finds in the least that a cloud takes, changed by a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from settings_documents import changed
+
+from capacity.catalog.platform import VOCABULARIES
+from capacity.catalog.price_book import prices_of
+from capacity.plan.build import build_plan
+from capacity.plan.resolve import resolve
+from capacity.settings.stack_file import parse_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from capacity.plan.model import Plan
+    from capacity.plan.resolved_settings import Ground
+    from capacity.settings.platform import PlatformSettings
+    from capacity.values.errors import SettingsProblem
+
+CLASS: dict[str, Any] = {
+    "description": "Renders films.",
+    "priority_class": "gpu-rendering",
+    "priority": 500,
+    "preempts": False,
+    "queued": True,
+    "fallback": "quota",
+    "capacity": ["spot"],
+    "disruption": {"remove": "empty", "idle_seconds": 60},
+    "run_limit_hours": 24,
+    "grace_seconds": 60,
+    "checkpoint": True,
+    "disruption_budget": False,
+}
+"""All that a class of one's own says."""
+
+
+def pool(name: str, machine: str, capacity_type: str, *serves: str, **others: Any) -> dict[str, Any]:
+    """A pool of four nodes."""
+    return {"name": name, "machine": machine, "capacity_type": capacity_type, "max_nodes": 4, "serves": list(serves), **others}
+
+
+def settings_of(cloud: str, changes: Mapping[str, Any]) -> PlatformSettings:
+    """The least settings of `cloud`, changed so."""
+    return parse_settings(changed(cloud, changes), "test")
+
+
+def found(
+    check: Callable[[Ground], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None
+) -> list[SettingsProblem]:
+    """What one check finds. Everything that the settings name must exist."""
+    settings = settings_of(cloud, changes or {})
+    ground, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog))
+    assert not problems
+    return list(check(ground))
+
+
+def told(check: Callable[[Ground], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
+    """What one check finds, as `refused: rule at path` or `warned: rule at path`."""
+    return [f"{'refused' if each.refused else 'warned'}: {each.rule} at {each.path}" for each in found(check, cloud, changes)]
+
+
+def plan_of(cloud: str, changes: Mapping[str, Any]) -> Plan:
+    """The plan of the least settings of `cloud`, changed so."""
+    return build_plan(settings_of(cloud, changes), "test")

@@ -1,0 +1,162 @@
+"""What is said and refused of a platform on GKE Autopilot as a whole: what caps spend, and whose nodes pods get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ground_fixtures import CLASS, found, plan_of, pool, told
+
+from capacity.plan.checks.autopilot import classes_ask_for_their_own_pools, pools_can_be_told_apart, what_caps_spend_is_said
+
+AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
+FLEX_CLASS: dict[str, Any] = {"classes.tuning": CLASS | {"priority_class": "gpu-tuning", "capacity": ["flex-start"]}}
+ON_DEMAND_CLASS: dict[str, Any] = {"classes.steady": CLASS | {"priority_class": "gpu-steady", "capacity": ["on-demand", "reserved"]}}
+LADDER: dict[str, Any] = {"classes.inference.capacity": ["reserved", "spot", "on-demand"]}
+
+
+def test_autopilot_is_accepted_with_one_warning_of_what_caps_spend() -> None:
+    plan = plan_of("gke", AUTOPILOT)
+
+    assert [(each.rule, each.path) for each in plan.warnings] == [("autopilot-without-ceilings", "cluster.mode")]
+    assert "only Kueue, ResourceQuota and project quota cap spend there" in plan.warnings[0].text
+    assert told(what_caps_spend_is_said, "gke", {}) == []
+
+
+def test_the_warning_holds_for_an_autopilot_cluster_of_somebody_elses_too() -> None:
+    assert told(what_caps_spend_is_said, "gke", AUTOPILOT | {"cluster.existing": "shared"}) == [
+        "warned: autopilot-without-ceilings at cluster.mode"
+    ]
+
+
+def beside(other: dict[str, Any]) -> dict[str, Any]:
+    """A second pool beside the one of L4 on Spot for training."""
+    return AUTOPILOT | FLEX_CLASS | ON_DEMAND_CLASS | {"pools.1": other}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(pool("b", "g2-standard-8", "spot", "training"), id="the same"),
+        pytest.param(pool("b", "g2-standard-16", "spot", "training"), id="another machine with the same GPU"),
+        pytest.param(pool("b", "g2-standard-8", "spot", "training", zones=["us-central1-a"]), id="one zone beside all"),
+        pytest.param(pool("b", "g2-standard-8", "spot", "training", gpu_driver="latest"), id="another driver beside any"),
+        pytest.param(pool("b", "g2-standard-8", "spot", "interactive"), id="another class"),
+    ],
+)
+def test_pools_for_which_pods_ask_by_the_same_labels_are_refused_by_name(other: dict[str, Any]) -> None:
+    (problem,) = found(pools_can_be_told_apart, "gke", beside(other))
+
+    assert (problem.rule, problem.path, problem.refused) == ("pools-not-told-apart", "pools.1", True)
+    assert "pool l4-spot" in problem.problem
+    assert "split them" in problem.allowed
+    assert "or merge them" in problem.allowed
+    assert "gke-accelerator: nvidia-l4" in problem.value
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(pool("b", "g2-standard-24", "spot", "training"), id="two GPUs of a node"),
+        pytest.param(pool("b", "a2-highgpu-1g", "spot", "training"), id="another GPU"),
+        pytest.param(pool("b", "g2-standard-8", "flex-start", "tuning"), id="flex-start"),
+        pytest.param(pool("b", "g2-standard-8", "on-demand", "steady"), id="on-demand, which the taint of Spot nodes keeps off"),
+        pytest.param(pool("b", "g2-standard-8", "reserved", "steady", reservation={"name": "bought"}), id="reserved"),
+    ],
+)
+def test_pools_for_which_pods_ask_otherwise_are_two(other: dict[str, Any]) -> None:
+    assert told(pools_can_be_told_apart, "gke", beside(other)) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(pool("b", "g2-standard-8", "flex-start", "tuning"), id="flex-start"),
+        pytest.param(pool("b", "g2-standard-8", "reserved", "steady", reservation={"name": "bought"}), id="reserved"),
+    ],
+)
+def test_on_demand_pods_that_no_taint_keeps_off_the_nodes_of_another_pool_are_refused(other: dict[str, Any]) -> None:
+    changes = beside(other) | {"pools.0": pool("l4-spot", "g2-standard-8", "on-demand", "steady")}
+
+    assert told(pools_can_be_told_apart, "gke", changes) == ["refused: pools-not-told-apart at pools.1"]
+
+
+@pytest.mark.parametrize(
+    "other,expected",
+    [
+        (pool("b", "g2-standard-12", "spot", "inference"), []),
+        (pool("b", "g2-standard-8", "spot", "inference", zones=["us-central1-a", "us-central1-b"]), []),
+        (pool("b", "g2-standard-8", "spot", "inference", boot_disk_gib=100), []),
+        (pool("b", "g2-standard-8", "reserved", "inference", reservation={"name": "bought"}), []),
+        (pool("b", "g2-standard-8", "spot", "inference"), ["refused: pools-not-told-apart at pools.1"]),
+    ],
+)
+def test_rungs_of_a_compute_class_are_told_apart_by_what_gke_is_to_make(other: dict[str, Any], expected: list[str]) -> None:
+    changes = AUTOPILOT | LADDER | {"pools.0.serves": ["inference"], "pools.1": other, "teams.0.shares": {}}
+
+    assert told(pools_can_be_told_apart, "gke", changes) == expected
+
+
+def test_a_rung_and_a_pool_that_pods_select_are_told_apart_by_the_taint_of_the_class() -> None:
+    changes = AUTOPILOT | LADDER | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}
+
+    assert told(pools_can_be_told_apart, "gke", changes) == []
+
+
+def test_on_standard_two_pools_of_one_shape_are_two_because_their_names_are_selected() -> None:
+    assert told(pools_can_be_told_apart, "gke", {"pools.1": pool("b", "g2-standard-8", "spot", "training")}) == []
+
+
+def test_a_class_whose_pools_have_too_little_in_common_to_keep_to_them_is_refused() -> None:
+    changes = AUTOPILOT | {
+        "pools.1": pool("a100-spot", "a2-highgpu-1g", "spot", "training"),
+        "pools.2": pool("t4-spot", "n1-standard-8", "spot", "interactive"),
+    }
+
+    (problem,) = found(classes_ask_for_their_own_pools, "gke", changes)
+
+    assert (problem.rule, problem.path, problem.value) == ("class-reaches-other-pools", "classes.training", "l4-spot, a100-spot")
+    assert problem.problem == (
+        "all that its pools have in common is gke-accelerator-count: 1, gke-spot: true, so a queue would give its jobs nodes of t4-spot too"
+    )
+    assert problem.allowed == "let t4-spot serve training as well, or split the class into one for each kind of node"
+
+
+def test_a_class_whose_pools_have_nothing_in_common_says_so() -> None:
+    changes = AUTOPILOT | {
+        "pools.1": pool("a100-flex", "a2-highgpu-2g", "flex-start", "training"),
+        "pools.2": pool("t4-spot", "n1-standard-8", "spot", "interactive"),
+    }
+
+    (problem,) = found(classes_ask_for_their_own_pools, "gke", changes)
+
+    assert "its pools have nothing in common" in problem.problem
+
+
+@pytest.mark.parametrize(
+    "third",
+    [
+        pytest.param(pool("t4-spot", "n1-standard-8", "spot", "interactive", "training"), id="it serves the class too"),
+        pytest.param(pool("l4-many", "g2-standard-24", "spot", "interactive"), id="it lacks what the pools have in common"),
+        pytest.param(pool("l4-service", "g2-standard-8", "on-demand", "inference"), id="no queue gives it"),
+    ],
+)
+def test_a_class_that_reaches_its_own_pools_alone_is_fine(third: dict[str, Any]) -> None:
+    changes = AUTOPILOT | {"pools.1": pool("a100-spot", "a2-highgpu-1g", "spot", "training"), "pools.2": third}
+
+    assert told(classes_ask_for_their_own_pools, "gke", changes) == []
+
+
+def test_pods_that_wait_in_no_queue_ask_for_one_kind_of_node() -> None:
+    services = AUTOPILOT | {
+        "classes.rendering": CLASS | {"queued": False},
+        "pools.0.serves": ["rendering"],
+        "pools.1": pool("t4-spot", "n1-standard-8", "spot", "rendering"),
+        "teams.0.shares": {},
+    }
+
+    assert told(classes_ask_for_their_own_pools, "gke", services) == ["refused: class-of-several-shapes at classes.rendering"]
+    moving_on = services | {"classes.rendering": CLASS | {"queued": False, "fallback": "stock-out"}}
+    assert told(classes_ask_for_their_own_pools, "gke", moving_on) == []
+    standard = {path: written for path, written in services.items() if path != "cluster.mode"}
+    assert told(classes_ask_for_their_own_pools, "gke", standard) == []

@@ -1,0 +1,37 @@
+"""What EKS's own options of a pool must agree with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ground_fixtures import told
+
+from capacity.plan.checks.pool_options import a_placement_group_is_in_one_zone, efa_is_on_machines_that_have_it
+
+
+def test_efa_is_asked_for_on_machines_that_have_it() -> None:
+    efa: dict[str, Any] = {"pools.0.efa": True}
+
+    assert told(efa_is_on_machines_that_have_it, "eks", efa) == ["refused: efa-without-interface at pools.0.efa"]
+    assert told(efa_is_on_machines_that_have_it, "eks", efa | {"pools.0.machine": "g6.8xlarge"}) == []
+    assert told(efa_is_on_machines_that_have_it, "eks", efa | {"pools.0.machine": "p5.48xlarge"}) == []
+    assert told(efa_is_on_machines_that_have_it, "eks") == []
+
+
+def test_the_machines_of_a_pool_with_efa_have_the_same_network_cards() -> None:
+    mixed: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge", "pools.0.alternatives": ["g6.16xlarge", "g6.4xlarge"]}
+
+    assert told(efa_is_on_machines_that_have_it, "eks", mixed) == ["refused: mixed-efa-in-pool at pools.0.alternatives.1"]
+    assert told(efa_is_on_machines_that_have_it, "eks", mixed | {"pools.0.efa": False}) == []
+
+
+def test_a_placement_group_is_in_one_zone() -> None:
+    compact: dict[str, Any] = {"pools.0.compact_placement": True}
+
+    assert told(a_placement_group_is_in_one_zone, "eks", compact) == ["refused: compact-over-zones at pools.0.compact_placement"]
+    assert told(a_placement_group_is_in_one_zone, "eks", compact | {"pools.0.zones": ["us-east-1a"]}) == []
+    reserved = {"pools.0.capacity_type": "reserved", "pools.0.zones": ["us-east-1a"], "pools.0.reservation": {"tags": {"for": "training"}}}
+    assert told(a_placement_group_is_in_one_zone, "eks", compact | reserved) == [
+        "refused: compact-reservation at pools.0.compact_placement"
+    ]
+    assert told(a_placement_group_is_in_one_zone, "gke", compact) == [], "GKE places a pool's zones one by one"

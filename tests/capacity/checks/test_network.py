@@ -1,0 +1,106 @@
+"""Network ranges: whether the plan's nodes and pods fit into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ground_fixtures import told
+
+from capacity.plan.checks.network import (
+    access_fits_the_cloud,
+    eks_ranges_have_room,
+    gke_ranges_have_room,
+    ranges_do_not_overlap,
+    zones_are_two_or_three,
+)
+
+
+@pytest.mark.parametrize(
+    "cloud,path,taken,free",
+    [
+        ("gke", "services_cidr", "10.0.8.0/24", "10.0.16.0/24"),
+        ("gke", "control_plane_cidr", "10.64.0.0/28", "172.16.0.16/28"),
+        ("eks", "public_cidrs.1", "10.0.127.0/24", "10.0.196.0/24"),
+        ("eks", "services_cidr", "10.0.240.0/20", "10.1.0.0/20"),
+    ],
+)
+def test_no_two_ranges_have_an_address_in_common(cloud: str, path: str, taken: str, free: str) -> None:
+    private = {"network.private_cidrs": ["10.0.0.0/18", "10.0.64.0/18"]} if cloud == "eks" else {}
+    public = {"network.public_cidrs": ["10.0.192.0/22", "10.0.200.0/22"]} if cloud == "eks" else {}
+
+    assert told(ranges_do_not_overlap, cloud, private | public | {f"network.{path}": taken}) == [
+        f"refused: ranges-overlap at network.{path}"
+    ]
+    assert told(ranges_do_not_overlap, cloud, private | public | {f"network.{path}": free}) == []
+
+
+def test_the_ranges_of_an_eks_cluster_are_inside_its_vpc() -> None:
+    ranges: dict[str, Any] = {"network.private_cidrs": ["10.1.0.0/18", "10.0.64.0/18"]}
+    vpc = {"network.vpc_cidr": "10.1.0.0/16", "network.public_cidrs": ["10.1.192.0/22", "10.1.196.0/22"]}
+
+    assert told(ranges_do_not_overlap, "eks", ranges) == ["refused: range-outside-vpc at network.private_cidrs.0"]
+    assert told(ranges_do_not_overlap, "eks", ranges | vpc | {"network.private_cidrs.1": "10.1.64.0/18"}) == []
+
+
+def test_the_local_control_plane_has_no_ranges() -> None:
+    assert told(ranges_do_not_overlap, "local") == []
+    assert told(gke_ranges_have_room, "local") == []
+    assert told(eks_ranges_have_room, "local") == []
+
+
+def test_each_node_of_gke_takes_an_address() -> None:
+    # Ten nodes: four and one more while they are upgraded, and the same of the system pool; Google keeps four addresses.
+    assert told(gke_ranges_have_room, "gke", {"network.nodes_cidr": "10.0.0.0/29"}) == ["refused: range-too-small at network.nodes_cidr"]
+    assert told(gke_ranges_have_room, "gke", {"network.nodes_cidr": "10.0.0.0/28"}) == []
+
+
+def test_each_node_of_gke_takes_a_block_for_its_pods() -> None:
+    eight_blocks = {"network.pods_cidr": "10.64.0.0/21"}
+
+    assert told(gke_ranges_have_room, "gke", eight_blocks) == ["refused: range-too-small at network.pods_cidr"]
+    assert told(gke_ranges_have_room, "gke", {"network.pods_cidr": "10.64.0.0/20"}) == []
+    assert told(gke_ranges_have_room, "gke", eight_blocks | {"network.max_pods_per_node": 32}) == [], "64 addresses are a block then"
+
+
+@pytest.mark.parametrize("name,whole", [("private_cidrs", "10.0.0.0/18"), ("public_cidrs", "10.0.192.0/22")])
+def test_each_zone_of_eks_has_a_range(name: str, whole: str) -> None:
+    assert told(eks_ranges_have_room, "eks", {f"network.{name}": [whole]}) == [f"refused: range-too-small at network.{name}"]
+    assert told(eks_ranges_have_room, "eks") == []
+
+
+def test_nodes_and_pods_of_eks_take_an_address_each() -> None:
+    # Eight nodes of 33 addresses; two ranges of 128, of which AWS keeps five each.
+    small: dict[str, Any] = {"network.private_cidrs": ["10.0.0.0/25", "10.0.1.0/25"]}
+
+    assert told(eks_ranges_have_room, "eks", small) == ["refused: range-too-small at network.private_cidrs"]
+    assert told(eks_ranges_have_room, "eks", small | {"network.pods_per_node": 16}) == []
+
+
+def test_a_pool_fits_into_the_ranges_of_its_own_zones() -> None:
+    uneven: dict[str, Any] = {"network.private_cidrs": ["10.0.0.0/18", "10.0.64.0/26"]}
+
+    assert told(eks_ranges_have_room, "eks", uneven | {"pools.0.zones": ["us-east-1b"]}) == ["refused: range-too-small at pools.0.zones"]
+    assert told(eks_ranges_have_room, "eks", uneven | {"pools.0.zones": ["us-east-1a"]}) == []
+
+
+def test_the_ranges_of_a_vpc_that_is_there_already_are_not_ours_to_count() -> None:
+    there = {"network.existing_vpc": "vpc-0a1b2c3d", "network.existing_private_subnets": ["subnet-0a1b2c3d", "subnet-1a2b3c4d"]}
+    none: dict[str, Any] = {"network.private_cidrs": []}
+
+    assert told(eks_ranges_have_room, "eks", none) == ["refused: range-too-small at network.private_cidrs"]
+    assert told(eks_ranges_have_room, "eks", none | there) == []
+
+
+def test_eks_has_two_zones_at_least() -> None:
+    assert told(zones_are_two_or_three, "eks", {"zones": ["us-east-1a"]}) == ["refused: too-few-zones at zones"]
+    assert told(zones_are_two_or_three, "eks") == []
+    assert told(zones_are_two_or_three, "gke", {"zones": ["us-central1-a"]}) == []
+
+
+def test_the_dns_endpoint_is_of_gke() -> None:
+    dns = {"control_plane.access": "dns_iam"}
+
+    assert told(access_fits_the_cloud, "eks", dns) == ["refused: access-of-another-cloud at control_plane.access"]
+    assert told(access_fits_the_cloud, "eks") == []
+    assert told(access_fits_the_cloud, "gke", dns) == []

@@ -1,0 +1,103 @@
+"""Plans and prices for the tests of costs, with round figures that can be worked out by hand. Not a test."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import PriceBook, PriceFile
+from capacity.cost.costed_plan import CostedPlan, costed
+from capacity.plan.stack_plan import plan_of_stack_file
+
+if TYPE_CHECKING:
+    from capacity.cost.plan_cost import CostLine, PlanCost
+
+STACKS = Path(__file__).resolve().parents[3] / "stacks"
+CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
+REGION = "us-east-1"
+
+
+@cache
+def shipped(stack: str) -> CostedPlan:
+    """What the cost of a shipped stack depends on."""
+    return costed(plan_of_stack_file(STACKS / f"Pulumi.{stack}.yaml").plan)
+
+
+def round_prices(**services: str) -> PriceBook:
+    """One dollar an hour for a g6.xlarge on Spot, two on demand, four for a g6.2xlarge on Spot; a dollar a unit of what `services` name."""
+    rows = [("g6.xlarge", CapacityType.SPOT, "1"), ("g6.xlarge", CapacityType.ON_DEMAND, "2"), ("g6.2xlarge", CapacityType.SPOT, "4")]
+    file = PriceFile.model_validate(
+        {
+            "cloud": "aws",
+            "sources": {"made-up": {"citation": "made up for a test", "as_of": date(2026, 11, 22), "verified": False}},
+            "services": [{"item": item.replace("_", "-"), "usd": Decimal(usd), "source": "made-up"} for item, usd in services.items()],
+            "prices": [
+                {"machine": machine, "region": REGION, "capacity_type": each, "usd_per_hour": Decimal(usd), "source": "made-up"}
+                for machine, each, usd in rows
+            ],
+        }
+    )
+    return PriceBook(Cloud.AWS, {}, {}).with_rows_of(file, "test")
+
+
+def pool(name: str, capacity_type: str = "spot", max_nodes: int = 4, *serves: str, **more: Any) -> dict[str, Any]:
+    """A pool of g6.xlarge, one GPU a node."""
+    return {
+        "name": name,
+        "machines": ["g6.xlarge"],
+        "capacity_type": capacity_type,
+        "min_nodes": 0,
+        "max_nodes": max_nodes,
+        "ceiling": {"gpus": max_nodes},
+        "serves": list(serves or ("training",)),
+        **more,
+    }
+
+
+def plan(*pools: dict[str, Any], teams: dict[str, int | None] | None = None, shares: Any = (), **spending: Any) -> CostedPlan:
+    """An EKS plan with pools, teams and their budgets; each class uses the pools that serve it in the order given."""
+    classes = sorted({each for made in pools for each in made["serves"]})
+    routes = [
+        {
+            "workload_class": each,
+            "rungs": [{"pool": made["name"], "capacity_type": made["capacity_type"]} for made in pools if each in made["serves"]],
+        }
+        for each in classes
+    ]
+    return CostedPlan.model_validate(
+        {
+            "cloud": "eks",
+            "environment": "test",
+            "region": REGION,
+            "pools": list(pools),
+            "routes": routes,
+            "teams": [{"name": name, "monthly_budget_usd": budget} for name, budget in (teams or {}).items()],
+            "spending": {
+                "budget_usd": None,
+                "disks": [],
+                "system_nodes": None,
+                "other_work": None,
+                "services": [],
+                "shares": [{"team": team, "pool": of, "gpus": gpus} for team, of, gpus in shares],
+                **spending,
+            },
+        }
+    )
+
+
+def line(cost: PlanCost, name: str) -> CostLine:
+    """The one line of that name."""
+    [found] = [each for each in cost.lines if each.name == name]
+    return found
+
+
+def usd(cost: PlanCost, name: str) -> tuple[str, str, str]:
+    """Worst case, expected and idle of a line, as text."""
+    figures = line(cost, name).figures
+    assert figures is not None
+    return str(figures.worst_usd), str(figures.expected_usd), str(figures.floor_usd)

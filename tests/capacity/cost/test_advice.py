@@ -1,0 +1,238 @@
+"""Advice: every leaf of the guide's decision matrix and of the course's tree and tables, reproduced or answered with arithmetic."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
+
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import prices_of
+from capacity.cost.advice import advise
+from capacity.cost.advice_rules import Fact, Method
+from capacity.cost.machine_prices import MachinePrices, machine_prices
+
+A2_TODAY = machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1")
+SWEEP: dict[str, Any] = {"nodes": 20, "piece_hours": 1}
+CHECKPOINTED: dict[str, Any] = {"checkpoint_minutes": 2}
+
+
+def practices(text: str, lines: tuple[str, ...]) -> list[str]:
+    return [line for line in lines if text in line]
+
+
+class TestDecisionMatrixOfTheGuide:
+    """Its four rows. The fourth, mixed workloads, is in test_mix."""
+
+    @pytest.mark.parametrize("job", [SWEEP, {"work_hours": 0.5}, {"work_hours": 24, **CHECKPOINTED}])
+    def test_sweeps_ci_and_fault_tolerant_batches_go_on_spot(self, job: dict[str, Any]) -> None:
+        assert advise(on_gcp(**job), COURSE_A2).method is Method.SPOT
+        assert advise(on_aws(**job), COURSE_P4D).method is Method.SPOT
+
+    def test_training_for_days_that_nothing_may_interrupt_goes_on_flex_start(self) -> None:
+        advice = advise(on_gcp(interruptible=False), A2_TODAY)
+
+        assert advice.method is Method.FLEX_START
+        assert (advice.chosen.usd_least, advice.chosen.usd_most) == (Decimal("29.38708") * 72 * Decimal("0.47"), Decimal("29.38708") * 72)
+
+    def test_on_several_nodes_at_once_flex_start_is_the_queued_mode(self) -> None:
+        """The guide has four pods on plain flex-start; that gives nodes one by one."""
+        assert advise(on_gcp(interruptible=False, nodes=4), A2_TODAY).method is Method.QUEUED
+
+    def test_training_with_checkpoints_is_cheaper_on_spot_than_the_matrix_says(self) -> None:
+        """The matrix sends all training for days to flex-start: at 70 % off and with checkpoints Spot costs less than 53 % off."""
+        advice = advise(on_gcp(**CHECKPOINTED, flex_start_usd_per_hour=Decimal("29.39") * Decimal("0.47")), COURSE_A2)
+
+        assert advice.method is Method.SPOT
+
+    def test_at_todays_spot_price_flex_start_beats_spot_at_its_best_discount(self) -> None:
+        """Spot of this machine is 40 % off today, not 90: 53 % off without interruptions is less, also for sweeps."""
+        best = Decimal("29.38708") * Decimal("0.47")
+
+        assert advise(on_gcp(**SWEEP, flex_start_usd_per_hour=best), A2_TODAY).method is Method.FLEX_START
+        assert practices("29 % off", advise(on_gcp(**SWEEP), A2_TODAY).arithmetic)
+
+    def test_production_inference_goes_on_demand_at_the_full_price(self) -> None:
+        advice = advise(on_gcp(user_facing=True, work_hours=730), COURSE_A2)
+
+        assert advice.method is Method.ON_DEMAND
+        assert advice.chosen.usd_most == Decimal("29.39") * 730
+
+
+class TestDecisionTreeOfTheCourse:
+    """Can it be interrupted? Can it be restored? Does it need fair sharing?"""
+
+    def test_what_cannot_be_interrupted_is_on_demand_or_reserved(self) -> None:
+        assert advise(on_aws(interruptible=False), COURSE_P4D).method is Method.ON_DEMAND
+        assert advise(on_aws(interruptible=False, steady=True), COURSE_P4D).method is Method.RESERVED
+
+    def test_what_cannot_be_restored_is_to_be_mended_first(self) -> None:
+        advice = advise(on_aws(), COURSE_P4D)
+
+        assert advice.method is Method.ON_DEMAND
+        assert practices("make it resume from durable checkpoints", advice.practices)
+
+    def test_what_cannot_be_restored_but_is_short_pays_on_spot_all_the_same(self) -> None:
+        """Two hours of work at one interruption in four hours: 4 (e^(1/2) - 1) = 2.59 h, with restarts 2.71, at 38 % of the price."""
+        advice = advise(on_aws(work_hours=2), COURSE_P4D)
+
+        assert advice.method is Method.SPOT
+        assert advice.chosen.usd_most is not None
+        assert float(advice.chosen.usd_most) == pytest.approx(12.5 * 2.7052, rel=1e-3)
+
+    def test_where_that_ends(self) -> None:
+        """It pays while e^(1/24) (e^x - 1) / x, x being a quarter of the hours, is below 32.77 / 12.50 = 2.62: up to 6.5 hours."""
+        pays = {hours: advise(on_aws(work_hours=hours), COURSE_P4D).facts[Fact.SPOT_PAYS] for hours in (6.0, 6.5, 6.6, 7.0)}
+
+        assert pays == {6.0: True, 6.5: True, 6.6: False, 7.0: False}
+
+    def test_what_can_be_restored_and_has_no_rivals_needs_the_autoscaler_alone(self) -> None:
+        advice = advise(on_aws(**CHECKPOINTED), COURSE_P4D)
+
+        assert advice.method is Method.SPOT
+        assert practices("the autoscaler alone will do", advice.practices)
+
+    def test_what_has_rivals_needs_kueue_and_quotas(self) -> None:
+        advice = advise(on_aws(**CHECKPOINTED, shared=True), COURSE_P4D)
+
+        assert advice.method is Method.SPOT
+        assert practices("Kueue queue with quotas", advice.practices)
+        assert not practices("the autoscaler alone", advice.practices)
+
+    def test_what_must_not_start_in_part_needs_kueue_even_without_rivals(self) -> None:
+        assert practices("admit it through Kueue", advise(on_aws(**CHECKPOINTED, nodes=2), COURSE_P4D).practices)
+
+    def test_a_large_gang_is_no_work_for_spot_however_well_it_is_checkpointed(self) -> None:
+        """The tree asks nothing of size: 16 nodes with the course's interruptions meet one every 15 minutes."""
+        advice = advise(on_aws(**CHECKPOINTED, nodes=16), COURSE_P4D)
+
+        assert advice.method is Method.ON_DEMAND
+        assert practices("any node's interruption is everyone's", advice.reasons)
+        assert practices("an interruption every 0.2 h", advice.arithmetic)
+
+
+class TestTablesOfTheCourse:
+    """Its decision questions, and which work is Spot-friendly."""
+
+    def test_user_facing_with_strict_latency(self) -> None:
+        for steady, method in ((False, Method.ON_DEMAND), (True, Method.RESERVED)):
+            assert advise(on_aws(user_facing=True, steady=steady, work_hours=8760), COURSE_P4D).method is method
+
+    def test_checkpointed_batches_are_spot_first(self) -> None:
+        assert advise(on_aws(**CHECKPOINTED), COURSE_P4D).method is Method.SPOT
+
+    def test_sporadic_and_interactive_use_scales_to_zero(self) -> None:
+        assert practices("let its nodes go when idle", advise(on_aws(interactive=True, work_hours=8), COURSE_P4D).practices)
+
+    def test_guaranteed_capacity_is_nominal_quota_with_borrowing(self) -> None:
+        assert practices("let others borrow", advise(on_aws(guaranteed=True), COURSE_P4D).practices)
+
+    def test_steady_spending_is_reserved_as_far_as_it_is_steady(self) -> None:
+        assert practices("flexspot advise reserve", advise(on_aws(steady=True, interruptible=False), COURSE_P4D).practices)
+
+    @pytest.mark.parametrize(
+        "work,method",
+        [
+            (CHECKPOINTED, Method.SPOT),
+            ({"work_hours": 1, "nodes": 1}, Method.SPOT),
+            ({"piece_hours": 0.25, "nodes": 4}, Method.SPOT),
+            ({"piece_hours": 0.1, "nodes": 8}, Method.SPOT),
+            ({"user_facing": True}, Method.ON_DEMAND),
+            ({"interactive": True, "work_hours": 8}, Method.ON_DEMAND),
+        ],
+        ids=["training with checkpoints", "a short trial", "batch inference", "preprocessing", "serving", "a notebook"],
+    )
+    def test_spot_friendly_work(self, work: dict[str, Any], method: Method) -> None:
+        assert advise(on_aws(**work), COURSE_P4D).method is method
+
+
+def test_a_deadline_that_spot_alone_would_miss_makes_a_hybrid() -> None:
+    advice = advise(on_aws(**CHECKPOINTED, deadline_hours=95), COURSE_P4D)
+
+    assert advice.method is Method.HYBRID
+    assert advice.chosen.late_share == 0
+    assert advice.chosen.finish_hours <= 95
+
+
+def test_a_deadline_without_slack_is_met_on_demand() -> None:
+    assert advise(on_aws(**CHECKPOINTED, deadline_hours=73), COURSE_P4D).method is Method.ON_DEMAND
+
+
+def test_a_start_that_cannot_wait_rules_out_what_makes_wait() -> None:
+    advice = advise(on_gcp(interruptible=False, start_within_hours=1), A2_TODAY)
+
+    assert advice.method is Method.ON_DEMAND
+    assert advise(on_gcp(**CHECKPOINTED, start_within_hours=0.1), COURSE_A2).method is Method.ON_DEMAND
+
+
+def test_longer_than_seven_days_needs_checkpoints_on_flex_start() -> None:
+    assert advise(on_gcp(work_hours=200, interruptible=False), A2_TODAY).method is Method.ON_DEMAND
+    assert advise(on_gcp(work_hours=200, interruptible=False, checkpoint_minutes=5), A2_TODAY).method is Method.FLEX_START
+
+
+def test_data_elsewhere_is_paid_for_at_every_start() -> None:
+    near, far = (advise(on_aws(**CHECKPOINTED, data_region=region, data_gib=5000), COURSE_P4D) for region in ("us-east-1", "us-west-2"))
+
+    assert near.method is Method.SPOT
+    assert far.method is Method.ON_DEMAND, "5,000 GiB moved twenty times cost more than Spot saves"
+    assert practices("copy the data once", far.practices)
+
+
+def test_a_machine_without_a_spot_price_is_said_to_have_none() -> None:
+    advice = advise(on_aws(**CHECKPOINTED), MachinePrices(Decimal("32.77")))
+
+    assert advice.method is Method.ON_DEMAND
+    assert practices("no Spot price of this machine is known", advice.arithmetic)
+
+
+def test_a_flex_start_that_is_dearer_than_the_list_price_is_not_advised() -> None:
+    advice = advise(on_gcp(interruptible=False, flex_start_usd_per_hour=Decimal(40)), A2_TODAY)
+
+    assert advice.method is Method.ON_DEMAND
+    assert practices("costs least of what is left", advice.reasons)
+
+
+def test_prices_of_the_job_go_first() -> None:
+    advice = advise(on_aws(**CHECKPOINTED, spot_usd_per_hour=Decimal(32)), COURSE_P4D)
+
+    assert advice.method is Method.ON_DEMAND
+
+
+jobs = st.fixed_dictionaries(
+    {"work_hours": st.floats(0.1, 300), "nodes": st.integers(1, 8), "interruptible": st.booleans(), "steady": st.booleans()},
+    optional={
+        "checkpoint_minutes": st.floats(0.5, 10),
+        "piece_hours": st.floats(0.1, 5),
+        "user_facing": st.booleans(),
+        "interactive": st.booleans(),
+        "start_within_hours": st.floats(0, 24),
+        "shared": st.booleans(),
+    },
+)
+
+
+@settings(deadline=None, database=None, derandomize=True)
+@given(jobs)
+def test_what_is_advised_is_never_excluded_and_never_dearer_than_on_demand(job: dict[str, Any]) -> None:
+    for needs, prices in ((on_aws(**job), COURSE_P4D), (on_gcp(**job), A2_TODAY)):
+        advice = advise(needs, prices)
+        by_method = {option.estimate.method: option for option in advice.options}
+
+        assert advice.options[0].excluded_by == ()
+        assert not by_method[Method.ON_DEMAND].excluded_by, "something is always left"
+        assert advice.chosen.usd_most is not None
+        assert advice.chosen.usd_most <= (by_method[Method.ON_DEMAND].estimate.usd_most or 0)
+
+
+@settings(deadline=None, database=None, derandomize=True)
+@given(jobs, st.decimals("1", "30", places=2), st.decimals("0.01", "5", places=2))
+def test_a_dearer_spot_price_never_makes_advice_cheaper(job: dict[str, Any], spot: Decimal, more: Decimal) -> None:
+    cheap, dear = (
+        advise(on_aws(**job), MachinePrices(Decimal("32.77"), price)).chosen.usd_most or Decimal(0) for price in (spot, spot + more)
+    )
+
+    assert cheap <= dear

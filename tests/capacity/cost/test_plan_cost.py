@@ -1,0 +1,150 @@
+"""What a plan costs in a month, by cases that are worked out by hand; 730 hours, and prices of one, two and four dollars."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from costed_plans import CLOUD_STACKS, line, plan, pool, round_prices, shipped, usd
+
+from capacity.catalog.platform import VOCABULARIES
+from capacity.catalog.price_book import prices_of
+from capacity.cost.expected_use import shipped_use
+from capacity.cost.plan_cost import Section
+from capacity.cost.plan_cost_lines import plan_cost
+
+USE = shipped_use()
+
+
+def test_at_worst_every_ceiling_is_reached_all_month_and_idle_only_the_least_nodes_are_paid() -> None:
+    cost = plan_cost(plan(pool("l4", max_nodes=4, min_nodes=1)), round_prices(), USE)
+
+    # 4, 4 * 60 % and 1 node at a dollar for 730 hours.
+    assert usd(cost, "l4") == ("2920.00", "1752.00", "730.00")
+
+
+def test_at_worst_nodes_are_of_the_dearest_machine_idle_of_the_cheapest_and_as_expected_of_the_one_asked_for() -> None:
+    either = pool("l4", max_nodes=2, min_nodes=1, machines=["g6.2xlarge", "g6.xlarge"])
+
+    cost = plan_cost(plan(either), round_prices(), USE)
+
+    # 2 * 4 * 730; 1.2 * 4 * 730; 1 * 1 * 730.
+    assert usd(cost, "l4") == ("5840.00", "3504.00", "730.00")
+
+
+def test_a_reservation_is_billed_at_the_list_price_used_or_not_and_its_disks_only_while_nodes_run() -> None:
+    disks = [{"pool": "l4", "charges": [{"item": "gp3-storage", "amount": 100}]}]
+
+    cost = plan_cost(plan(pool("l4", "reserved", max_nodes=2), disks=disks), round_prices(gp3_storage="0.1"), USE)
+
+    nodes, disk = (each.figures for each in cost.lines)
+    assert nodes is not None
+    assert disk is not None
+    assert {nodes.worst_usd, nodes.expected_usd, nodes.floor_usd} == {Decimal("2920.00")}
+    # Ten dollars a disk, on two nodes, on 60 % of them, on none.
+    assert (disk.worst_usd, disk.expected_usd, disk.floor_usd) == (Decimal("20.00"), Decimal("12.00"), Decimal("0.00"))
+
+
+def test_a_class_uses_what_stands_first_in_its_route_more_than_what_is_there_for_peaks() -> None:
+    cost = plan_cost(plan(pool("first", max_nodes=10), pool("later", "on-demand", max_nodes=10)), round_prices(), USE)
+
+    # Training: 60 % of ten nodes at a dollar; 40 % of ten at two.
+    assert usd(cost, "first")[1] == "4380.00"
+    assert usd(cost, "later")[1] == "5840.00"
+
+
+def test_classes_that_share_a_pool_have_equal_parts_of_it_each_for_its_own_hours() -> None:
+    cost = plan_cost(plan(pool("shared", "spot", 10, "training", "interactive")), round_prices(), USE)
+
+    # Five nodes at 60 % of 730 h, five at 50 % of 220 h.
+    assert usd(cost, "shared")[1] == str(Decimal("2190.00") + Decimal("550.00"))
+
+
+def test_what_has_no_known_price_is_named_and_in_no_sum() -> None:
+    cost = plan_cost(plan(pool("a-known"), pool("flex", "flex-start")), round_prices(), USE)
+
+    assert line(cost, "flex").figures is None
+    assert cost.unknown == ("flex-start price of g6.xlarge in us-east-1",)
+    assert cost.total.worst_usd == Decimal("2920.00")
+
+
+def test_a_pool_of_which_one_machine_has_no_price_is_counted_at_the_others_and_told_of() -> None:
+    cost = plan_cost(plan(pool("l4", machines=["g6.4xlarge", "g6.xlarge"])), round_prices(), USE)
+
+    assert usd(cost, "l4")[0] == "2920.00"
+    assert line(cost, "l4").unknown == ("spot price of g6.4xlarge in us-east-1",)
+
+
+def test_other_work_is_filled_with_the_machine_with_which_it_costs_most_and_without_any_price_it_is_unknown() -> None:
+    room: dict[str, Any] = {"max_vcpu": 64, "max_memory_gib": 256, "charges": []}
+
+    real = plan_cost(plan(other_work=room), prices_of(VOCABULARIES[shipped("dev-eks").cloud].catalog), USE)
+    without = plan_cost(plan(other_work=room), round_prices(), USE)
+
+    # 16 m7i.xlarge of 4 vCPU and 16 GiB at 0.2016: more than any other machine that fits in.
+    assert usd(real, "other work") == ("2354.69", "235.47", "0.00")
+    assert "m7i.xlarge on-demand: 0 to 16" in line(real, "other work").quantity
+    assert without.unknown == ("on-demand price of any machine without GPUs in us-east-1",)
+
+
+def test_services_are_billed_by_their_measure_and_usage_only_where_somebody_gives_it() -> None:
+    services = [
+        {"name": "control plane", "item": "cluster", "least": 1, "most": 1},
+        {"name": "key", "item": "kms-key", "least": 1, "most": 1},
+        {"name": "extended support", "item": "extended-support", "least": 0, "most": 1},
+    ]
+    use = USE.model_copy(update={"bucket_gib": 1000, "internet_gib": 10})
+    prices = round_prices(cluster="0.1", kms_key="1", extended_support="0.5", bucket_storage="0.02", internet_traffic="0.09")
+
+    cost = plan_cost(plan(services=services), prices, use)
+
+    assert usd(cost, "control plane") == ("73.00", "73.00", "73.00")
+    assert usd(cost, "key") == ("1.00", "1.00", "1.00")
+    assert usd(cost, "extended support") == ("365.00", "365.00", "0.00")
+    assert usd(cost, "data in buckets") == ("20.00", "20.00", "20.00")
+    assert usd(cost, "data to the internet") == ("0.90", "0.90", "0.00")
+    assert {each.name for each in cost.lines if each.section is Section.USAGE} == {"data in buckets", "data to the internet"}
+
+
+def test_a_team_has_its_part_of_a_pool_and_what_is_no_teams_is_told_beside() -> None:
+    made = plan(pool("l4", max_nodes=8), teams={"red": 100, "blue": None}, shares=[("red", "l4", 2), ("blue", "l4", 5)])
+
+    cost = plan_cost(made, round_prices(), USE)
+
+    assert {each.name: (each.gpus, str(each.figures.worst_usd), each.budget) for each in cost.teams} == {
+        "red": (2, "1460.00", 100),
+        "blue": (5, "3650.00", None),
+    }
+    assert str(cost.unallocated.worst_usd) == "730.00"
+
+
+def test_a_team_is_told_of_the_missing_prices_of_its_own_pools_alone() -> None:
+    made = plan(*(pool("a"), pool("b", "queued")), teams={"red": None, "blue": None}, shares=[("red", "a", 1), ("blue", "b", 1)])
+
+    cost = plan_cost(made, round_prices(), USE)
+
+    assert {each.name: each.unknown for each in cost.teams} == {"red": (), "blue": ("queued price of g6.xlarge in us-east-1",)}
+
+
+# By hand, at the shipped prices: 73 for the control plane, 1 for the key, 32.85 and 3.65 for the NAT, 116.80 for 16 endpoints; two
+# m6i.large at 0.096 for 730 h, and their disks of 50 GiB at 0.08.
+EKS_FLOOR = (
+    Decimal("73.00") + Decimal("1.00") + Decimal("32.85") + Decimal("3.65") + Decimal("116.80") + Decimal("140.16") + Decimal("8.00")
+)
+
+
+def test_the_shipped_development_stack_on_eks_idles_at_what_its_parts_come_to() -> None:
+    cost = plan_cost(shipped("dev-eks"), prices_of(VOCABULARIES[shipped("dev-eks").cloud].catalog), USE)
+
+    assert cost.total.floor_usd == EKS_FLOOR
+    assert cost.unknown == ()
+
+
+@pytest.mark.parametrize("stack", CLOUD_STACKS)
+def test_every_price_of_a_shipped_stack_has_a_source_with_a_date_or_is_told_as_missing(stack: str) -> None:
+    cost = plan_cost(shipped(stack), prices_of(VOCABULARIES[shipped(stack).cloud].catalog), USE)
+
+    assert [each.name for each in cost.lines if not each.prices and not each.unknown] == []
+    assert [each for each in cost.lines if each.figures is None and not each.unknown] == []
+    assert all(price.source and price.as_of.year >= 2025 for each in cost.lines for price in each.prices)

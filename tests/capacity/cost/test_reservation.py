@@ -1,0 +1,85 @@
+"""How much to reserve."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity.cost.reservation import advise_reservation, read_use
+from capacity.values.errors import ExplainedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RESERVED, ON_DEMAND = Decimal(6), Decimal(10)
+
+
+def test_the_floor_is_reserved_and_the_burst_is_not() -> None:
+    """Four nodes always, six more a quarter of the time: 0.25 is below the 0.6 that a node must be used."""
+    advice = advise_reservation([4] * 75 + [10] * 25, RESERVED, ON_DEMAND)
+
+    assert advice.break_even_share == Decimal("0.6")
+    assert (advice.best.nodes, advice.best.usd, advice.best.used_share) == (4, 4 * 6 * 100 + 6 * 10 * 25, 1)
+    assert advice.none.usd == 10 * (4 * 75 + 10 * 25)
+    assert (advice.peak.nodes, advice.peak.usd) == (10, 6000)
+
+
+def test_a_use_just_above_the_break_even_is_reserved() -> None:
+    used, unused = (
+        advise_reservation([1] * 61 + [0] * 39, RESERVED, ON_DEMAND),
+        advise_reservation([1] * 59 + [0] * 41, RESERVED, ON_DEMAND),
+    )
+
+    assert (used.best.nodes, unused.best.nodes) == (1, 0)
+
+
+def test_of_equal_levels_the_one_that_binds_least_is_advised() -> None:
+    assert advise_reservation([1] * 60 + [0] * 40, RESERVED, ON_DEMAND).best.nodes == 0
+
+
+def test_a_reservation_at_the_list_price_saves_nothing() -> None:
+    """An on-demand capacity reservation: paid, used or not, at the same price."""
+    advice = advise_reservation([3] * 99 + [2], ON_DEMAND, ON_DEMAND)
+
+    assert advice.best.usd == advice.none.usd
+    assert advice.best.nodes == 0
+
+
+@settings(deadline=None, database=None, derandomize=True)
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(1, 150))
+def test_no_number_of_nodes_is_cheaper_than_the_best(used: list[int], percent: int) -> None:
+    reserved = ON_DEMAND * percent / 100
+    best = advise_reservation(used, reserved, ON_DEMAND).best
+
+    for nodes in range(max(used) + 2):
+        assert best.usd <= reserved * nodes * len(used) + ON_DEMAND * sum(max(0, each - nodes) for each in used)
+
+
+def test_without_hours_there_is_no_advice() -> None:
+    with pytest.raises(ValueError, match="no hours of use"):
+        advise_reservation([], RESERVED, ON_DEMAND)
+
+
+def test_use_is_read_from_a_line_for_each_hour(tmp_path: Path) -> None:
+    (tmp_path / "use.txt").write_text("3\n\n 4 \n0\n")
+
+    assert read_use(tmp_path / "use.txt") == [3, 4, 0]
+
+
+@pytest.mark.parametrize(
+    "text,problem", [("3\n2.5\n", "line 2: '2.5' is not a number of nodes"), ("-1\n", "line 1: '-1'"), ("\n", "has no hours in it")]
+)
+def test_a_use_that_cannot_be_read_is_told_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "use.txt").write_text(text)
+
+    with pytest.raises(ExplainedError, match=problem):
+        read_use(tmp_path / "use.txt")
+
+
+def test_a_use_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError, match="cannot be read"):
+        read_use(tmp_path / "none.txt")

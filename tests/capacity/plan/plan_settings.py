@@ -1,0 +1,100 @@
+"""Small settings for the tests of plans: only what a test is about is written in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+from capacity.values.errors import SettingsError, SettingsProblem
+
+if TYPE_CHECKING:
+    from capacity.plan.model import FlavorPlan, Plan, PoolPlan, QueuePlan, RoutePlan, TeamPlan
+
+Settings = dict[str, Any]
+"""Settings as a stack file has them."""
+
+
+def pool(name: str, machine: str, capacity_type: str, max_nodes: int, *serves: str, **more: Any) -> Settings:
+    """A pool; one of reserved capacity needs its `reservation` too."""
+    return {"name": name, "machine": machine, "capacity_type": capacity_type, "max_nodes": max_nodes, "serves": list(serves), **more}
+
+
+def team(name: str, **more: Any) -> Settings:
+    return {"name": name, **more}
+
+
+def own_class(name: str, **fields: Any) -> Settings:
+    """All of a class of one's own: queued Spot work without a checkpoint, where `fields` do not say otherwise."""
+    return {
+        "description": f"Work of {name}.",
+        "priority_class": f"own-{name}",
+        "priority": 500,
+        "preempts": True,
+        "queued": True,
+        "fallback": "quota",
+        "capacity": ["spot"],
+        "disruption": {"remove": "empty", "idle_seconds": 120},
+        "run_limit_hours": 10,
+        "grace_seconds": 60,
+        "checkpoint": False,
+        "disruption_budget": False,
+        **fields,
+    }
+
+
+def local(*pools: Settings, **more: Any) -> Settings:
+    return {"cloud": "local", "environment": "test", "owner": "ann", "pools": list(pools), "teams": [team("red")], **more}
+
+
+def eks(*pools: Settings, **more: Any) -> Settings:
+    place = {
+        "account": "111122223333",
+        "region": "us-east-1",
+        "zones": ["us-east-1a", "us-east-1b"],
+        "cluster": {"version": "1.35", "ami": "al2023@v20250807"},
+    }
+    return local(*pools, **{"cloud": "eks", **place, **more})
+
+
+def gke(*pools: Settings, **more: Any) -> Settings:
+    place = {"project": "acme-ai", "region": "us-central1", "zones": ["us-central1-a", "us-central1-b"]}
+    return local(*pools, **{"cloud": "gke", **place, **more})
+
+
+def plan_of(settings: Settings) -> Plan:
+    return build_plan(parse_settings(settings, "test"))
+
+
+def refusals(settings: Settings) -> tuple[SettingsProblem, ...]:
+    """Everything that keeps the settings from working."""
+    with pytest.raises(SettingsError) as refused:
+        plan_of(settings)
+    return refused.value.problems
+
+
+def pool_of(plan: Plan, name: str) -> PoolPlan:
+    [found] = [each for each in plan.pools if each.name == name]
+    return found
+
+
+def flavor_of(plan: Plan, name: str) -> FlavorPlan:
+    [found] = [each for each in plan.flavors if each.name == name]
+    return found
+
+
+def queue_of(plan: Plan, name: str) -> QueuePlan:
+    [found] = [each for each in plan.queues if each.cluster_queue == name]
+    return found
+
+
+def team_of(plan: Plan, name: str) -> TeamPlan:
+    [found] = [each for each in plan.teams if each.name == name]
+    return found
+
+
+def route_of(plan: Plan, name: str) -> RoutePlan:
+    [found] = [each for each in plan.routes if each.workload_class == name]
+    return found

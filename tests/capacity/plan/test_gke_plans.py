@@ -1,0 +1,37 @@
+"""What only a GKE plan has: the ladders of its compute classes and the limits of the whole cluster."""
+
+from __future__ import annotations
+
+from plan_settings import eks, gke, local, plan_of, pool
+
+from capacity.plan.model import LadderPlan
+
+
+def test_the_ladder_of_a_class_has_its_pools_in_the_order_in_which_they_are_tried() -> None:
+    plan = plan_of(
+        gke(
+            pool("a-on-demand", "g2-standard-8", "on-demand", 1, "inference"),
+            pool("b-reserved", "g2-standard-8", "reserved", 1, "inference", reservation={"name": "bought"}),
+            pool("spot", "g2-standard-12", "spot", 1, "training"),
+        )
+    )
+
+    assert plan.ladders == (LadderPlan("inference", ("b-reserved", "a-on-demand"), consolidation_delay_minutes=10),)
+
+
+def test_the_limits_of_the_cluster_leave_room_for_every_pool_and_the_system_nodes() -> None:
+    system = {"system_pool": {"machine": "e2-standard-4", "min_nodes": 1, "max_nodes": 3}}
+    small = plan_of(gke(pool("p", "g2-standard-8", "spot", 1, "training"), cluster=system)).limits
+    large = plan_of(gke(pool("p", "g2-standard-8", "spot", 11, "training"), cluster=system)).limits
+
+    assert small is not None
+    assert large is not None
+    assert (large.vcpu - small.vcpu, large.memory_gib - small.memory_gib) == (10 * 8, 10 * 32)
+    assert small.vcpu >= 8 + 3 * 4
+    assert small.memory_gib >= 32 + 3 * 16
+
+
+def test_other_platforms_have_neither() -> None:
+    inference = pool("p", "g6.xlarge", "on-demand", 1, "inference")
+
+    assert [(plan.limits, plan.ladders) for plan in (plan_of(local(inference)), plan_of(eks(inference)))] == [(None, ()), (None, ())]

@@ -1,0 +1,246 @@
+"""What holds for any settings: a plan or a SettingsError, and in a plan everything agrees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from settings_strategies import EXAMPLES, check_document, find_tracebacks, nested
+from valid_settings import valid_settings
+
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
+from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.plan.build import build_plan
+from capacity.plan.model import Amount, CohortPlan, plan_json
+from capacity.settings.platform import EksSettings
+from capacity.settings.stack_file import parse_settings
+from policies.quantity import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.model import FlavorQuota, Plan, QueuePlan
+
+for_all_valid_settings = settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize=True)
+
+
+def total(amounts: list[Amount]) -> Amount:
+    return Amount(sum(each.gpus for each in amounts), sum(each.vcpu for each in amounts), sum(each.memory_mib for each in amounts))
+
+
+def plan_of(value: dict[str, Any]) -> Plan:
+    return build_plan(parse_settings(value, "valid"))
+
+
+def test_any_document_becomes_a_plan_or_is_refused_with_places_and_reasons() -> None:
+    find_tracebacks(EXAMPLES, repeatable=True)
+
+
+@pytest.mark.parametrize(
+    "written", [None, [], "local", {"cloud": ["local"]}, {"cloud": {}}, {1: 2}, {"cloud": "local", None: 1}, {"cloud": "local", "": 0}]
+)
+def test_what_is_no_mapping_of_settings_is_refused_too(written: object) -> None:
+    check_document(written)
+
+
+@pytest.mark.parametrize("cloud", [10**5000, nested(5000)], ids=["digits", "lists"])
+def test_a_platform_beyond_all_sense_is_refused_too(cloud: object) -> None:
+    check_document({"cloud": cloud})
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_valid_settings_become_a_plan_and_the_same_settings_the_same_bytes(value: dict[str, Any]) -> None:
+    assert plan_json(plan_of(value)) == plan_json(plan_of(value))
+
+
+@for_all_valid_settings
+@given(valid_settings(), st.randoms(use_true_random=False))
+def test_the_order_of_pools_teams_and_classes_changes_no_byte(value: dict[str, Any], random: Any) -> None:
+    def shuffled(items: list[Any]) -> list[Any]:
+        return random.sample(items, len(items))
+
+    other = dict(shuffled(list(value.items())))
+    other |= {name: shuffled(value[name]) for name in ("pools", "teams", "cohorts")}
+    other["pools"] = [pool | {"serves": shuffled(pool["serves"])} for pool in other["pools"]]
+    other["classes"] = dict(shuffled(list(value["classes"].items())))
+    one, two = plan_of(value), plan_of(other)
+
+    # A warning's path says where the setting stands in its file, so there the order shows.
+    assert plan_json(replace(one, warnings=())) == plan_json(replace(two, warnings=()))
+    assert sorted((each.rule, each.path.partition(".")[0]) for each in one.warnings) == sorted(
+        (each.rule, each.path.partition(".")[0]) for each in two.warnings
+    )
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_every_eks_cluster_pins_its_image_by_an_alias(value: dict[str, Any]) -> None:
+    # facts/apis.md G3: Karpenter refuses a node class that names only an image family.
+    parsed = parse_settings(value, "valid")
+
+    assert not isinstance(parsed, EksSettings) or "@" in parsed.cluster.ami
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(value: dict[str, Any]) -> None:
+    # facts/apis.md G4: a flavor's labels become a node selector, and from zero no node would ever be launched for one that comes later.
+    plan = plan_of(value)
+    words = VOCABULARIES[plan.cloud]
+    before_boot = {words.pool_label, *words.gpu_labels, COMPUTE_CLASS_LABEL}
+    before_boot |= {label for facts in facts_of(words.facts).values() for label in facts.autoscaler_labels}
+    pools = {pool.name: pool for pool in plan.pools}
+    for flavor in plan.flavors:
+        assert flavor.node_labels
+        assert set(flavor.node_labels) <= before_boot
+        assert not [label for label in flavor.node_labels if label.startswith("nvidia.com/")]
+        assert all(flavor.node_labels.items() <= pools[name].selector.items() for name in flavor.pools)
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_what_is_the_teams_own(value: dict[str, Any]) -> None:
+    # facts/apis.md G14: a quota on limits.nvidia.com/gpu is accepted and never counted.
+    plan = plan_of(value)
+    queues = {queue.namespace: queue for queue in plan.queues}
+    for team in plan.teams:
+        assert "requests.nvidia.com/gpu" in team.hard
+        assert not [key for key in team.hard if key.startswith("limits.")]
+        own = queues[team.namespace].quotas if team.namespace in queues else ()
+        assert team.max_gpus >= sum(quota.nominal.gpus for quota in own) + team.unqueued_gpus
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> None:
+    plan = plan_of(value)
+    most = {queue.namespace: sum(_admitted_at_most(plan, queue, quota.flavor) for quota in queue.quotas) for queue in plan.queues}
+
+    for team in plan.teams:
+        gpus = most.get(team.namespace, 0) + team.unqueued_gpus
+        assert quantity(team.hard["requests.nvidia.com/gpu"]) == team.max_gpus >= gpus
+        # Each GPU may be a pod of its own.
+        pods = quantity(team.hard["pods"])
+        assert pods is not None
+        assert pods >= gpus
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_no_container_limit_refuses_what_a_node_of_a_pool_could_hold(value: dict[str, Any]) -> None:
+    plan = plan_of(value)
+    nodes = [Amount(0, pool.ceiling.vcpu // pool.max_nodes, pool.ceiling.memory_mib // pool.max_nodes) for pool in plan.pools]
+    for team in plan.teams:
+        cpu, memory = quantity(team.container_limits["cpu"]), quantity(team.container_limits["memory"])
+        assert cpu is not None
+        assert memory is not None
+        assert cpu >= max(node.vcpu for node in nodes)
+        assert memory >= max(node.memory_mib for node in nodes) * 2**20
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_queues_and_cohorts_own_exactly_what_a_flavor_has(value: dict[str, Any]) -> None:
+    plan = plan_of(value)
+    for flavor in plan.flavors:
+        owned = total([quota.nominal for quota in _quotas(plan, flavor.name)])
+        assert owned.gpus == flavor.ceiling.gpus, "what belongs to nobody is the root cohort's"
+        # Each share is rounded up by itself, by less than a vCPU and a MiB.
+        parts = len(list(_quotas(plan, flavor.name)))
+        assert owned.vcpu < flavor.ceiling.vcpu + max(1, parts)
+        assert owned.memory_mib < flavor.ceiling.memory_mib + max(1, parts)
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_queues_and_unqueued_classes_together_never_promise_more_than_the_pools_can_have(value: dict[str, Any]) -> None:
+    plan = plan_of(value)
+    ceilings = {pool.name: pool.ceiling for pool in plan.pools}
+    unqueued = dict.fromkeys(ceilings, 0)
+    for team in value["teams"]:
+        for name, gpus in team["unqueued"].items():
+            unqueued[name] += gpus
+    for flavor in plan.flavors:
+        has = total([ceilings[name] for name in flavor.pools])
+        assert flavor.ceiling.gpus + sum(unqueued[name] for name in flavor.pools) <= has.gpus
+        if len(flavor.pools) == 1:
+            # A ladder of different machines counts each GPU with the vCPU of the largest: its GPUs are what binds.
+            assert _covers(has, flavor.ceiling)
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_the_pods_of_a_class_tolerate_every_taint_of_every_pool_that_they_may_use(value: dict[str, Any]) -> None:
+    plan = plan_of(value)
+    pools = {pool.name: pool for pool in plan.pools}
+    for route in plan.routes:
+        assert {pool.name for pool in plan.pools if route.workload_class in pool.serves} == {rung.pool for rung in route.rungs}
+        for rung in route.rungs:
+            assert set(pools[rung.pool].taints) <= set(route.tolerations)
+            assert (rung.flavor is not None) == route.queued
+    for flavor in plan.flavors:
+        taints = {taint for name in flavor.pools for taint in pools[name].taints}
+        assert taints == {*flavor.node_taints, *flavor.tolerated}
+
+
+@for_all_valid_settings
+@given(valid_settings())
+def test_nodes_are_asked_for_beforehand_on_queued_pools_of_gke_and_their_jobs_say_for_how_long(value: dict[str, Any]) -> None:
+    plan = plan_of(value)
+    types = {pool.name: pool.capacity_type for pool in plan.pools}
+    for flavor in plan.flavors:
+        assert flavor.provisioned == all(types[name] is CapacityType.QUEUED for name in flavor.pools)
+        assert not flavor.provisioned or plan.cloud is Platform.GKE
+    for route in plan.routes:
+        queued = any(rung.capacity_type is CapacityType.QUEUED for rung in route.rungs)
+        seconds = route.job_annotations.get("provreq.kueue.x-k8s.io/maxRunDurationSeconds")
+        assert (seconds is not None) == queued
+        # DWS gives nodes for seven days at most.
+        assert seconds is None or 600 <= int(seconds) <= 604_800
+
+
+def _covers(whole: Amount, part: Amount) -> bool:
+    return part.gpus <= whole.gpus and part.vcpu <= whole.vcpu and part.memory_mib <= whole.memory_mib
+
+
+def _quotas(plan: Plan, flavor: str) -> Iterator[FlavorQuota]:
+    for owner in (*plan.cohorts, *plan.queues):
+        yield from (quota for quota in owner.quotas if quota.flavor == flavor)
+
+
+def _admitted_at_most(plan: Plan, queue: QueuePlan, flavor: str) -> int:
+    """Kueue's own arithmetic for the most that a queue can ever have: potentialAvailable in pkg/cache/scheduler of v0.19."""
+    cohorts = {cohort.name: cohort for cohort in plan.cohorts}
+    children: dict[str, list[QueuePlan | CohortPlan]] = {name: [] for name in cohorts}
+    for each in plan.queues:
+        children[each.cohort].append(each)
+    for each in plan.cohorts:
+        if each.parent is not None:
+            children[each.parent].append(each)
+
+    def quota_of(owner: QueuePlan | CohortPlan) -> FlavorQuota | None:
+        return next((quota for quota in owner.quotas if quota.flavor == flavor), None)
+
+    def in_subtree(owner: QueuePlan | CohortPlan) -> int:
+        quota = quota_of(owner)
+        inside = children[owner.name] if isinstance(owner, CohortPlan) else []
+        return (quota.nominal.gpus if quota else 0) + sum(in_subtree(each) - kept(each) for each in inside)
+
+    def kept(owner: QueuePlan | CohortPlan) -> int:
+        quota = quota_of(owner)
+        return max(0, in_subtree(owner) - quota.lending_limit.gpus) if quota and quota.lending_limit is not None else 0
+
+    def potential(owner: QueuePlan | CohortPlan) -> int:
+        above = owner.parent if isinstance(owner, CohortPlan) else owner.cohort
+        if above is None:
+            return in_subtree(owner)
+        most = kept(owner) + potential(cohorts[above])
+        quota = quota_of(owner)
+        return min(most, in_subtree(owner) + quota.borrowing_limit.gpus) if quota and quota.borrowing_limit is not None else most
+
+    return potential(queue)

@@ -1,0 +1,143 @@
+"""What a pool's nodes are: labels before boot, taints, order, and how they go."""
+
+from __future__ import annotations
+
+import pytest
+from plan_settings import Settings, eks, gke, local, own_class, plan_of, pool, pool_of
+
+from capacity.catalog.workload_classes import Removal
+from capacity.plan.model import Taint
+
+GPU = Taint("nvidia.com/gpu", "present")
+RESERVED_ON_GKE = {"reservation": {"name": "bought"}}
+RESERVED_ON_EKS = {"reservation": {"tags": {"purpose": "gpu"}}}
+
+
+def taints(settings: Settings, name: str) -> set[Taint]:
+    return set(pool_of(plan_of(settings), name).taints)
+
+
+def test_the_labels_of_an_eks_pool_are_those_that_karpenter_knows_before_a_node_boots() -> None:
+    spot = pool_of(plan_of(eks(pool("l4", "g6.xlarge", "spot", 2, "training", "interactive"))), "l4")
+
+    assert spot.labels == {
+        "karpenter.k8s.aws/instance-gpu-memory": "22888",
+        "karpenter.k8s.aws/instance-gpu-name": "l4",
+        "karpenter.sh/capacity-type": "spot",
+    }
+    assert spot.selector == spot.labels | {"karpenter.sh/nodepool": "l4"}
+
+
+@pytest.mark.parametrize(
+    "capacity_type,marks",
+    [
+        ("spot", {"cloud.google.com/gke-provisioning": "spot"}),
+        ("flex-start", {"cloud.google.com/gke-provisioning": "flex-start"}),
+        ("queued", {"cloud.google.com/gke-provisioning": "flex-start", "cloud.google.com/gke-queued": "true"}),
+    ],
+)
+def test_the_labels_of_a_gke_pool_are_gkes_own(capacity_type: str, marks: dict[str, str]) -> None:
+    settings = gke(pool("l4", "g2-standard-8", capacity_type, 2, "training"), classes={"training": {"run_limit_hours": 10}})
+
+    found = pool_of(plan_of(settings), "l4")
+
+    assert found.labels == {"cloud.google.com/gke-accelerator": "nvidia-l4", **marks}
+    assert found.pool_label == ("cloud.google.com/gke-nodepool", "l4")
+
+
+def test_only_a_pool_that_serves_one_class_is_tainted_with_it() -> None:
+    settings = local(
+        pool("shared", "g6.xlarge", "spot", 2, "training", "interactive"),
+        pool("own", "g5.xlarge", "spot", 2, "interactive"),
+    )
+
+    spot = Taint("flexspot.dev/capacity-type", "spot")
+    assert taints(settings, "shared") == {GPU, spot}, "classes that share a pool would keep each other out"
+    assert taints(settings, "own") == {GPU, spot, Taint("flexspot.dev/class", "interactive")}
+
+
+def test_capacity_that_ends_under_its_work_is_tainted_and_other_capacity_is_not() -> None:
+    own = {name: own_class(name, capacity=["reserved", "flex-start", "queued", "spot", "on-demand"]) for name in ("one", "two")}
+    kinds = {"reserved": RESERVED_ON_GKE, "flex-start": {}, "queued": {}, "spot": {}, "on-demand": {}}
+    settings = gke(*(pool(kind, "g2-standard-8", kind, 1, "one", "two", **more) for kind, more in kinds.items()), classes=own)
+
+    assert {kind: taints(settings, kind) - {GPU} for kind in kinds} == {
+        "reserved": set(),
+        "flex-start": {Taint("flexspot.dev/capacity-type", "flex-start")},
+        "queued": {Taint("cloud.google.com/gke-queued", "true")},
+        "spot": {Taint("cloud.google.com/gke-spot", "true")},
+        "on-demand": set(),
+    }
+
+
+def test_the_nodes_of_a_gke_ladder_have_the_label_and_taint_of_its_compute_class_and_no_spot_taint() -> None:
+    settings = gke(
+        pool("l4-reserved", "g2-standard-8", "reserved", 1, "inference", **RESERVED_ON_GKE),
+        pool("l4-spot", "g2-standard-8", "spot", 1, "inference"),
+        classes={"inference": {"capacity": ["reserved", "spot"]}},
+    )
+
+    for name in ("l4-reserved", "l4-spot"):
+        assert taints(settings, name) == {GPU, Taint("cloud.google.com/compute-class", "inference")}
+        assert pool_of(plan_of(settings), name).labels["cloud.google.com/compute-class"] == "inference"
+
+
+def test_karpenter_tries_what_is_reserved_before_on_demand_for_inference() -> None:
+    plan = plan_of(
+        eks(
+            pool("a-on-demand", "g6.xlarge", "on-demand", 1, "inference"),
+            pool("b-reserved", "g6.xlarge", "reserved", 1, "inference", **RESERVED_ON_EKS),
+            pool("spot", "g5.xlarge", "spot", 1, "training"),
+        )
+    )
+
+    weights = {each.name: each.weight for each in plan.pools}
+    assert weights == {"b-reserved": 100, "a-on-demand": 90, "spot": None}, "quota orders the pools of training, and no weight"
+
+
+@pytest.mark.parametrize(
+    "settings,seconds",
+    [
+        (gke(pool("p", "g2-standard-8", "spot", 1, "training")), 15),
+        (gke(pool("p", "g2-standard-8", "spot", 1, "training", shutdown_grace_seconds=120)), 105),
+        (gke(pool("p", "g2-standard-8", "flex-start", 1, "training")), None),
+        (eks(pool("p", "g6.xlarge", "spot", 1, "training")), 90),
+        (eks(pool("p", "g6.xlarge", "reserved", 1, "training", **RESERVED_ON_EKS)), None),
+        (local(pool("p", "g6.xlarge", "spot", 1, "training")), 90),
+    ],
+    ids=["gke-spot", "gke-spot-of-120-s", "gke-flex-start", "eks-spot", "eks-reserved", "local-spot"],
+)
+def test_pods_get_the_notice_of_their_capacity_type(settings: Settings, seconds: int | None) -> None:
+    assert pool_of(plan_of(settings), "p").notice_seconds == seconds
+
+
+@pytest.mark.parametrize("more,seconds", [({}, 7 * 24 * 3600), ({"max_run_hours": 24}, 24 * 3600)])
+def test_flex_start_nodes_end_after_seven_days_or_what_the_pool_says(more: Settings, seconds: int) -> None:
+    assert pool_of(plan_of(gke(pool("p", "g2-standard-8", "flex-start", 1, "training", **more))), "p").max_run_seconds == seconds
+
+
+def test_classes_that_share_a_pool_share_the_strictest_disruption_rule() -> None:
+    busy = own_class("busy", disruption={"remove": "underutilized", "idle_seconds": 900})
+    quiet = own_class("quiet", disruption={"remove": "empty", "idle_seconds": 30})
+    settings = local(
+        pool("shared", "g6.xlarge", "spot", 1, "busy", "quiet"),
+        pool("alone", "g5.xlarge", "spot", 1, "busy"),
+        classes={"busy": busy, "quiet": quiet},
+    )
+
+    shared, alone = pool_of(plan_of(settings), "shared"), pool_of(plan_of(settings), "alone")
+
+    assert (shared.removal, shared.idle_seconds) == (Removal.EMPTY, 900), "a node stays for as long as any of them wants it to"
+    assert (alone.removal, alone.idle_seconds) == (Removal.UNDERUTILIZED, 900)
+
+
+def test_a_pool_is_in_all_zones_of_the_platform_or_in_its_own() -> None:
+    plan = plan_of(
+        eks(
+            pool("all", "g6.xlarge", "spot", 1, "training"),
+            pool("one", "g5.xlarge", "spot", 1, "training", zones=["us-east-1b"]),
+            zones=["us-east-1b", "us-east-1a"],
+        )
+    )
+
+    assert {each.name: each.zones for each in plan.pools} == {"all": ("us-east-1a", "us-east-1b"), "one": ("us-east-1b",)}

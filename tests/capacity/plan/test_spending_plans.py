@@ -1,0 +1,120 @@
+"""What a plan will be billed for besides its pools, by what the settings make and what is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from autopilot_settings import autopilot_settings
+from plan_settings import local, plan_of, pool, team
+
+from capacity.catalog.service_items import ServiceItem
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+
+if TYPE_CHECKING:
+    from capacity.plan.spending_plan import SpendingPlan
+
+STACKS = Path(__file__).resolve().parents[3] / "stacks"
+
+
+def spending(stack: str, **changes: Any) -> SpendingPlan:
+    """That of a shipped stack with changes; a change that is a mapping is laid over what is there."""
+    settings = yaml.safe_load((STACKS / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"]
+    for key, value in changes.items():
+        settings[key] = {**settings.get(key, {}), **value} if isinstance(value, dict) else value
+    return build_plan(parse_settings(settings, stack)).spending
+
+
+def items(found: SpendingPlan) -> dict[str, tuple[int, int]]:
+    return {each.item.value: (each.least, each.most) for each in found.services}
+
+
+def charges(found: Any) -> dict[str, int]:
+    return {each.item.value: each.amount for each in found.charges}
+
+
+def test_the_local_platform_is_billed_for_nothing_and_its_shares_are_still_somebodys() -> None:
+    found = plan_of(local(pool("l4", "g6.xlarge", "spot", 4, "training"), teams=[team("red", shares={"l4": 3})])).spending
+
+    assert (found.services, found.disks, found.system_nodes, found.other_work, found.budget_usd) == ((), (), None, None, None)
+    assert [(each.team, each.pool, each.gpus) for each in found.shares] == [("red", "l4", 3)]
+
+
+def test_what_was_there_before_the_stack_is_not_billed_to_it() -> None:
+    eks = spending("dev-eks", cluster={"existing": "theirs", "system_pool": {"machine": "m6i.large"}})
+    gke = spending("dev-gke", cluster={"existing": "theirs"})
+
+    assert items(eks) == items(gke) == {}
+    assert (eks.system_nodes, gke.system_nodes) == (None, None)
+    # Karpenter is ours on their cluster, node auto-provisioning is theirs.
+    assert eks.other_work is not None
+    assert gke.other_work is None
+
+
+def test_an_existing_network_brings_its_own_way_out() -> None:
+    vpc = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": ["subnet-0a1b2c3d", "subnet-0b1b2c3d"]}
+    eks = spending("dev-eks", network=vpc)
+    gke = spending("dev-gke", network={"existing_network": "theirs", "existing_subnetwork": "theirs-nodes"})
+
+    assert items(eks) == {"cluster": (1, 1), "kms-key": (1, 1)}
+    assert items(gke) == {"cluster": (1, 1)}
+
+
+def test_a_gateway_in_each_zone_and_extended_support_are_billed_where_they_are_asked_for() -> None:
+    found = items(spending("dev-eks", network={"nat": "per-zone"}, cluster={"support": "extended"}))
+
+    assert found["nat-gateway"] == found["public-address"] == (2, 2)
+    assert found["extended-support"] == (0, 1), "once standard support has ended"
+
+
+def test_cloud_nat_is_billed_by_the_node_up_to_thirty_two() -> None:
+    assert items(spending("dev-gke"))["nat-node"] == (1, 15)
+    assert items(spending("prod-gke"))["nat-node"] == (3, 32)
+
+
+def test_on_autopilot_no_node_is_ours_and_what_pods_are_billed_is_named() -> None:
+    found = build_plan(parse_settings(autopilot_settings(), "autopilot")).spending
+
+    assert (found.disks, found.system_nodes, found.other_work) == ((), None, None)
+    assert items(found)["autopilot"] == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "machine,ssds,disk",
+    [
+        ("g2-standard-8", 0, {"pd-balanced": 200}),
+        ("g2-standard-8", 1, {"pd-balanced": 200, "local-ssd": 375}),
+        ("g4-standard-48", 0, {"hyperdisk-balanced": 200}),
+    ],
+)
+def test_a_gke_node_boots_from_the_disk_of_its_machine(machine: str, ssds: int, disk: dict[str, int]) -> None:
+    made = pool("made", machine, "spot", 2, "training", "interactive", local_ssd_disks=ssds)
+    found = spending("dev-gke", pools=[made], teams=[team("red", shares={"made": 1})])
+
+    assert [charges(each) for each in found.disks] == [disk]
+
+
+def test_what_every_gp3_volume_has_is_not_billed_and_bottlerocket_has_a_second_volume() -> None:
+    made = pool("made", "g6.xlarge", "spot", 2, "training", "interactive", boot_disk_iops=3000, boot_disk_throughput_mib=125)
+    plain = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})])
+    bottlerocket = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})], cluster={"ami": "bottlerocket@1.40.0"})
+
+    assert [charges(each) for each in plain.disks] == [{"gp3-storage": 200}]
+    assert [charges(each) for each in bottlerocket.disks] == [{"gp3-storage": 204}]
+    assert charges(bottlerocket.system_nodes) == {"gp3-storage": 54}
+
+
+def test_without_room_for_other_work_there_is_none_to_pay() -> None:
+    assert spending("dev-gke", cluster={"other_work": {"max_vcpu": 0, "max_memory_gib": 0}}).other_work is None
+
+
+def test_what_is_a_teams_own_counts_with_and_without_a_queue_and_nothing_is_left_out() -> None:
+    shares = {(each.team, each.pool): each.gpus for each in spending("prod-eks").shares}
+
+    assert shares["search", "h100-reserved"] == 8
+    assert shares["search", "l4-on-demand"] == 4
+    assert ("students", "l4-spot") not in {(each.team, each.pool) for each in spending("dev-eks").shares}
+    assert ServiceItem.CLUSTER.value in items(spending("prod-eks"))

@@ -1,0 +1,63 @@
+"""Flavors whose pods Kueue places by the network, and what their jobs carry."""
+
+from __future__ import annotations
+
+import pytest
+from plan_settings import Settings, flavor_of, gke, own_class, plan_of, pool, route_of, team
+
+from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
+from capacity.plan.model import FlavorPlan, TopologyPlan
+
+ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
+
+
+def queued(**more: object) -> Settings:
+    return pool("h100", "a3-highgpu-8g", "queued", 4, "training", **more)
+
+
+def the_flavor(settings: Settings) -> FlavorPlan:
+    [flavor] = plan_of(settings).flavors
+    return flavor
+
+
+def test_a_pool_with_topology_has_a_flavor_with_the_platforms_topology() -> None:
+    plan = plan_of(gke(queued(topology=True), teams=[team("red", shares={"h100": 8})]))
+
+    assert plan.topologies == (TopologyPlan("gke-network", GKE_TOPOLOGY_LABELS),)
+    [flavor] = plan.flavors
+    assert (flavor.topology, flavor.provisioned) == ("gke-network", True)
+    assert [quota.flavor for queue in plan.queues for quota in queue.quotas] == [flavor.name]
+    assert [rung.flavor for rung in route_of(plan, "training").rungs] == [flavor.name]
+
+
+def test_jobs_of_its_class_ask_to_be_close_from_one_host_upwards() -> None:
+    assert route_of(plan_of(gke(queued(topology=True))), "training").pod_annotations[ANNOTATION] == "kubernetes.io/hostname"
+
+
+def test_without_it_there_is_no_topology_and_no_job_asks_for_one() -> None:
+    plan = plan_of(gke(queued()))
+
+    assert plan.topologies == ()
+    assert flavor_of(plan, "h100").topology is None
+    assert ANNOTATION not in route_of(plan, "training").pod_annotations
+
+
+def test_a_reserved_pool_whose_nodes_are_always_there_may_have_it() -> None:
+    reserved = pool("h100", "a3-highgpu-8g", "reserved", 4, "training", min_nodes=4, reservation={"name": "bought"}, topology=True)
+
+    assert the_flavor(gke(reserved)).topology == "gke-network"
+
+
+@pytest.mark.parametrize("serves,same", [(["training"], True), (["training", "own"], False)])
+def test_another_taint_is_another_flavor_because_kueue_lets_no_toleration_of_one_be_changed(serves: list[str], *, same: bool) -> None:
+    # A second class takes the taint of the first off the pool.
+    classes = {"own": own_class("own", capacity=["queued"], checkpoint=True)} if "own" in serves else {}
+    before = the_flavor(gke(queued(topology=True)))
+    after = the_flavor(gke({**queued(topology=True), "serves": serves}, classes=classes))
+
+    assert (before.name == after.name) == (before.node_taints == after.node_taints) == same
+    assert before.name.startswith("h100-")
+
+
+def test_a_higher_ceiling_keeps_the_flavors_name() -> None:
+    assert the_flavor(gke(queued(topology=True))).name == the_flavor(gke({**queued(topology=True), "max_nodes": 9})).name

@@ -1,0 +1,159 @@
+"""What a person may get wrong in the settings, and what is said of it: where, what is wrong with it, what is allowed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from pydantic import Field, TypeAdapter
+from settings_documents import LEAST, LEFT_OUT, changed
+
+from capacity.catalog.data_files import Record
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import lines_of, parse_settings, read_stack_file
+from capacity.values.errors import SettingsError
+
+if TYPE_CHECKING:
+    from capacity.values.errors import SettingsProblem
+
+ROWS = Path(__file__).parent / "wrong_settings.yaml"
+
+
+class Mistake(Record):
+    """A row of wrong_settings.yaml, which says what its fields are."""
+
+    mistake: str
+    cloud: str
+    changes: dict[str, Any] = Field(default_factory=dict)
+    without: tuple[str, ...] = ()
+    path: str
+    told: str
+    allowed: str = ""
+    shown: str | None = None
+    rule: str | None = None
+
+
+KINDS = TypeAdapter(dict[str, tuple[Mistake, ...]]).validate_python(yaml.safe_load(ROWS.read_text(encoding="utf-8")))
+MISTAKES = [each for kind in KINDS.values() for each in kind]
+
+OF_THE_VALIDATOR = re.compile(
+    r"Input|Extra inputs|Field required|Value error|String|Tuple|Dictionary|JSON|instance of|ctx|regex|pattern"
+    r"|\b(tuple|dictionary|dict|array|string|integer|boolean|int|str|bool|float|None|True|False|NoneType)\b"
+)
+"""Words that pydantic and Python say to programmers."""
+
+each_mistake = pytest.mark.parametrize("wrong", MISTAKES, ids=[f"{each.cloud}: {each.mistake}" for each in MISTAKES])
+
+
+def made(wrong: Mistake) -> dict[str, Any]:
+    """Settings with that mistake."""
+    return changed(wrong.cloud, {**wrong.changes, **dict.fromkeys(wrong.without, LEFT_OUT)})
+
+
+def problems_of(written: object) -> tuple[SettingsProblem, ...]:
+    """Everything that is refused, wherever on the way from plain data to a plan it is found."""
+    try:
+        build_plan(parse_settings(written, "Pulumi.test.yaml"), "Pulumi.test.yaml")
+    except SettingsError as error:
+        return error.problems
+    return ()
+
+
+@pytest.mark.parametrize("cloud", LEAST)
+def test_nothing_is_said_of_settings_with_which_nothing_is_wrong(cloud: str) -> None:
+    assert build_plan(parse_settings(LEAST[cloud], "Pulumi.test.yaml")).warnings == ()
+
+
+@each_mistake
+def test_a_mistake_is_told_once_with_its_place_and_what_is_allowed(wrong: Mistake) -> None:
+    problems = problems_of(made(wrong))
+
+    assert [each.path for each in problems] == [wrong.path]
+    [problem] = problems
+    assert wrong.told in problem.problem
+    assert wrong.allowed in f"{problem.problem}; {problem.allowed}"
+    assert wrong.shown in (None, problem.value)
+    assert wrong.rule in (None, problem.rule)
+    assert problem.refused
+    assert str(problem).startswith(wrong.path), "a message begins with the place"
+
+
+@each_mistake
+def test_no_message_speaks_the_language_of_the_validator(wrong: Mistake) -> None:
+    [problem] = problems_of(made(wrong))
+
+    assert OF_THE_VALIDATOR.findall(str(problem)) == []
+    assert len(str(problem).splitlines()) == 1
+
+
+FILE = """\
+config:
+  aws:region: us-east-1
+  flexspot:platform:
+    cloud: eks
+    environment: test
+    owner: ann
+    account: "111122223333"
+    region: us-east-1
+    zones: [us-east-1a, us-east-1b]
+    cluster:
+      version: "1.35"
+      ami: {ami}
+    pools:
+      - name: l4-spot
+        machine: {machine}
+        capacity_type: {capacity_type}
+        max_nodes: {max_nodes}
+        serves: [training]
+    teams:
+      - {{name: red, shares: {{{share}: 2}}}}
+"""
+
+
+def test_everything_that_has_the_wrong_form_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(FILE.format(ami="latest", machine="g6.xlarge", capacity_type="spott", max_nodes="four", share="L4"))
+
+    with pytest.raises(SettingsError) as refused:
+        read_stack_file(file)
+
+    assert sorted((each.line or 0, each.path) for each in refused.value.problems) == [
+        (12, "cluster.ami"),
+        (16, "pools.0.capacity_type"),
+        (17, "pools.0.max_nodes"),
+        (20, "teams.0.shares.L4"),
+    ]
+
+
+def test_everything_that_does_not_agree_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    text = FILE.format(ami="al2023@v20250807", machine="g6.xlarge", capacity_type="on-demand", max_nodes=4, share="t4-spot")
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(text.replace("us-east-1b", "us-west-2b"))
+
+    with pytest.raises(SettingsError) as refused:
+        build_plan(read_stack_file(file), file.name)
+    with_lines = refused.value.with_lines(lines_of(text))
+
+    assert [(each.line, each.path) for each in with_lines.problems] == [
+        (9, "zones.1"),
+        (18, "pools.0.serves"),
+        (20, "teams.0.shares.t4-spot"),
+    ]
+    assert str(with_lines).startswith(
+        "Pulumi.test.yaml: 3 problem(s) in the settings\n  line 9: zones.1 (is 'us-west-2b'): is not in region"
+    )
+
+
+def test_a_setting_that_is_missing_has_the_line_of_what_it_is_missing_from(tmp_path: Path) -> None:
+    text = FILE.format(ami="al2023@v20250807", machine="g6.xlarge", capacity_type="reserved", max_nodes=4, share="l4-spot")
+    file = tmp_path / "Pulumi.test.yaml"
+    file.write_text(text)
+
+    with pytest.raises(SettingsError) as refused:
+        build_plan(read_stack_file(file), file.name)
+    [problem] = refused.value.with_lines(lines_of(text)).problems
+
+    assert (problem.path, problem.line) == ("pools.0.reservation", 14)

@@ -1,0 +1,147 @@
+"""The recording rules as text: that they are PromQL, that they ask what the report asks, and that nothing is recorded twice.
+
+What they come to is shown against the report's own sums by a real Prometheus, in tests/lab.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+import yaml
+
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.chargeback.gpu_shares import unit_share
+from capacity.chargeback.labels import label_of
+from capacity.chargeback.nodes import CAPACITY_MARKS, node_facts
+from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, queries
+from capacity.telemetry.recording_rules import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
+from policies.label_use import labels_asked
+from policies.promql import Aggregation, Selector, parsed, walk
+from policies.promql_problem import promql_problem
+
+SCOPES = [None, {"cluster": "prod"}, {"cluster": 'a "b" \\c', "region": "eu"}]
+
+[GROUP] = rule_groups()
+RULES = {(each.record, str(each.labels)): each for each in GROUP.rules}
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=str)
+def test_every_expression_is_promql_and_short_enough_to_be_judged(scope: dict[str, str] | None) -> None:
+    problems = {rule.record: promql_problem(rule.expression) for group in rule_groups(scope) for rule in group.rules}
+
+    assert set(problems.values()) == {""}
+
+
+def test_no_series_is_recorded_by_two_rules() -> None:
+    assert max(Counter((each.record, str(each.labels)) for each in GROUP.rules).values()) == 1
+
+
+def test_names_are_level_metric_and_operation() -> None:
+    assert all(re.fullmatch(r"flexspot(_node|_pod)?:gpu\w*:(sum|max)|flexspot_node:bought_as:max", each.record) for each in GROUP.rules)
+
+
+def test_a_rule_asks_only_for_what_a_rule_before_it_has_recorded() -> None:
+    recorded: set[str] = set()
+    for rule in GROUP.rules:
+        tree = parsed(rule.expression)
+        assert tree is not None
+        asked = {each.name for each in walk(tree) if isinstance(each, Selector) and each.name.startswith("flexspot")}
+        assert asked <= recorded, rule.record
+        recorded.add(rule.record)
+
+
+def test_kube_state_metrics_is_asked_for_nothing_that_the_report_does_not_ask_for() -> None:
+    asked = {
+        each.name
+        for rule in GROUP.rules
+        if (tree := parsed(rule.expression)) is not None
+        for each in walk(tree)
+        if isinstance(each, Selector)
+    }
+    of_kubernetes = {name for name in asked if name.startswith("kube_")}
+
+    assert of_kubernetes < set(kube_state_series())
+    assert {f"{name.split('_')[1]}s" for name in of_kubernetes} <= set(kube_state_resources())
+
+
+@pytest.mark.parametrize("record", [ALLOCATED, USED, MEASURED, IDLE])
+def test_what_is_looked_at_is_by_team_project_workload_type_environment_and_capacity_type(record: str) -> None:
+    [rule] = [each for each in GROUP.rules if each.record == record]
+    tree = parsed(rule.expression)
+
+    assert isinstance(tree, Aggregation)
+    assert tree.operator == "sum"
+    assert {*(tree.by or ()), *rule.labels} == set(DIMENSIONS)
+
+
+@pytest.mark.parametrize("scope", SCOPES[1:], ids=str)
+def test_in_a_scope_every_series_is_asked_for_its_labels_and_every_recorded_one_has_them(scope: dict[str, str]) -> None:
+    for rule in (each for group in rule_groups(scope) for each in group.rules):
+        tree = parsed(rule.expression)
+        assert tree is not None
+        assert scope.items() <= rule.labels.items()
+        for selector in (each for each in walk(tree) if isinstance(each, Selector)):
+            assert {(each.label, each.value) for each in selector.matchers if each.operator == "="} >= set(scope.items()), selector
+
+
+def test_the_capacity_type_is_written_last_by_the_mark_that_counts_first() -> None:
+    [rule] = [each for each in GROUP.rules if each.record == "flexspot_node:bought_as:max"]
+    written = re.findall(r'"capacity_type", "([\w-]+)", "(\w+)", "([^"]+)"', rule.expression)
+
+    assert written == [(mark.capacity_type, label_of(mark.label), mark.value or ".+") for mark in reversed(CAPACITY_MARKS)]
+
+
+@pytest.mark.parametrize("mark", CAPACITY_MARKS, ids=lambda each: f"{each.label}={each.value}")
+def test_a_node_with_one_mark_is_what_the_mark_says(mark: object) -> None:
+    mark = CAPACITY_MARKS[CAPACITY_MARKS.index(mark)]  # pyright: ignore[reportArgumentType] -- one of these
+
+    assert node_facts({label_of(mark.label): mark.value or "anything"}).capacity_type is mark.capacity_type
+
+
+def test_a_partition_counts_as_much_as_in_the_report() -> None:
+    by_model = {each.gpu.model: each for cloud in Cloud for each in machines_of(cloud).values() if each.gpu is not None}
+    found = 0
+    for rule in (each for each in GROUP.rules if each.record == "flexspot_node:gpus_per_partition:max"):
+        for names, model in re.findall(r'mig_\(([^)]+)\)\(_\.\+\)\?"} and on \(node\) \S+{gpu="([^"]+)"}', rule.expression):
+            for profile in names.split("|"):
+                found += 1
+                assert unit_share(f"nvidia_com_mig_{profile}", by_model[model], {}) == Fraction(rule.labels["part"]), (model, profile)
+    assert found > 20
+
+
+def test_every_machine_that_always_has_the_same_gpus_has_its_number() -> None:
+    counted = {
+        machine.replace("\\\\", ""): rule.labels["gpus"]
+        for rule in GROUP.rules
+        if rule.record == "flexspot_node:gpus_of_machine:max"
+        for found in re.findall(r'bought_as:max{machine=~"([^"]+)"', rule.expression)
+        for machine in found.split("|")
+    }
+    known = {
+        name: str(each.gpu.count)
+        for cloud in Cloud
+        for name, each in machines_of(cloud).items()
+        if each.gpu is not None and len(each.gpu.counts) == 1
+    }
+
+    assert counted == known
+
+
+def test_labels_are_asked_of_kube_state_metrics_that_the_allow_list_shows() -> None:
+    shown = {name for each in queries() if each.question is not Question.OPENCOST for name in re.findall(r"label_\w+", each.expression)}
+    for rule in GROUP.rules:
+        tree = parsed(rule.expression)
+        assert tree is not None
+        assert {label for _, label in labels_asked(tree) if label.startswith("label_")} <= shown
+
+
+def test_the_file_is_what_prometheus_reads() -> None:
+    [group] = yaml.safe_load(rules_yaml({"cluster": "prod"}))["groups"]
+
+    assert group["name"] == "flexspot-gpus"
+    assert group["interval"] == "60s"
+    assert [set(rule) for rule in group["rules"]] == [{"record", "expr", "labels"}] * len(group["rules"])
+    assert all(rule["labels"]["cluster"] == "prod" for rule in group["rules"])
