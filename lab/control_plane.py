@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from lab.certificates import ensure_certificates
 from lab.errors import LabError
-from lab.part import Ground
+from lab.part import LabContext
 from lab.parts import PORTS, all_parts
 from lab.probes import Prober
 from lab.processes import Running, end_in_order, log_tail, running_parts
@@ -82,10 +82,10 @@ class ControlPlane:
 
     def status(self, tools: Tools) -> list[PartStatus]:
         """How each part is. Raises LabError when this lab was never started, or by another version."""
-        ground = self._ground(tools)
+        lab = self._context(tools)
         running = running_parts(self.home)
-        prober = Prober(ground.certificates)
-        return [self._part_status(ground, part, running.get(part.name), prober) for part in all_parts(ground)]
+        prober = Prober(lab.certificates)
+        return [self._part_status(lab, part, running.get(part.name), prober) for part in all_parts(lab)]
 
     def require_running(self, tools: Tools) -> None:
         """Raises LabError, naming what is missing, unless every part is running."""
@@ -96,11 +96,11 @@ class ControlPlane:
                 f"`flexspot lab start --name {self.home.name}` starts what is missing; what is on the cluster is still there.",
             )
 
-    def _part_status(self, ground: Ground, part: Part, running: Running | None, prober: Prober) -> PartStatus:
-        address = f"127.0.0.1:{ground.ports[part.ports[0]]}"
+    def _part_status(self, lab: LabContext, part: Part, running: Running | None, prober: Prober) -> PartStatus:
+        address = f"127.0.0.1:{lab.ports[part.ports[0]]}"
         if running is None:
             return PartStatus(part.name, part.version, PartState.STOPPED, address, last_lines=log_tail(self.home, part.name))
-        ready = prober.is_ready(part, ground.ports)
+        ready = prober.is_ready(part, lab.ports)
         return PartStatus(
             part.name,
             part.version,
@@ -112,7 +112,7 @@ class ControlPlane:
             () if ready else log_tail(self.home, part.name),
         )
 
-    def _ground(self, tools: Tools) -> Ground:
+    def _context(self, tools: Tools) -> LabContext:
         try:
             state = load_state(self.home.state)
         except StaleStateError as error:
@@ -125,7 +125,7 @@ class ControlPlane:
                 f"there is no lab {self.home.name}: it was never started, or was deleted.",
                 f"`flexspot lab start --name {self.home.name}` makes it.",
             )
-        return Ground(self.home, ensure_certificates(self.home.certificates), state.ports, tools)
+        return LabContext(self.home, ensure_certificates(self.home.certificates), state.ports, tools)
 
     @contextmanager
     def _locked(self, progress: Progress) -> Generator[None]:

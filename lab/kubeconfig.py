@@ -10,18 +10,18 @@ import yaml
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.part import Ground
+    from lab.part import LabContext
 
 
-def kubeconfig(ground: Ground, identity: str) -> str:
+def kubeconfig(lab: LabContext, identity: str) -> str:
     """A kubeconfig for one of lab.certificates.IDENTITIES, whole in itself so that it can be copied elsewhere."""
-    context = f"flexspot-{ground.home.name}"
-    certificates = ground.certificates
+    context = f"flexspot-{lab.home.name}"
+    certificates = lab.certificates
 
     def inline(path: Path) -> str:
         return base64.b64encode(path.read_bytes()).decode()
 
-    cluster = {"server": ground.api_url, "certificate-authority-data": inline(certificates.certificate("ca"))}
+    cluster = {"server": lab.api_url, "certificate-authority-data": inline(certificates.certificate("ca"))}
     user = {
         "client-certificate-data": inline(certificates.certificate(identity)),
         "client-key-data": inline(certificates.key(identity)),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ground:
+class LabContext:
     """What parts are made from."""
 
     home: LabHome
@@ -34,7 +34,7 @@ class Ground:
 class Part:
     """One program of the lab.
 
-    `ports` are names of Ground.ports that it listens on, the first being the one that is shown. `files` are written before it
+    `ports` are names of LabContext.ports that it listens on, the first being the one that is shown. `files` are written before it
     starts. `probe` is the address that answers 200 once it is ready. `version` is that of the module it was built from.
     """
 

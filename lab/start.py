@@ -10,7 +10,7 @@ from lab.certificates import ensure_certificates
 from lab.errors import ExitCode, LabError
 from lab.kubeconfig import kubeconfig
 from lab.not_ready import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, never_ready, why_it_ended
-from lab.part import Ground
+from lab.part import LabContext
 from lab.parts import PORTS, controllers, store_and_server
 from lab.ports import free_port, is_free, owner_of
 from lab.probes import Prober
@@ -68,15 +68,15 @@ class Start:
         running = running_parts(self._home)
         self._choose_ports(state, running)
         state.save(self._home.state)
-        ground = Ground(self._home, ensure_certificates(self._home.certificates), state.ports, self._tools)
+        lab = LabContext(self._home, ensure_certificates(self._home.certificates), state.ports, self._tools)
         self._home.kubeconfig.touch(mode=0o600)
-        self._home.kubeconfig.write_text(kubeconfig(ground, "admin"), encoding="utf-8")
-        prober = Prober(ground.certificates)
+        self._home.kubeconfig.write_text(kubeconfig(lab, "admin"), encoding="utf-8")
+        prober = Prober(lab.certificates)
 
-        for part in store_and_server(ground):
-            self._bring_up([part], ground, running, prober)
-        self._install(ground, state)
-        self._bring_up(controllers(ground), ground, running, prober)
+        for part in store_and_server(lab):
+            self._bring_up([part], lab, running, prober)
+        self._install(lab, state)
+        self._bring_up(controllers(lab), lab, running, prober)
 
     def _state(self, api_port: int | None) -> LabState:
         self._home.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,11 +117,11 @@ class Start:
             state.ports[name] = fixed or free_port(taken)
             taken.add(state.ports[name])
 
-    def _install(self, ground: Ground, state: LabState) -> None:
+    def _install(self, lab: LabContext, state: LabState) -> None:
         from lab.cluster import Cluster  # noqa: PLC0415 -- a second to import, and a repair rarely needs it
         from lab.manifests import digest_of, install, manifests  # noqa: PLC0415
 
-        objects = manifests(ground)
+        objects = manifests(lab)
         digest = digest_of(objects)
         if state.installed == digest:
             return
@@ -131,12 +131,12 @@ class Start:
         state.save(self._home.state)
         self._progress.end("manifests", f"{len(objects)} objects applied")
 
-    def _bring_up(self, parts: list[Part], ground: Ground, running: dict[str, Running], prober: Prober) -> None:
+    def _bring_up(self, parts: list[Part], lab: LabContext, running: dict[str, Running], prober: Prober) -> None:
         """Starts those of `parts` that are not well, side by side, and returns once all of them are ready."""
         waiting: dict[str, tuple[Part, Running, float]] = {}
         for part in parts:
             found = running.get(part.name)
-            if found is not None and found.is_alive and found.digest == part.digest and self._recovers(found, part, ground.ports, prober):
+            if found is not None and found.is_alive and found.digest == part.digest and self._recovers(found, part, lab.ports, prober):
                 self._report.kept.append(part.name)
                 continue
             if found is not None:
@@ -149,7 +149,7 @@ class Start:
         while waiting:
             for name, (part, process, begun) in list(waiting.items()):
                 seconds = time.monotonic() - begun
-                if prober.is_ready(part, ground.ports) and process.is_alive:
+                if prober.is_ready(part, lab.ports) and process.is_alive:
                     self._progress.end(name, f"ready after {seconds:.1f} s")
                     self._report.started.append(name)
                     del waiting[name]

@@ -22,7 +22,7 @@ from capacity.settings.queueing import AdmissionMode
 from capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
     from capacity.values.errors import SettingsProblem
 
@@ -33,38 +33,38 @@ def build_plan(settings: PlatformSettings, source: str = "settings", prices: Pri
     `prices` is the price book that budgets are checked against; default: the shipped one. Raises SettingsError naming `source` with
     everything that cannot work; what works and is probably not meant is in the plan's warnings.
     """
-    ground, problems = resolve(settings, prices or prices_of(VOCABULARIES[settings.cloud].catalog))
-    problems += disagreements(ground)
+    resolved, problems = resolve(settings, prices or prices_of(VOCABULARIES[settings.cloud].catalog))
+    problems += disagreements(resolved)
     if refused := [each for each in problems if each.refused]:
         raise SettingsError(source, refused)
-    return _assemble(ground, problems)
+    return _assemble(resolved, problems)
 
 
-def _assemble(ground: Ground, warnings: list[SettingsProblem]) -> Plan:
-    settings = ground.settings
-    pools = pool_plans(ground)
-    flavors = flavor_plans(ground, pools)
-    routes = route_plans(ground, pools, flavors)
-    queues, cohorts = queue_plans(ground, flavors), cohort_plans(ground, flavors)
+def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Plan:
+    settings = resolved.settings
+    pools = pool_plans(resolved)
+    flavors = flavor_plans(resolved, pools)
+    routes = route_plans(resolved, pools, flavors)
+    queues, cohorts = queue_plans(resolved, flavors), cohort_plans(resolved, flavors)
     return Plan(
         cloud=settings.cloud,
         environment=settings.environment,
-        region=ground.region,
+        region=resolved.region,
         labels=owner_labels(settings),
         pools=pools,
         accelerators=_accelerators(pools),
-        limits=cluster_limits(ground, pools),
-        ladders=ladder_plans(ground, routes),
-        topologies=topology_plans(ground, flavors),
+        limits=cluster_limits(resolved, pools),
+        ladders=ladder_plans(resolved, routes),
+        topologies=topology_plans(resolved, flavors),
         flavors=flavors,
-        pods_ready=pods_ready(ground),
-        priorities=priority_plans(ground),
+        pods_ready=pods_ready(resolved),
+        priorities=priority_plans(resolved),
         cohorts=cohorts,
         queues=queues,
-        teams=team_plans(ground, flavors, cohorts, queues),
+        teams=team_plans(resolved, flavors, cohorts, queues),
         routes=routes,
         admission=admission_plan(settings),
-        spending=spending_plan(ground),
+        spending=spending_plan(resolved),
         warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
     )
 
@@ -106,10 +106,10 @@ Fewer requeues, so that what can never start (an image that cannot be pulled hol
 """
 
 
-def pods_ready(ground: Ground) -> PodsReady:
+def pods_ready(resolved: ResolvedSettings) -> PodsReady:
     """The times of the whole cluster's Kueue, which has one setting for all queues: those of the slowest capacity that a queue gives away.
 
     Queued capacity is not slow here: Kueue admits such a job when its nodes are there, and the time begins then.
     """
-    types = {pool.settings.capacity_type for pool in ground.queued_pools.values()}
+    types = {pool.settings.capacity_type for pool in resolved.queued_pools.values()}
     return IN_LINE if CapacityType.FLEX_START in types else ONE_BOOT

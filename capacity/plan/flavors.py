@@ -13,28 +13,28 @@ from capacity.plan.model import FlavorPlan, PoolPlan, TopologyPlan
 from capacity.plan.resolved_settings import with_gpus
 
 if TYPE_CHECKING:
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
 
 
 TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
 """On the pods of a job: place them as close together as there is room, from the label that is its value upwards."""
 
 
-def topology_name(ground: Ground) -> str:
+def topology_name(resolved: ResolvedSettings) -> str:
     """The one Topology of a platform, whose levels cannot be changed."""
-    return f"{ground.settings.cloud}-network"
+    return f"{resolved.settings.cloud}-network"
 
 
-def has_topology(ground: Ground, pool: PoolPlan) -> bool:
+def has_topology(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
     """Whether Kueue places the pods of a pool."""
-    return bool(getattr(ground.pools[pool.name].settings, "topology", False))
+    return bool(getattr(resolved.pools[pool.name].settings, "topology", False))
 
 
-def topology_plans(ground: Ground, flavors: tuple[FlavorPlan, ...]) -> tuple[TopologyPlan, ...]:
+def topology_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[TopologyPlan, ...]:
     """The platform's Topology, where a flavor has it."""
     if all(flavor.topology is None for flavor in flavors):
         return ()
-    return (TopologyPlan(topology_name(ground), ground.words.topology_levels),)
+    return (TopologyPlan(topology_name(resolved), resolved.words.topology_levels),)
 
 
 def fixed_flavor_name(pool: PoolPlan, topology: str) -> str:
@@ -47,47 +47,47 @@ def fixed_flavor_name(pool: PoolPlan, topology: str) -> str:
     return f"{pool.name}-{hashlib.sha256(fixed.encode()).hexdigest()[:6]}"
 
 
-def flavor_plans(ground: Ground, pools: tuple[PoolPlan, ...]) -> tuple[FlavorPlan, ...]:
+def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tuple[FlavorPlan, ...]:
     """The flavors in the order in which queues try them: as the classes order capacity types, then by name."""
     members: dict[str, list[PoolPlan]] = {}
     for pool in pools:
-        if pool.name in ground.queued_pools:
-            members.setdefault(flavor_name(ground, pool), []).append(pool)
-    orders = [each.capacity for each in ground.classes.values() if each.queued]
+        if pool.name in resolved.queued_pools:
+            members.setdefault(flavor_name(resolved, pool), []).append(pool)
+    orders = [each.capacity for each in resolved.classes.values() if each.queued]
     ranks = {each: rank for rank, each in enumerate(merged_order(orders))} if orders else {}
     first = {name: min(ranks[pool.capacity_type] for pool in those) for name, those in members.items()}
-    return tuple(_flavor(ground, name, tuple(members[name])) for name in sorted(members, key=lambda name: (first[name], name)))
+    return tuple(_flavor(resolved, name, tuple(members[name])) for name in sorted(members, key=lambda name: (first[name], name)))
 
 
-def flavor_name(ground: Ground, pool: PoolPlan) -> str:
+def flavor_name(resolved: ResolvedSettings, pool: PoolPlan) -> str:
     """The flavor of a queued pool: the pool's own, or that of all pools which the autoscaler may choose from at a stock-out."""
-    if not climbs(ground, pool):
-        return fixed_flavor_name(pool, topology_name(ground)) if has_topology(ground, pool) else pool.name
+    if not climbs(resolved, pool):
+        return fixed_flavor_name(pool, topology_name(resolved)) if has_topology(resolved, pool) else pool.name
     if compute_class := pool.labels.get(COMPUTE_CLASS_LABEL):
         return f"any-{compute_class}"
     return f"any-{pool.gpu_model}"
 
 
-def comes_by_request(ground: Ground, pool: PoolPlan) -> bool:
+def comes_by_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
     """Whether the nodes of a pool come through a ProvisioningRequest alone; GKE has such pools, and no other platform."""
-    return ground.facts[pool.capacity_type].run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
+    return resolved.facts[pool.capacity_type].run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
 
 
-def climbs(ground: Ground, pool: PoolPlan) -> bool:
+def climbs(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
     """Whether the autoscaler, and not a queue, moves the pool's queued classes on."""
-    return any(ground.classes[name].queued and ground.classes[name].fallback is Fallback.STOCK_OUT for name in pool.serves)
+    return any(resolved.classes[name].queued and resolved.classes[name].fallback is Fallback.STOCK_OUT for name in pool.serves)
 
 
-def _flavor(ground: Ground, name: str, pools: tuple[PoolPlan, ...]) -> FlavorPlan:
+def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) -> FlavorPlan:
     first = pools[0]
-    if not climbs(ground, first):
+    if not climbs(resolved, first):
         labels = first.selector
     elif compute_class := first.labels.get(COMPUTE_CLASS_LABEL):
         # GKE refuses pods that combine a compute class with other selectors of its own.
         labels = {COMPUTE_CLASS_LABEL: compute_class}
     else:
         # The GPU's labels alone: which pool it is, the autoscaler decides.
-        labels = {key: first.labels[key] for key in ground.words.gpu_labels}
+        labels = {key: first.labels[key] for key in resolved.words.gpu_labels}
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
     # A class taint is for the class's own pods to tolerate; given away with the flavor, it would let every class in.
     closed = tuple(taint for taint in taints if taint.key == CLASS_LABEL)
@@ -98,7 +98,7 @@ def _flavor(ground: Ground, name: str, pools: tuple[PoolPlan, ...]) -> FlavorPla
         node_labels=dict(sorted(labels.items())),
         node_taints=closed,
         tolerated=tuple(taint for taint in taints if taint not in closed),
-        ceiling=with_gpus(ground.nodes_of(names), sum(ground.queue_gpus(ground.pools[each]) for each in names)),
-        provisioned=comes_by_request(ground, first),
-        topology=topology_name(ground) if has_topology(ground, first) else None,
+        ceiling=with_gpus(resolved.nodes_of(names), sum(resolved.queue_gpus(resolved.pools[each]) for each in names)),
+        provisioned=comes_by_request(resolved, first),
+        topology=topology_name(resolved) if has_topology(resolved, first) else None,
     )

@@ -34,11 +34,11 @@ from capacity.settings.pools import GkePool, GpuDriver
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
     from capacity.settings.platform import PlatformSettings
 
 
-def asked_for(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """The labels by which a pod asks Autopilot for a node of `pool`; no label names the pool itself.
 
     The GPU and how many of it a node has: without the count every node gets one pod, however few of its GPUs that uses. Then what the
@@ -48,8 +48,8 @@ def asked_for(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
     1.29.2-gke.1355000 on, time-sharing and MIG from 1.29.3-gke.1093000 on, the driver from 1.29.2-gke.1108000 on. The labels of shared and
     partitioned GPUs are those that GoogleCloudPlatform/cluster-autoscaler reads, pkg/autoprovisioning/gpu_requests.go.
     """
-    settings, facts = pool.settings, ground.facts[pool.settings.capacity_type].autopilot
-    labels = {ground.words.accelerator_label: pool.gpu.name, GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
+    settings, facts = pool.settings, resolved.facts[pool.settings.capacity_type].autopilot
+    labels = {resolved.words.accelerator_label: pool.gpu.name, GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
     labels |= facts.selector if facts else {}
     if isinstance(settings, GkePool):
         labels |= _reserved(settings) | _divided(settings)
@@ -76,7 +76,7 @@ def _divided(settings: GkePool) -> dict[str, str]:
     return labels
 
 
-def taints_by_gke(ground: Ground, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
+def taints_by_gke(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
     """The taints that GKE sets on the nodes that it makes for the pods of `pool`; there are no others.
 
     Nodes of a `compute_class` have the class's taint in the place of that for Spot.
@@ -86,7 +86,7 @@ def taints_by_gke(ground: Ground, pool: ResolvedPool, compute_class: str | None)
     """
     if compute_class is not None:
         return (Taint(GPU_RESOURCE, "present"), Taint(COMPUTE_CLASS_LABEL, compute_class))
-    facts = ground.facts[pool.settings.capacity_type].autopilot
+    facts = resolved.facts[pool.settings.capacity_type].autopilot
     own = facts.taints if facts else ()
     return (Taint(GPU_RESOURCE, "present"), *(Taint(each.key, str(each.value)) for each in own))
 
@@ -105,30 +105,30 @@ def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
 _ENDING = frozenset({CapacityType.SPOT, CapacityType.FLEX_START})
 
 
-def pool_plans(ground: Ground) -> tuple[PoolPlan, ...]:
+def pool_plans(resolved: ResolvedSettings) -> tuple[PoolPlan, ...]:
     """Every pool, by name."""
-    ranks = stock_out_ranks(ground)
-    return tuple(_pool(ground, ground.pools[name], ranks) for name in sorted(ground.pools))
+    ranks = stock_out_ranks(resolved)
+    return tuple(_pool(resolved, resolved.pools[name], ranks) for name in sorted(resolved.pools))
 
 
-def stock_out_ranks(ground: Ground) -> dict[CapacityType, int]:
+def stock_out_ranks(resolved: ResolvedSettings) -> dict[CapacityType, int]:
     """The place of each capacity type in the order of the classes that move on at a stock-out; 0 is tried first."""
-    orders = [each.capacity for each in ground.classes.values() if each.fallback is Fallback.STOCK_OUT]
+    orders = [each.capacity for each in resolved.classes.values() if each.fallback is Fallback.STOCK_OUT]
     return {each: rank for rank, each in enumerate(merged_order(orders))} if orders else {}
 
 
-def compute_class_of(ground: Ground, pool: ResolvedPool) -> str | None:
+def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | None:
     """The GKE compute class on whose ladder a pool stands: the class that moves on at a stock-out. None elsewhere."""
-    if ground.words.compute_class_label is None:
+    if resolved.words.compute_class_label is None:
         return None
-    ladders = [name for name in sorted(set(pool.settings.serves)) if ground.known_classes[name].fallback is Fallback.STOCK_OUT]
+    ladders = [name for name in sorted(set(pool.settings.serves)) if resolved.known_classes[name].fallback is Fallback.STOCK_OUT]
     return ladders[0] if ladders else None
 
 
-def _pool(ground: Ground, pool: ResolvedPool, ranks: dict[CapacityType, int]) -> PoolPlan:
-    words, settings = ground.words, pool.settings
-    labels = asked_for(ground, pool) if ground.autopilot else _known_labels(ground, pool)
-    if compute_class := compute_class_of(ground, pool):
+def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityType, int]) -> PoolPlan:
+    words, settings = resolved.words, pool.settings
+    labels = asked_for(resolved, pool) if resolved.autopilot else _known_labels(resolved, pool)
+    if compute_class := compute_class_of(resolved, pool):
         labels[COMPUTE_CLASS_LABEL] = compute_class
     ordered = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
     # Classes that share a pool share the strictest rule: a node stays for as long as any of them wants it to.
@@ -143,17 +143,17 @@ def _pool(ground: Ground, pool: ResolvedPool, ranks: dict[CapacityType, int]) ->
         min_nodes=settings.min_nodes,
         max_nodes=pool.max_nodes,
         ceiling=pool.ceiling,
-        zones=tuple(sorted(settings.zones or _zones_with_the_machine(ground, pool))),
+        zones=tuple(sorted(settings.zones or _zones_with_the_machine(resolved, pool))),
         labels=dict(sorted(labels.items())),
-        owner_labels={**owner_labels(ground.settings), **_its_team(ground, pool)},
-        pool_label=None if ground.autopilot else (words.pool_label, pool.name),
-        taints=_taints(ground, pool, compute_class),
+        owner_labels={**owner_labels(resolved.settings), **_its_team(resolved, pool)},
+        pool_label=None if resolved.autopilot else (words.pool_label, pool.name),
+        taints=_taints(resolved, pool, compute_class),
         serves=tuple(sorted(set(settings.serves))),
         weight=100 - 10 * ranks[settings.capacity_type] if ordered else None,
         removal=strictest,
         idle_seconds=max(each.disruption.idle_seconds for each in pool.classes),
-        notice_seconds=_notice(ground, pool),
-        max_run_seconds=max_run_seconds(ground, pool),
+        notice_seconds=_notice(resolved, pool),
+        max_run_seconds=max_run_seconds(resolved, pool),
     )
 
 
@@ -162,37 +162,37 @@ def owner_labels(settings: PlatformSettings) -> dict[str, str]:
     return {ENVIRONMENT_LABEL: settings.environment, OWNER_LABEL: settings.owner}
 
 
-def _its_team(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """The team of a pool that is closed to every other one. What belongs to a department, its teams may borrow."""
-    settings = ground.settings
+    settings = resolved.settings
     teams = [team.name for team in settings.teams if pool.name in team.shares or pool.name in team.unqueued]
     shared = any(pool.name in cohort.shares for cohort in settings.cohorts)
     return {TEAM_LABEL: teams[0]} if len(teams) == 1 and not shared else {}
 
 
-def _known_labels(ground: Ground, pool: ResolvedPool) -> dict[str, str]:
+def _known_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """What an autoscaler knows of a node before it is there, besides its pool's name."""
-    words = ground.words
-    labels = {words.accelerator_label: pool.gpu.name, **ground.facts[pool.settings.capacity_type].autoscaler_labels}
+    words = resolved.words
+    labels = {words.accelerator_label: pool.gpu.name, **resolved.facts[pool.settings.capacity_type].autoscaler_labels}
     if words.memory_label is not None:
         labels[words.memory_label] = str(pool.gpu.memory_mib)
     return labels
 
 
-def _zones_with_the_machine(ground: Ground, pool: ResolvedPool) -> tuple[str, ...]:
+def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
     """Those of the platform's zones that offer the pool's machine, as far as that is known: in another, no node could be made."""
     if any(not machine.zones for machine in pool.machines):
-        return ground.zones
-    offered = {zone for machine in pool.machines for zone in machine.zones.get(ground.region, ())}
-    return tuple(zone for zone in ground.zones if zone in offered)
+        return resolved.zones
+    offered = {zone for machine in pool.machines for zone in machine.zones.get(resolved.region, ())}
+    return tuple(zone for zone in resolved.zones if zone in offered)
 
 
-def _taints(ground: Ground, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
-    if ground.autopilot:
-        return taints_by_gke(ground, pool, compute_class)
+def _taints(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
+    if resolved.autopilot:
+        return taints_by_gke(resolved, pool, compute_class)
     taints = [Taint(GPU_RESOURCE, "present")]
     capacity_type = pool.settings.capacity_type
-    on_gke = ground.settings.cloud is Platform.GKE
+    on_gke = resolved.settings.cloud is Platform.GKE
     if on_gke and capacity_type is CapacityType.QUEUED:
         taints.append(Taint(GKE_QUEUED_LABEL, "true"))
     elif on_gke and capacity_type is CapacityType.SPOT and compute_class is None:
@@ -207,50 +207,50 @@ def _taints(ground: Ground, pool: ResolvedPool, compute_class: str | None) -> tu
     return tuple(taints)
 
 
-def _notice(ground: Ground, pool: ResolvedPool) -> int | None:
+def _notice(resolved: ResolvedSettings, pool: ResolvedPool) -> int | None:
     raised: int | None = getattr(pool.settings, "shutdown_grace_seconds", None)
     if raised is not None and pool.settings.capacity_type is CapacityType.SPOT:
         return raised - CRITICAL_PODS_SECONDS
-    return ground.facts[pool.settings.capacity_type].notice_seconds
+    return resolved.facts[pool.settings.capacity_type].notice_seconds
 
 
-def max_run_seconds(ground: Ground, pool: ResolvedPool) -> int | None:
+def max_run_seconds(resolved: ResolvedSettings, pool: ResolvedPool) -> int | None:
     """After how long every node of a pool ends, whatever runs on it; None: never."""
     hours: int | None = getattr(pool.settings, "max_run_hours", None)
-    return hours * 3600 if hours is not None else ground.facts[pool.settings.capacity_type].max_run_seconds
+    return hours * 3600 if hours is not None else resolved.facts[pool.settings.capacity_type].max_run_seconds
 
 
 _LONGEST_DELAY_MINUTES = 1440
 """The most that a compute class takes (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
 
 
-def ladder_plans(ground: Ground, routes: tuple[RoutePlan, ...]) -> tuple[LadderPlan, ...]:
+def ladder_plans(resolved: ResolvedSettings, routes: tuple[RoutePlan, ...]) -> tuple[LadderPlan, ...]:
     """A compute class for each class that moves on at a stock-out, by name.
 
     Every rung is a pool of the plan: a rung that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
     """
-    if ground.words.compute_class_label is None:
+    if resolved.words.compute_class_label is None:
         return ()
     return tuple(
-        LadderPlan(route.workload_class, tuple(rung.pool for rung in route.rungs), _delay(ground, route.workload_class))
+        LadderPlan(route.workload_class, tuple(rung.pool for rung in route.rungs), _delay(resolved, route.workload_class))
         for route in routes
-        if ground.classes[route.workload_class].fallback is Fallback.STOCK_OUT
+        if resolved.classes[route.workload_class].fallback is Fallback.STOCK_OUT
     )
 
 
-def _delay(ground: Ground, workload_class: str) -> int:
-    seconds = ground.classes[workload_class].disruption.idle_seconds
+def _delay(resolved: ResolvedSettings, workload_class: str) -> int:
+    seconds = resolved.classes[workload_class].disruption.idle_seconds
     return max(1, min(_LONGEST_DELAY_MINUTES, -(-seconds // 60)))
 
 
-def cluster_limits(ground: Ground, pools: tuple[PoolPlan, ...]) -> ClusterLimits | None:
+def cluster_limits(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> ClusterLimits | None:
     """The sum of all ceilings. Node auto-provisioning's limits bind the scaling of declared pools too, so they are among it."""
-    settings = ground.settings
-    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or ground.autopilot:
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
         # The limits of a cluster that is there already are its owner's; Autopilot takes none.
         return None
     system, other = settings.cluster.system_pool, settings.cluster.other_work
-    machine = ground.machines[system.machine]
+    machine = resolved.machines[system.machine]
     vcpu = sum(pool.ceiling.vcpu for pool in pools) + system.max_nodes * machine.vcpu + other.max_vcpu
     memory_mib = sum(pool.ceiling.memory_mib for pool in pools) + system.max_nodes * machine.memory_mib
     return ClusterLimits(vcpu, -(-memory_mib // 1024) + other.max_memory_gib)

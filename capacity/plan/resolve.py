@@ -11,7 +11,7 @@ from capacity.catalog.machines import machines_of, machines_with
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
 from capacity.plan.model import Amount
-from capacity.plan.resolved_settings import Ground, ResolvedPool, node_amount
+from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings, node_amount
 from capacity.settings.wording import said, shown
 from capacity.values.errors import SettingsProblem, nearest
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from capacity.settings.pools import PoolSettings
 
 
-def resolve(settings: PlatformSettings, prices: PriceBook) -> tuple[Ground, list[SettingsProblem]]:
-    """The ground that settings stand on, as far as it could be looked up, and what could not."""
+def resolve(settings: PlatformSettings, prices: PriceBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
+    """The settings with what they name, as far as it could be looked up, and what could not."""
     problems: list[SettingsProblem] = []
     words = VOCABULARIES[settings.cloud]
     machines, facts = machines_of(words.catalog), _facts(settings)
@@ -39,7 +39,7 @@ def resolve(settings: PlatformSettings, prices: PriceBook) -> tuple[Ground, list
             pools[each.name] = pool
     served = {name for pool in settings.pools for name in pool.serves}
     classes = {name: known_classes[name] for name in sorted(known_classes) if name in served}
-    return Ground(settings, machines, facts, prices, classes, known_classes, pools), problems
+    return ResolvedSettings(settings, machines, facts, prices, classes, known_classes, pools), problems
 
 
 def _facts(settings: PlatformSettings) -> dict[CapacityType, CapacityTypeFacts]:

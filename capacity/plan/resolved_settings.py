@@ -56,7 +56,7 @@ class ResolvedPool:
 
 
 @dataclass(frozen=True)
-class Ground:
+class ResolvedSettings:
     """Settings with everything that they name. `classes` are those that a pool serves; `pools` those that could be resolved."""
 
     settings: PlatformSettings

@@ -17,7 +17,7 @@ from capacity.settings.pools import EksPool, GkePool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
     from capacity.settings.cluster import OtherWork as OtherWorkSettings
     from capacity.settings.cluster import SystemPool
 
@@ -35,46 +35,48 @@ _LOCAL_SSD_GIB = 375
 _NAT_NODES_BILLED = 32
 
 
-def spending_plan(ground: Ground) -> SpendingPlan:
+def spending_plan(resolved: ResolvedSettings) -> SpendingPlan:
     """What follows from the settings. The local control plane bills nothing, so its plan has shares and a budget alone."""
-    settings = ground.settings
+    settings = resolved.settings
     gke = isinstance(settings, GkeSettings)
     cluster = settings.cluster if isinstance(settings, GkeSettings | EksSettings) else None
     # Of nodes without GPUs those on a cluster that this stack makes; on Autopilot they are all GKE's.
-    nodes = cluster is not None and cluster.existing is None and not ground.autopilot
+    nodes = cluster is not None and cluster.existing is None and not resolved.autopilot
     return SpendingPlan(
         budget_usd=None if settings.budget is None else settings.budget.monthly_usd,
-        disks=() if ground.autopilot else tuple(PoolDisks(name, each) for name in sorted(ground.pools) if (each := _disks(ground, name))),
-        system_nodes=_system_nodes(ground, cluster.system_pool) if cluster is not None and nodes else None,
+        disks=()
+        if resolved.autopilot
+        else tuple(PoolDisks(name, each) for name in sorted(resolved.pools) if (each := _disks(resolved, name))),
+        system_nodes=_system_nodes(resolved, cluster.system_pool) if cluster is not None and nodes else None,
         # On a cluster of somebody else's Karpenter is ours all the same; node auto-provisioning is its owner's.
-        other_work=_other_work(ground, cluster.other_work) if cluster is not None and (nodes or not gke) else None,
-        services=tuple(_services(ground)),
-        shares=tuple(_shares(ground)),
+        other_work=_other_work(resolved, cluster.other_work) if cluster is not None and (nodes or not gke) else None,
+        services=tuple(_services(resolved)),
+        shares=tuple(_shares(resolved)),
     )
 
 
-def _services(ground: Ground) -> Iterator[ServicePart]:
-    settings = ground.settings
+def _services(resolved: ResolvedSettings) -> Iterator[ServicePart]:
+    settings = resolved.settings
     if isinstance(settings, GkeSettings):
-        yield from _gke_services(ground, settings)
+        yield from _gke_services(resolved, settings)
     if isinstance(settings, EksSettings):
         yield from _eks_services(settings)
 
 
-def _shares(ground: Ground) -> Iterator[PoolShare]:
-    for team in sorted(ground.settings.teams, key=lambda each: each.name):
+def _shares(resolved: ResolvedSettings) -> Iterator[PoolShare]:
+    for team in sorted(resolved.settings.teams, key=lambda each: each.name):
         for pool in sorted({*team.shares, *team.unqueued}):
             if gpus := team.shares.get(pool, 0) + team.unqueued.get(pool, 0):
                 yield PoolShare(team.name, pool, gpus)
 
 
-def _disks(ground: Ground, name: str) -> tuple[Charge, ...]:
-    pool = ground.pools[name]
+def _disks(resolved: ResolvedSettings, name: str) -> tuple[Charge, ...]:
+    pool = resolved.pools[name]
     settings = pool.settings
     if isinstance(settings, GkePool):
         return _gke_disks(pool, settings)
     if isinstance(settings, EksPool):
-        return _gp3(ground, settings.boot_disk_gib, settings.boot_disk_iops, settings.boot_disk_throughput_mib)
+        return _gp3(resolved, settings.boot_disk_gib, settings.boot_disk_iops, settings.boot_disk_throughput_mib)
     return ()
 
 
@@ -86,8 +88,8 @@ def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
     return (boot, Charge(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
 
 
-def _gp3(ground: Ground, gib: int, iops: int = _GP3_IOPS, mibps: int = _GP3_MIBPS) -> tuple[Charge, ...]:
-    bottlerocket = isinstance(ground.settings, EksSettings) and ground.settings.cluster.ami.startswith("bottlerocket")
+def _gp3(resolved: ResolvedSettings, gib: int, iops: int = _GP3_IOPS, mibps: int = _GP3_MIBPS) -> tuple[Charge, ...]:
+    bottlerocket = isinstance(resolved.settings, EksSettings) and resolved.settings.cluster.ami.startswith("bottlerocket")
     charges = (
         Charge(ServiceItem.GP3_STORAGE, gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
         Charge(ServiceItem.GP3_IOPS, iops - _GP3_IOPS),
@@ -96,32 +98,32 @@ def _gp3(ground: Ground, gib: int, iops: int = _GP3_IOPS, mibps: int = _GP3_MIBP
     return tuple(each for each in charges if each.amount)
 
 
-def _system_nodes(ground: Ground, pool: SystemPool) -> SystemNodes:
-    disk = _gp3(ground, EKS_SYSTEM_DISK_GIB) if _on_aws(ground) else (Charge(ServiceItem.PD_BALANCED, GKE_SYSTEM_DISK_GIB),)
+def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
+    disk = _gp3(resolved, EKS_SYSTEM_DISK_GIB) if _on_aws(resolved) else (Charge(ServiceItem.PD_BALANCED, GKE_SYSTEM_DISK_GIB),)
     return SystemNodes(pool.machine, pool.min_nodes, pool.max_nodes, disk)
 
 
-def _other_work(ground: Ground, room: OtherWorkSettings) -> OtherWork | None:
+def _other_work(resolved: ResolvedSettings, room: OtherWorkSettings) -> OtherWork | None:
     if not room.max_vcpu or not room.max_memory_gib:
         return None
-    disk = _gp3(ground, *EKS_OTHER_DISK) if _on_aws(ground) else (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
+    disk = _gp3(resolved, *EKS_OTHER_DISK) if _on_aws(resolved) else (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
     return OtherWork(room.max_vcpu, room.max_memory_gib, disk)
 
 
-def _on_aws(ground: Ground) -> bool:
-    return ground.words.catalog is Cloud.AWS
+def _on_aws(resolved: ResolvedSettings) -> bool:
+    return resolved.words.catalog is Cloud.AWS
 
 
-def _gke_services(ground: Ground, settings: GkeSettings) -> Iterator[ServicePart]:
+def _gke_services(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[ServicePart]:
     if settings.cluster.existing is not None:
         return
     yield ServicePart("control plane", ServiceItem.CLUSTER, 1, 1)
-    if ground.autopilot:
+    if resolved.autopilot:
         yield ServicePart("what Autopilot bills for pods", ServiceItem.AUTOPILOT, 1, 1)
     if settings.network.existing_network is None:
         system = settings.cluster.system_pool
-        nodes = sum(pool.max_nodes for pool in ground.pools.values()) + (0 if ground.autopilot else system.max_nodes)
-        least = sum(pool.settings.min_nodes for pool in ground.pools.values()) + (0 if ground.autopilot else system.min_nodes)
+        nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + (0 if resolved.autopilot else system.max_nodes)
+        least = sum(pool.settings.min_nodes for pool in resolved.pools.values()) + (0 if resolved.autopilot else system.min_nodes)
         yield ServicePart("Cloud NAT, by node", ServiceItem.NAT_NODE, min(least, _NAT_NODES_BILLED), min(nodes, _NAT_NODES_BILLED))
         yield ServicePart("address of the NAT", ServiceItem.PUBLIC_ADDRESS, 1, 1)
 

@@ -11,7 +11,7 @@ from capacity.values.quantities import count_quantity, gib_quantity, mib_quantit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
     from capacity.settings.teams import TeamSettings
 
 LEAST_PODS = 200
@@ -22,15 +22,15 @@ _PODS_PER_GPU = 2
 
 
 def team_plans(
-    ground: Ground, flavors: tuple[FlavorPlan, ...], cohorts: tuple[CohortPlan, ...], queues: tuple[QueuePlan, ...]
+    resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], cohorts: tuple[CohortPlan, ...], queues: tuple[QueuePlan, ...]
 ) -> tuple[TeamPlan, ...]:
     """Each team's namespace, by name. Its quota never refuses what its queue would admit."""
     reach = _Reach(flavors, cohorts, queues)
     by_team = {queue.namespace: queue for queue in queues}
-    unqueued = tuple(sorted(each.priority_class for each in ground.classes.values() if not each.queued))
-    largest_node = _largest_node(ground)
+    unqueued = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
+    largest_node = _largest_node(resolved)
     plans: list[TeamPlan] = []
-    for team in sorted(ground.settings.teams, key=lambda each: each.name):
+    for team in sorted(resolved.settings.teams, key=lambda each: each.name):
         queue = by_team.get(team.name)
         queued_gpus = sum(reach.of(queue, quota.flavor) for quota in queue.quotas) if queue else 0
         unqueued_gpus = sum(team.unqueued.values())
@@ -64,9 +64,9 @@ def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
     }
 
 
-def _largest_node(ground: Ground) -> dict[str, str]:
+def _largest_node(resolved: ResolvedSettings) -> dict[str, str]:
     """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes = ground.nodes_of(ground.pools)
+    nodes = resolved.nodes_of(resolved.pools)
     return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
 
 

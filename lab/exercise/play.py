@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ground:
+class ExerciseSetup:
     """What the exercise is played on. `objects` are applied before and removed afterwards; a deployed stack brings its own."""
 
     queue: str | None
@@ -38,11 +38,11 @@ class Ground:
     objects: list[KubeObject]
 
 
-def ground_on(cluster: Cluster) -> Ground:
+def setup_on(cluster: Cluster) -> ExerciseSetup:
     """The queues of the deployed local stack where there are any, else the exercise's own plain objects."""
     if cluster.get(LOCAL_QUEUE, "default", "team-alpha") and cluster.get(LOCAL_QUEUE, "default", "team-beta"):
-        return Ground("default", "gpu-development", "gpu-training", [])
-    return Ground(None, LOW, HIGH, platform_objects())
+        return ExerciseSetup("default", "gpu-development", "gpu-training", [])
+    return ExerciseSetup(None, LOW, HIGH, platform_objects())
 
 
 def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
@@ -61,17 +61,17 @@ def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
             f"if you can spare them: `.tools/bin/kubectl --kubeconfig {cluster.kubeconfig} delete jobs --all -n TEAM` for both teams,"
             " then play again.",
         )
-    ground = ground_on(cluster)
+    setup = setup_on(cluster)
     try:
-        cluster.apply(*ground.objects)
-        whose = "of the local stack" if not ground.objects else "made for the exercise"
+        cluster.apply(*setup.objects)
+        whose = "of the local stack" if not setup.objects else "made for the exercise"
         happened(f"a Spot NodePool {whose} of at most 4 GPUs, now 0 nodes; team-alpha and team-beta own 2 GPUs each in one cohort")
         for number in range(1, 5):
-            cluster.create(gpu_job(f"low-priority-job-{number}", "team-alpha", ground.low, queue=ground.queue))
+            cluster.create(gpu_job(f"low-priority-job-{number}", "team-alpha", setup.low, queue=setup.queue))
         pods = wait_for_running(cluster, "team-alpha", 4)
         nodes = {pod["spec"]["nodeName"] for pod in pods}
         happened(f"team-alpha's four low-priority Jobs run on {len(nodes)} new Spot nodes: 2 GPUs of its own, 2 borrowed")
-        cluster.create(gpu_job("high-priority-job", "team-beta", ground.high, queue=ground.queue))
+        cluster.create(gpu_job("high-priority-job", "team-beta", setup.high, queue=setup.queue))
         workload, preempted = wait_for_preemption(cluster, "team-alpha")
         happened(f"team-beta asks for a GPU of its share: {job_of(workload)} is preempted ({preempted['reason']})")
         wait_for_running(cluster, "team-beta", 1)
@@ -86,7 +86,7 @@ def play(cluster: Cluster, tell: Callable[[float, str], None]) -> None:
         wait_for_no_nodes(cluster)
         happened("Karpenter removed the empty nodes: nothing costs anything any more")
     finally:
-        clean_up(cluster, ground.objects)
+        clean_up(cluster, setup.objects)
 
 
 def clean_up(cluster: Cluster, objects: list[KubeObject] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The programs of the lab, one a file: each a function from lab.part.Ground to lab.part.Part."""
+"""The programs of the lab, one a file: each a function from lab.part.LabContext to lab.part.Part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.parts.kueue import kueue
 from lab.parts.kwok import kwok
 
 if TYPE_CHECKING:
-    from lab.part import Ground, Part
+    from lab.part import LabContext, Part
 
 PORTS = {
     "etcd": "etcd",
@@ -31,16 +31,16 @@ PORTS = {
 """The name of every port that a lab listens on, and the part that does."""
 
 
-def store_and_server(ground: Ground) -> list[Part]:
+def store_and_server(lab: LabContext) -> list[Part]:
     """What must be ready, in this order, before anything else can start."""
-    return [etcd(ground), kube_apiserver(ground)]
+    return [etcd(lab), kube_apiserver(lab)]
 
 
-def controllers(ground: Ground) -> list[Part]:
+def controllers(lab: LabContext) -> list[Part]:
     """What works against the API server; these start side by side."""
-    return [kube_controller_manager(ground), kube_scheduler(ground), kwok(ground), kueue(ground), karpenter(ground)]
+    return [kube_controller_manager(lab), kube_scheduler(lab), kwok(lab), kueue(lab), karpenter(lab)]
 
 
-def all_parts(ground: Ground) -> list[Part]:
+def all_parts(lab: LabContext) -> list[Part]:
     """Every part, in the order of starting."""
-    return [*store_and_server(ground), *controllers(ground)]
+    return [*store_and_server(lab), *controllers(lab)]

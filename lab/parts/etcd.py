@@ -8,23 +8,23 @@ from lab.part import Part
 from lab.tools.families import family_named
 
 if TYPE_CHECKING:
-    from lab.part import Ground
+    from lab.part import LabContext
 
 
-def etcd(ground: Ground) -> Part:
+def etcd(lab: LabContext) -> Part:
     """A single member with TLS on both ports. Without fsync: a lab's state survives a killed process, not a power cut."""
-    certificates = ground.certificates
-    client = f"https://127.0.0.1:{ground.ports['etcd']}"
-    peer = f"https://127.0.0.1:{ground.ports['etcd-peer']}"
+    certificates = lab.certificates
+    client = f"https://127.0.0.1:{lab.ports['etcd']}"
+    peer = f"https://127.0.0.1:{lab.ports['etcd-peer']}"
     return Part(
         name="etcd",
         version=family_named("etcd").version,
         ports=("etcd", "etcd-peer"),
         probe=f"{client}/health",
         command=[
-            str(ground.tools.binary("etcd")),
+            str(lab.tools.binary("etcd")),
             "--name=lab",
-            f"--data-dir={ground.home.data('etcd') / 'member'}",
+            f"--data-dir={lab.home.data('etcd') / 'member'}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",

@@ -8,22 +8,22 @@ from lab.part import Part
 from lab.tools.families import family_named
 
 if TYPE_CHECKING:
-    from lab.part import Ground
+    from lab.part import LabContext
 
 
-def kube_apiserver(ground: Ground) -> Part:
+def kube_apiserver(lab: LabContext) -> Part:
     """The API server, on loopback alone."""
-    certificates = ground.certificates
+    certificates = lab.certificates
     return Part(
         name="kube-apiserver",
         version=family_named("kubernetes").version,
         ports=("kube-apiserver",),
-        probe=f"{ground.api_url}/readyz",
+        probe=f"{lab.api_url}/readyz",
         command=[
-            str(ground.tools.binary("kube-apiserver")),
+            str(lab.tools.binary("kube-apiserver")),
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
-            f"--secure-port={ground.ports['kube-apiserver']}",
+            f"--secure-port={lab.ports['kube-apiserver']}",
             # Endpoints of the `kubernetes` service may not be on loopback, and nothing in the lab uses them.
             "--endpoint-reconciler-type=none",
             "--service-cluster-ip-range=10.96.0.0/16",
@@ -37,7 +37,7 @@ def kube_apiserver(ground: Ground) -> Part:
             "--requestheader-group-headers=X-Remote-Group",
             "--requestheader-extra-headers-prefix=X-Remote-Extra-",
             "--authorization-mode=Node,RBAC",
-            f"--etcd-servers=https://127.0.0.1:{ground.ports['etcd']}",
+            f"--etcd-servers=https://127.0.0.1:{lab.ports['etcd']}",
             f"--etcd-cafile={certificates.certificate('ca')}",
             f"--etcd-certfile={certificates.certificate('apiserver-etcd-client')}",
             f"--etcd-keyfile={certificates.key('apiserver-etcd-client')}",

@@ -14,12 +14,12 @@ from lab.tools.families import family_named
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.part import Ground
+    from lab.part import LabContext
 
 WEBHOOK_SECRET = "kueue-webhook-server-cert"  # noqa: S105 -- the name of a Secret, not its content
 
 
-def lab_configuration(ground: Ground) -> dict[str, Any]:
+def lab_configuration(lab: LabContext) -> dict[str, Any]:
     """What a cloud's Kueue is configured by, with the lab's addresses and certificates; what it decides by is the same.
 
     Its internal certificate management stays on, over a Secret that already holds the lab's authority (see lab.manifests):
@@ -27,9 +27,9 @@ def lab_configuration(ground: Ground) -> dict[str, Any]:
     """
     released = kueue_configuration(ONE_BOOT)
     return released | {
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{ground.ports['kueue-health']}"},
-        "metrics": released["metrics"] | {"bindAddress": f"127.0.0.1:{ground.ports['kueue-metrics']}"},
-        "webhook": {"host": "127.0.0.1", "port": ground.ports["kueue-webhook"], "certDir": str(_certificates(ground))},
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{lab.ports['kueue-health']}"},
+        "metrics": released["metrics"] | {"bindAddress": f"127.0.0.1:{lab.ports['kueue-metrics']}"},
+        "webhook": {"host": "127.0.0.1", "port": lab.ports["kueue-webhook"], "certDir": str(_certificates(lab))},
         # One process, which a restart follows at once.
         "leaderElection": {"leaderElect": False},
         "internalCertManagement": {
@@ -42,25 +42,25 @@ def lab_configuration(ground: Ground) -> dict[str, Any]:
     }
 
 
-def kueue(ground: Ground) -> Part:
+def kueue(lab: LabContext) -> Part:
     """Kueue outside a cluster."""
-    settings, certificates = ground.home.settings("kueue"), _certificates(ground)
+    settings, certificates = lab.home.settings("kueue"), _certificates(lab)
     own_kubeconfig = settings / "kubeconfig"
     return Part(
         name="kueue",
         version=family_named("kueue").version,
         ports=("kueue-webhook", "kueue-health", "kueue-metrics"),
-        probe=f"http://127.0.0.1:{ground.ports['kueue-health']}/readyz",
+        probe=f"http://127.0.0.1:{lab.ports['kueue-health']}/readyz",
         environment={"POD_NAMESPACE": NAMESPACE},
         files={
-            own_kubeconfig: kubeconfig(ground, "admin"),
-            settings / "configuration.yaml": yaml.safe_dump(lab_configuration(ground), sort_keys=False),
-            certificates / "tls.crt": ground.certificates.certificate("server").read_text(),
-            certificates / "tls.key": ground.certificates.key("server").read_text(),
-            certificates / "ca.crt": ground.certificates.certificate("ca").read_text(),
+            own_kubeconfig: kubeconfig(lab, "admin"),
+            settings / "configuration.yaml": yaml.safe_dump(lab_configuration(lab), sort_keys=False),
+            certificates / "tls.crt": lab.certificates.certificate("server").read_text(),
+            certificates / "tls.key": lab.certificates.key("server").read_text(),
+            certificates / "ca.crt": lab.certificates.certificate("ca").read_text(),
         },
         command=[
-            str(ground.tools.binary("kueue")),
+            str(lab.tools.binary("kueue")),
             f"--config={settings / 'configuration.yaml'}",
             f"--kubeconfig={own_kubeconfig}",
             "--zap-log-level=2",
@@ -68,5 +68,5 @@ def kueue(ground: Ground) -> Part:
     )
 
 
-def _certificates(ground: Ground) -> Path:
-    return ground.home.settings("kueue") / "certificates"
+def _certificates(lab: LabContext) -> Path:
+    return lab.home.settings("kueue") / "certificates"

@@ -124,14 +124,14 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         """Creates an object and waits until it is ready; only a dry run in a preview."""
         with self._told(context):
             identity, outputs = lifecycle.create(
-                self._ground(context), request.urn, decode(request.properties), timeout=request.timeout, preview=request.preview
+                self._call_context(context), request.urn, decode(request.properties), timeout=request.timeout, preview=request.preview
             )
             return provider_pb2.CreateResponse(id=identity, properties=encode(outputs))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """An object as it is now; an empty answer when it is gone."""
         with self._told(context):
-            found = lifecycle.read(self._ground(context), request.urn, request.id, decode(request.properties), decode(request.inputs))
+            found = lifecycle.read(self._call_context(context), request.urn, request.id, decode(request.properties), decode(request.inputs))
             if found is None:
                 return provider_pb2.ReadResponse()
             identity, outputs, inputs = found
@@ -141,7 +141,7 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         """Changes an object and waits until it is ready; only a dry run in a preview."""
         with self._told(context):
             outputs = lifecycle.update(
-                self._ground(context),
+                self._call_context(context),
                 request.urn,
                 decode(request.olds),
                 decode(request.old_inputs),
@@ -156,7 +156,7 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         """Deletes an object and waits until it is gone."""
         with self._told(context):
             state, old_inputs = decode(request.properties), decode(request.old_inputs)
-            lifecycle.delete(self._ground(context), request.id, state, old_inputs, timeout=request.timeout)
+            lifecycle.delete(self._call_context(context), request.id, state, old_inputs, timeout=request.timeout)
             return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
@@ -184,8 +184,8 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         self._api.cancelled.set()
         return empty_pb2.Empty()
 
-    def _ground(self, context: grpc.ServicerContext) -> lifecycle.Ground:
-        return lifecycle.Ground(self._api, self._settings_of(context), self._patience_seconds)
+    def _call_context(self, context: grpc.ServicerContext) -> lifecycle.CallContext:
+        return lifecycle.CallContext(self._api, self._settings_of(context), self._patience_seconds)
 
     def _is_unready(self, live: KubeObject) -> bool:
         """Whether a Job has not completed at this moment."""

@@ -65,7 +65,7 @@ _RETRIES = 5
 
 
 @dataclass(frozen=True)
-class Ground:
+class CallContext:
     """Where a call works: the API server, the provider's settings, and how long in seconds a missing kind or namespace is awaited."""
 
     api: LabApi
@@ -73,17 +73,17 @@ class Ground:
     patience_seconds: float
 
 
-def create(ground: Ground, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> tuple[str, Properties]:
+def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> tuple[str, Properties]:
     """The ID and outputs of a new object; in a preview those of a dry run, or the inputs where none is possible.
 
     An object that is there already is an error, unless the provider is told to upsert; a preview passes it over.
     """
     wanted: KubeObject = hyphenated(plain(inputs))
-    if preview and (has_unknown(wanted) or not _is_served(ground.api, wanted)):
+    if preview and (has_unknown(wanted) or not _is_served(call.api, wanted)):
         return "", inputs
     manager = field_manager({}, wanted)
     try:
-        live = _created(ground, wanted, manager, preview=preview)
+        live = _created(call, wanted, manager, preview=preview)
     except (Refusal, UnservedKindError) as error:
         # What a webhook refuses is Forbidden too: so a preview passes it.
         if preview and isinstance(error, Refusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
@@ -93,36 +93,36 @@ def create(ground: Ground, urn: str, inputs: Properties, *, timeout: float, prev
         live.pop("status", None)
         return "", recorded(live, wanted, inputs, wanted["apiVersion"], manager)
     if wanted["kind"] == _CRD:
-        ground.api.forget_kinds()
+        call.api.forget_kinds()
     try:
-        live = wait_until_ready(ground.api, live, wanted, timeout_of(timeout, wanted))
+        live = wait_until_ready(call.api, live, wanted, timeout_of(timeout, wanted))
     except (NotReadyError, WaitForError) as error:
         live, details = (error.live, error.details) if isinstance(error, NotReadyError) else (live, ())
-        state = recorded(_latest(ground.api, live), wanted, inputs, wanted["apiVersion"], manager)
+        state = recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
         raise PartialFailureError(not_ready_after_creation(urn, str(error)), object_id(live), state, details=details) from error
-    return object_id(live), recorded(_latest(ground.api, live), wanted, inputs, wanted["apiVersion"], manager)
+    return object_id(live), recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
 
 
-def _created(ground: Ground, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+def _created(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
     """Makes the object; outside a preview as often as its kind or namespace may still be coming."""
-    pause = ground.patience_seconds / (2 ** (_RETRIES + 1) - 1)
+    pause = call.patience_seconds / (2 ** (_RETRIES + 1) - 1)
     for tries_left in reversed(range(_RETRIES + 2)):
         try:
-            return _made(ground, wanted, manager, preview=preview)
+            return _made(call, wanted, manager, preview=preview)
         except (Refusal, UnservedKindError) as error:
             if preview or not tries_left or (isinstance(error, Refusal) and not error.is_missing):
                 raise
-        ground.api.pause(pause)
+        call.api.pause(pause)
         pause *= 2
     raise AssertionError("the last try answers or raises")
 
 
-def _made(ground: Ground, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
-    api, namespace = ground.api, namespace_of(wanted)
-    if not ground.settings.upsert or not name_of(wanted):
+def _made(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+    api, namespace = call.api, namespace_of(wanted)
+    if not call.settings.upsert or not name_of(wanted):
         return api.create(wanted, namespace, SHARED_FIELD_MANAGER, dry_run=preview)
     # A preview knows nothing of conflicts, as those with the object that a replacement deletes first would be false ones.
-    force = preview or _is_forced(ground, wanted)
+    force = preview or _is_forced(call, wanted)
     try:
         return api.apply(wanted, namespace, manager, force=force, dry_run=preview)
     except Refusal as refusal:
@@ -133,17 +133,19 @@ def _made(ground: Ground, wanted: KubeObject, manager: str, *, preview: bool) ->
     return api.apply(other, namespace, manager, force=force, dry_run=preview)
 
 
-def _is_forced(ground: Ground, wanted: KubeObject) -> bool:
-    return ground.settings.patch_force or is_true(wanted, PATCH_FORCE)
+def _is_forced(call: CallContext, wanted: KubeObject) -> bool:
+    return call.settings.patch_force or is_true(wanted, PATCH_FORCE)
 
 
-def read(ground: Ground, urn: str, identity: str, state: Properties, old_inputs: Properties) -> tuple[str, Properties, Properties] | None:
+def read(
+    call: CallContext, urn: str, identity: str, state: Properties, old_inputs: Properties
+) -> tuple[str, Properties, Properties] | None:
     """The ID, outputs and inputs of an object as it is now, None when it is gone.
 
     The inputs are the fields of the old ones, with the values that they have now. Without old inputs (an import) they are all fields
     that a program may set in a built-in kind, and of a custom resource its name alone.
     """
-    shape: KubeObject = normalized(ground.api, hyphenated(plain(old_inputs)))
+    shape: KubeObject = normalized(call.api, hyphenated(plain(old_inputs)))
     before = live_part(state)
     is_import = "kind" not in shape and "kind" not in before
     if "kind" not in shape:
@@ -153,21 +155,21 @@ def read(ground: Ground, urn: str, identity: str, state: Properties, old_inputs:
     api_version, kind = kind_of(urn, shape)
     _, name = split_id(identity)
     try:
-        live = ground.api.get(api_version, kind, namespace_of(shape), name)
+        live = call.api.get(api_version, kind, namespace_of(shape), name)
     except UnservedKindError:
         return None
     if live is None:
         return None
     inputs: KubeObject = pruned(live, shape)
     if is_import:
-        fields = input_fields(ground.api, api_version, kind)
+        fields = input_fields(call.api, api_version, kind)
         inputs = without_read_only({**inputs, **{key: live[key] for key in fields if key in live}})
     manager = field_manager(state, shape)
     outputs = recorded(live, inputs, old_inputs, initial_api_version(state, shape), manager)
     known = with_secrets(underscored(inputs), old_inputs)
     try:
         if not is_import:
-            require_ready(ground.api, live, shape)
+            require_ready(call.api, live, shape)
     except NotReadyError as error:
         raise PartialFailureError(str(error), identity, outputs, known, details=error.details) from error
     except WaitForError:
@@ -177,7 +179,7 @@ def read(ground: Ground, urn: str, identity: str, state: Properties, old_inputs:
 
 
 def update(  # noqa: PLR0913 -- what the engine asks with
-    ground: Ground,
+    call: CallContext,
     urn: str,
     state: Properties,
     old_inputs: Properties,
@@ -188,7 +190,7 @@ def update(  # noqa: PLR0913 -- what the engine asks with
     preview: bool,
 ) -> Properties:
     """The outputs of a changed object; in a preview those of a dry run, or the new inputs where none is possible."""
-    api = ground.api
+    api = call.api
     wanted = normalized(api, hyphenated(plain(news)))
     if preview and (has_unknown(wanted) or not _is_served(api, wanted)):
         return news
@@ -198,7 +200,7 @@ def update(  # noqa: PLR0913 -- what the engine asks with
     first_version = initial_api_version(state, hyphenated(plain(old_inputs)))
     why, details = "", ()
     try:
-        live = _updated(ground, wanted, before, manager, ignored, preview=preview)
+        live = _updated(call, wanted, before, manager, ignored, preview=preview)
         if preview:
             return recorded(live, wanted, news, first_version, manager)
         wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
@@ -223,9 +225,9 @@ def update(  # noqa: PLR0913 -- what the engine asks with
 
 
 def _updated(  # noqa: PLR0913 -- what an update is made of
-    ground: Ground, wanted: KubeObject, before: KubeObject, manager: str, ignored: Sequence[str], *, preview: bool
+    call: CallContext, wanted: KubeObject, before: KubeObject, manager: str, ignored: Sequence[str], *, preview: bool
 ) -> KubeObject:
-    api, namespace = ground.api, namespace_of(before)
+    api, namespace = call.api, namespace_of(before)
     now = api.read(wanted["apiVersion"], wanted["kind"], namespace, name_of(before))
     body: KubeObject = {**wanted, "metadata": {**metadata(wanted), "name": name_of(now)}}
     body["metadata"].pop("generateName", None)
@@ -235,7 +237,7 @@ def _updated(  # noqa: PLR0913 -- what an update is made of
         replaced = api.replace(body, namespace, manager, dry_run=preview)
         api.forget_kinds()
         return replaced
-    force = _is_forced(ground, wanted) or (preview and was_created_by_provider(now))
+    force = _is_forced(call, wanted) or (preview and was_created_by_provider(now))
     if not preview and (entries := handed_over(now, manager)) is not None:
         now = api.set_managed_fields(now, entries)
     return api.apply(with_ignored(body, now, manager, ignored), namespace, manager, force=force, dry_run=preview)
@@ -249,18 +251,18 @@ def _relinquish(api: LabApi, live: KubeObject, old_manager: str, manager: str) -
     api.apply(empty, namespace_of(live), old_manager, force=True, dry_run=False)
 
 
-def delete(ground: Ground, identity: str, state: Properties, old_inputs: Properties, *, timeout: float) -> None:
+def delete(call: CallContext, identity: str, state: Properties, old_inputs: Properties, *, timeout: float) -> None:
     """Deletes an object and waits until it is gone; fine when it, or its kind, is gone already."""
     inputs = inputs_in(state, old_inputs) or live_part(state)
     before = live_part(state)
     _, name = split_id(identity)
     try:
-        live = ground.api.get(before["apiVersion"], before["kind"], namespace_of(before), name)
+        live = call.api.get(before["apiVersion"], before["kind"], namespace_of(before), name)
         if live is None:
             return
         propagation = _PROPAGATION.get(annotation(inputs, DELETION_PROPAGATION).lower(), "Foreground")
-        ground.api.delete(live["apiVersion"], live["kind"], namespace_of(live), name, propagation)
-        wait_until_gone(ground.api, live, inputs, timeout_of(timeout, inputs))
+        call.api.delete(live["apiVersion"], live["kind"], namespace_of(live), name, propagation)
+        wait_until_gone(call.api, live, inputs, timeout_of(timeout, inputs))
     except UnservedKindError:
         return
     except Refusal as refusal:
@@ -269,7 +271,7 @@ def delete(ground: Ground, identity: str, state: Properties, old_inputs: Propert
         # The object is still there and the state has it: nothing to record.
         raise ProviderError(str(error)) from error
     if before["kind"] == _CRD:
-        ground.api.forget_kinds()
+        call.api.forget_kinds()
 
 
 def _latest(api: LabApi, live: KubeObject) -> KubeObject:

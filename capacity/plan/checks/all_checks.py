@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.plan.checks import autopilot, capacity_types, classes, names, network, places, pool_options, shares, spending
 
 if TYPE_CHECKING:
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
     from capacity.values.errors import SettingsProblem
 
 _CHECKS = (
@@ -23,6 +23,6 @@ _CHECKS = (
 )
 
 
-def disagreements(ground: Ground) -> list[SettingsProblem]:
+def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
     """Everything that does not agree: what is refused, and (with `refused` false) what is probably not meant."""
-    return [problem for check in _CHECKS for problem in check(ground)]
+    return [problem for check in _CHECKS for problem in check(resolved)]

@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.catalog.workload_classes import WorkloadClass
-    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
 
 
-def what_caps_spend_is_said(ground: Ground) -> Iterator[SettingsProblem]:
+def what_caps_spend_is_said(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A node pool's ceiling holds whatever pods ask for; on Autopilot there is none."""
-    if ground.autopilot:
+    if resolved.autopilot:
         problem = "has no node pools, and so no ceilings of theirs: only Kueue, ResourceQuota and project quota cap spend there"
         remedy = "ask for a project quota of what the pools may have, and write it as gpu_quotas; with mode: standard every ceiling holds"
         yield SettingsProblem("cluster.mode", "autopilot", problem, remedy, "autopilot-without-ceilings", refused=False)
 
 
-def pools_can_be_told_apart(ground: Ground) -> Iterator[SettingsProblem]:
+def pools_can_be_told_apart(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Two pools for which pods ask by the same labels are one to GKE: what was admitted on the quota of one runs on the nodes of the other.
 
     So do pods that ask for less than the others and are kept off by no taint, such as on-demand pods and idle reserved nodes.
     """
-    for one, other in combinations(ground.pools.values() if ground.autopilot else (), 2):
-        ladders = compute_class_of(ground, one), compute_class_of(ground, other)
-        written = _shown(asked_for(ground, other))
-        if ladders == (None, None) and (_lands_on(ground, one, other) or _lands_on(ground, other, one)):
+    for one, other in combinations(resolved.pools.values() if resolved.autopilot else (), 2):
+        ladders = compute_class_of(resolved, one), compute_class_of(resolved, other)
+        written = _shown(asked_for(resolved, other))
+        if ladders == (None, None) and (_lands_on(resolved, one, other) or _lands_on(resolved, other, one)):
             problem = f"cannot be told from pool {one.name}: pods that ask for nodes of one can run on those that GKE made for the other"
             remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
-        elif ladders[0] is not None and ladders[0] == ladders[1] and _made_of(ground, one) == _made_of(ground, other):
+        elif ladders[0] is not None and ladders[0] == ladders[1] and _made_of(resolved, one) == _made_of(resolved, other):
             problem = f"cannot be told from pool {one.name}: it is the same rung of compute class {ladders[0]}"
             remedy = "split them by machine, capacity type, reservation or zones, or merge them"
         else:
@@ -47,30 +47,30 @@ def pools_can_be_told_apart(ground: Ground) -> Iterator[SettingsProblem]:
         yield SettingsProblem(other.path, written, problem, remedy, "pools-not-told-apart")
 
 
-def _lands_on(ground: Ground, pool: ResolvedPool, other: ResolvedPool) -> bool:
+def _lands_on(resolved: ResolvedSettings, pool: ResolvedPool, other: ResolvedPool) -> bool:
     """Whether pods of `pool` can run on nodes that GKE made for `other`."""
-    suits = asked_for(ground, pool).items() <= asked_for(ground, other).items()
-    return suits and set(taints_by_gke(ground, other, None)) <= set(taints_by_gke(ground, pool, None))
+    suits = asked_for(resolved, pool).items() <= asked_for(resolved, other).items()
+    return suits and set(taints_by_gke(resolved, other, None)) <= set(taints_by_gke(resolved, pool, None))
 
 
-def _made_of(ground: Ground, pool: ResolvedPool) -> tuple[object, ...]:
+def _made_of(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[object, ...]:
     """What a rung of a compute class says."""
     options = (pool.settings.max_run_hours, pool.settings.boot_disk_gib) if isinstance(pool.settings, GkePool) else ()
-    return (pool.machines, asked_for(ground, pool), frozenset(pool.settings.zones), *options)
+    return (pool.machines, asked_for(resolved, pool), frozenset(pool.settings.zones), *options)
 
 
-def classes_ask_for_their_own_pools(ground: Ground) -> Iterator[SettingsProblem]:
+def classes_ask_for_their_own_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A job asks for what all pools of its class have in common; a queue may give it any flavor that has that.
 
     An affinity for one of several pools is none here: the autoscaler would not see which of them the queue chose.
     """
-    for name, each in ground.classes.items():
-        own = [pool for pool in ground.pools.values() if name in pool.settings.serves]
-        if ground.autopilot and own and each.fallback is Fallback.QUOTA:
-            yield from _reach(ground, name, each, own)
+    for name, each in resolved.classes.items():
+        own = [pool for pool in resolved.pools.values() if name in pool.settings.serves]
+        if resolved.autopilot and own and each.fallback is Fallback.QUOTA:
+            yield from _reach(resolved, name, each, own)
 
 
-def _reach(ground: Ground, name: str, workload_class: WorkloadClass, own: list[ResolvedPool]) -> Iterator[SettingsProblem]:
+def _reach(resolved: ResolvedSettings, name: str, workload_class: WorkloadClass, own: list[ResolvedPool]) -> Iterator[SettingsProblem]:
     path, written = f"classes.{name}", ", ".join(pool.name for pool in own)
     if not workload_class.queued:
         if len(own) > 1:
@@ -79,9 +79,9 @@ def _reach(ground: Ground, name: str, workload_class: WorkloadClass, own: list[R
                 path, written, problem, "leave it one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
             )
         return
-    common = shared_labels(asked_for(ground, pool) for pool in own)
-    others = [pool for pool in ground.queued_pools.values() if pool not in own and compute_class_of(ground, pool) is None]
-    if strangers := [pool.name for pool in others if common.items() <= asked_for(ground, pool).items()]:
+    common = shared_labels(asked_for(resolved, pool) for pool in own)
+    others = [pool for pool in resolved.queued_pools.values() if pool not in own and compute_class_of(resolved, pool) is None]
+    if strangers := [pool.name for pool in others if common.items() <= asked_for(resolved, pool).items()]:
         told = f"all that its pools have in common is {_shown(common)}" if common else "its pools have nothing in common"
         problem = f"{told}, so a queue would give its jobs nodes of {', '.join(strangers)} too"
         remedy = f"let {strangers[0]} serve {name} as well, or split the class into one for each kind of node"
@@ -127,13 +127,13 @@ _OF_SELECTORS = dict.fromkeys(
 """Options that a pod asks for by labels, and that the page of the compute classes does not have."""
 
 
-def capacity_types_are_ones_that_autopilot_gives(ground: Ground) -> Iterator[SettingsProblem]:
+def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Queued provisioning takes a node pool, and only a reservation that the pod names is used."""
-    if not ground.autopilot:
+    if not resolved.autopilot:
         return
-    given = ", ".join(name for name, facts in ground.facts.items() if facts.autopilot is not None)
-    for pool in ground.pools.values():
-        if ground.facts[pool.settings.capacity_type].autopilot is None:
+    given = ", ".join(name for name, facts in resolved.facts.items() if facts.autopilot is not None)
+    for pool in resolved.pools.values():
+        if resolved.facts[pool.settings.capacity_type].autopilot is None:
             path, written = f"{pool.path}.capacity_type", repr(pool.settings.capacity_type.value)
             problem = "is documented for node pools of Standard clusters, and not for Autopilot"
             remedy = f"allowed: {given}; flex-start is the nearest, without all nodes at once; or use mode: standard"
@@ -146,14 +146,14 @@ def capacity_types_are_ones_that_autopilot_gives(ground: Ground) -> Iterator[Set
             )
 
 
-def options_are_ones_that_autopilot_has(ground: Ground) -> Iterator[SettingsProblem]:
+def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """What would be left out without a word is refused."""
-    if not ground.autopilot:
+    if not resolved.autopilot:
         return
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         if not isinstance(pool.settings, GkePool):
             continue
-        on_a_ladder = compute_class_of(ground, pool) is not None
+        on_a_ladder = compute_class_of(resolved, pool) is not None
         for option, lacking in (_OF_NODE_POOLS | (_OF_SELECTORS if on_a_ladder else _OF_RUNGS)).items():
             written = getattr(pool.settings, option)
             if written != GkePool.model_fields[option].default:

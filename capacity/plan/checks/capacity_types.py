@@ -14,15 +14,15 @@ from capacity.values.errors import SettingsProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
 
 
 _HOUR = 3600
 
 
-def reservations_belong_to_reserved_pools(ground: Ground) -> Iterator[SettingsProblem]:
+def reservations_belong_to_reserved_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A reserved pool of EKS says which reservation, and no other pool does."""
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         if not isinstance(pool.settings, EksPool):
             continue
         reserved, path = pool.settings.capacity_type is CapacityType.RESERVED, f"{pool.path}.reservation"
@@ -34,23 +34,23 @@ def reservations_belong_to_reserved_pools(ground: Ground) -> Iterator[SettingsPr
             yield SettingsProblem(path, "", problem, "leave it out, or make the pool reserved", "reservation-not-used")
 
 
-def a_capacity_block_is_in_one_zone(ground: Ground) -> Iterator[SettingsProblem]:
+def a_capacity_block_is_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A capacity block is sold in one zone; a pool in others would ask for what is not there."""
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         block = isinstance(pool.settings, EksPool) and pool.settings.reservation and pool.settings.reservation.kind
-        if block is ReservationKind.CAPACITY_BLOCK and len(pool.settings.zones or ground.zones) != 1:
+        if block is ReservationKind.CAPACITY_BLOCK and len(pool.settings.zones or resolved.zones) != 1:
             written = ", ".join(pool.settings.zones) or "(all)"
             yield SettingsProblem(
                 f"{pool.path}.zones", written, "a capacity block is in one zone", "name that zone alone", "capacity-block-without-zone"
             )
 
 
-def work_fits_into_the_run_time(ground: Ground) -> Iterator[SettingsProblem]:
+def work_fits_into_the_run_time(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A node that ends before a job's limit takes the job with it, whatever a PodDisruptionBudget says."""
-    for pool in ground.pools.values():
-        end = max_run_seconds(ground, pool)
-        for name in sorted(set(pool.settings.serves) & set(ground.classes)):
-            each = ground.classes[name]
+    for pool in resolved.pools.values():
+        end = max_run_seconds(resolved, pool)
+        for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
+            each = resolved.classes[name]
             if end is None or (each.run_limit_hours is not None and each.run_limit_hours * _HOUR <= end):
                 continue
             limit = "no run_limit_hours" if each.run_limit_hours is None else f"run_limit_hours {each.run_limit_hours}"
@@ -59,9 +59,9 @@ def work_fits_into_the_run_time(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "run-limit-beyond-nodes", refused=not each.checkpoint)
 
 
-def gpu_ceilings_are_whole_nodes(ground: Ground) -> Iterator[SettingsProblem]:
+def gpu_ceilings_are_whole_nodes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A part of a node cannot be launched, so a GPU ceiling between two nodes is not the one that holds."""
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         limit, per_node = pool.settings.max_gpus, pool.gpus_per_node
         if limit is not None and limit % per_node:
             lower = limit // per_node * per_node
@@ -70,18 +70,18 @@ def gpu_ceilings_are_whole_nodes(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem(f"{pool.path}.max_gpus", str(limit), problem, f"allowed: {near}", "gpu-limit-not-a-multiple")
 
 
-def node_and_gpu_ceilings_agree(ground: Ground) -> Iterator[SettingsProblem]:
+def node_and_gpu_ceilings_agree(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Given both, they say the same."""
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         nodes, gpus = pool.settings.max_nodes, pool.settings.max_gpus
         if nodes is not None and gpus is not None and nodes * pool.gpus_per_node != gpus:
             problem = f"{nodes} nodes have {nodes * pool.gpus_per_node} GPUs, not {gpus}"
             yield SettingsProblem(f"{pool.path}.max_gpus", str(gpus), problem, "give one of max_nodes and max_gpus", "ceilings-disagree")
 
 
-def vcpu_and_memory_leave_the_gpus_in_reach(ground: Ground) -> Iterator[SettingsProblem]:
+def vcpu_and_memory_leave_the_gpus_in_reach(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A vCPU or memory ceiling that ends a pool earlier than its GPU ceiling: queues would promise GPUs that never come."""
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         gib = pool.settings.max_memory_gib
         ceilings = NodeCeilings(pool.max_nodes, pool.settings.max_vcpu, None if gib is None else gib * 1024)
         for machine in pool.machines:
@@ -94,10 +94,10 @@ def vcpu_and_memory_leave_the_gpus_in_reach(ground: Ground) -> Iterator[Settings
                 yield SettingsProblem(pool.path, written, problem, need, "gpu-limit-unreachable")
 
 
-def the_floor_is_below_the_ceiling(ground: Ground) -> Iterator[SettingsProblem]:
+def the_floor_is_below_the_ceiling(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """min_nodes fits, and costs money around the clock."""
-    for pool in ground.pools.values():
-        if pool.settings.min_nodes and ground.settings.cloud is not Platform.GKE:
+    for pool in resolved.pools.values():
+        if pool.settings.min_nodes and resolved.settings.cloud is not Platform.GKE:
             path, problem = f"{pool.path}.min_nodes", "has no effect: Karpenter launches a node when a pod needs it, and never before"
             yield SettingsProblem(path, str(pool.settings.min_nodes), problem, "leave it out", "floor-without-effect")
         elif pool.settings.min_nodes > pool.max_nodes:

@@ -13,58 +13,58 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from capacity.catalog.workload_classes import WorkloadClass
-    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
 
 
-def pools_serve_classes_that_exist(ground: Ground) -> Iterator[SettingsProblem]:
+def pools_serve_classes_that_exist(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """What a pool serves are classes, each once."""
-    for number, pool in enumerate(ground.settings.pools):
+    for number, pool in enumerate(resolved.settings.pools):
         for place, name in enumerate(pool.serves):
             path = f"pools.{number}.serves.{place}"
             if name in pool.serves[:place]:
                 yield SettingsProblem(path, repr(name), "stands twice", "leave one of them out", "duplicate-name")
-            elif name not in ground.known_classes and name not in ground.settings.classes:
-                yield SettingsProblem(path, repr(name), "is not a class", nearest(name, ground.known_classes), "unknown-class")
+            elif name not in resolved.known_classes and name not in resolved.settings.classes:
+                yield SettingsProblem(path, repr(name), "is not a class", nearest(name, resolved.known_classes), "unknown-class")
 
 
-def every_class_has_a_pool(ground: Ground) -> Iterator[SettingsProblem]:
+def every_class_has_a_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A class that the settings speak of and no pool serves would take work that never runs."""
-    for name in ground.settings.classes:
-        if name in ground.known_classes and name not in ground.classes:
-            pools = ", ".join(pool.name for pool in ground.settings.pools)
+    for name in resolved.settings.classes:
+        if name in resolved.known_classes and name not in resolved.classes:
+            pools = ", ".join(pool.name for pool in resolved.settings.pools)
             remedy = f"add it to serves of a pool ({pools}), or leave it out"
             yield SettingsProblem(f"classes.{name}", "", "no pool serves it", remedy, "class-without-pool")
 
 
-def pools_are_in_the_order_of_their_classes(ground: Ground) -> Iterator[SettingsProblem]:
+def pools_are_in_the_order_of_their_classes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A class uses the capacity types of its order alone: falling back on on-demand is written down, in the class and in a pool."""
-    for pool in ground.pools.values():
-        for name, each in _served(ground, pool):
+    for pool in resolved.pools.values():
+        for name, each in _served(resolved, pool):
             if pool.settings.capacity_type not in each.capacity:
                 problem = f"class {name} does not use {pool.settings.capacity_type} capacity; its order is {', '.join(each.capacity)}"
                 remedy = f"add {pool.settings.capacity_type} to classes.{name}.capacity, at its place in the order"
                 yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "capacity-outside-class-order")
 
 
-def a_shared_pool_says_how_it_is_split(ground: Ground) -> Iterator[SettingsProblem]:
+def a_shared_pool_says_how_it_is_split(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A queue would promise GPUs that an unqueued class has taken, unless it is known how many that can be."""
-    for pool in ground.pools.values():
-        if pool.queued and pool.unqueued and not ground.unqueued_gpus[pool.name]:
+    for pool in resolved.pools.values():
+        if pool.queued and pool.unqueued and not resolved.unqueued_gpus[pool.name]:
             problem = "mixes queued and unqueued classes"
             remedy = f"split the pool, or say with unqueued.{pool.name} how many of its GPUs each team's unqueued classes may use"
             written = ", ".join(pool.settings.serves)
             yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "shared-pool-not-split")
 
 
-def a_pool_has_one_decider(ground: Ground) -> Iterator[SettingsProblem]:
+def a_pool_has_one_decider(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Either quota or a stock-out moves the classes of a pool on; with both, each would undo what the other decided."""
-    for pool in ground.pools.values():
-        deciders = {each.fallback for _, each in _served(ground, pool)}
+    for pool in resolved.pools.values():
+        deciders = {each.fallback for _, each in _served(resolved, pool)}
         if len(deciders) > 1:
-            written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(ground, pool))
+            written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
             problem = "serves classes that move on for different reasons"
             yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
-        unqueued = [name for name, each in _served(ground, pool) if not each.queued]
+        unqueued = [name for name, each in _served(resolved, pool) if not each.queued]
         if pool.settings.capacity_type is CapacityType.QUEUED and (Fallback.STOCK_OUT in deciders or unqueued):
             problem = "queued capacity comes through a queue, and only quota moves its classes on"
             remedy = "let it serve queued classes with fallback: quota"
@@ -72,12 +72,12 @@ def a_pool_has_one_decider(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
 
 
-def orders_do_not_contradict(ground: Ground) -> Iterator[SettingsProblem]:
+def orders_do_not_contradict(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A queue has one order of flavors and a pool one weight, so the classes that share them cannot want opposite orders."""
     groups = {
-        "queued classes": {name: each.capacity for name, each in ground.classes.items() if each.queued},
+        "queued classes": {name: each.capacity for name, each in resolved.classes.items() if each.queued},
         "classes with fallback: stock-out": {
-            name: each.capacity for name, each in ground.classes.items() if each.fallback is Fallback.STOCK_OUT
+            name: each.capacity for name, each in resolved.classes.items() if each.fallback is Fallback.STOCK_OUT
         },
     }
     for group, orders in groups.items():
@@ -103,19 +103,19 @@ def _opposed(orders: Iterable[tuple[CapacityType, ...]]) -> tuple[CapacityType, 
     return ()
 
 
-def ladders_do_not_share_pools(ground: Ground) -> Iterator[SettingsProblem]:
+def ladders_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """One flavor stands for all pools of a ladder. Pools that are on one ladder and not on the other would be promised to both."""
     by_gpu: dict[str, dict[str, frozenset[str]]] = {}
-    for pool in ground.pools.values():
-        climbing = frozenset(name for name, each in _served(ground, pool) if each.fallback is Fallback.STOCK_OUT)
-        if climbing and (pool.queued or ground.words.compute_class_label):
+    for pool in resolved.pools.values():
+        climbing = frozenset(name for name, each in _served(resolved, pool) if each.fallback is Fallback.STOCK_OUT)
+        if climbing and (pool.queued or resolved.words.compute_class_label):
             by_gpu.setdefault(pool.gpu.model, {})[pool.name] = climbing
-        if ground.words.compute_class_label and len(climbing) > 1:
+        if resolved.words.compute_class_label and len(climbing) > 1:
             problem = "a pool stands on the ladder of one compute class"
             written = ", ".join(sorted(climbing))
             yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
-    if ground.words.compute_class_label:
-        yield from _one_gpu_for_each_ladder(ground)
+    if resolved.words.compute_class_label:
+        yield from _one_gpu_for_each_ladder(resolved)
         return
     for gpu, pools in by_gpu.items():
         if len(set(pools.values())) > 1:
@@ -124,18 +124,18 @@ def ladders_do_not_share_pools(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem("pools", written, problem, "let them serve the same classes", "shared-pool-with-conflicting-classes")
 
 
-def _one_gpu_for_each_ladder(ground: Ground) -> Iterator[SettingsProblem]:
-    for name, each in ground.classes.items():
-        gpus = sorted({pool.gpu.name for pool in ground.pools.values() if name in pool.settings.serves})
+def _one_gpu_for_each_ladder(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    for name, each in resolved.classes.items():
+        gpus = sorted({pool.gpu.name for pool in resolved.pools.values() if name in pool.settings.serves})
         if each.fallback is Fallback.STOCK_OUT and each.queued and len(gpus) > 1:
             problem = "its one flavor would count different GPUs"
             remedy = "split the class, one for each GPU"
             yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "ladder-with-several-gpus")
 
 
-def what_is_interrupted_can_go_on(ground: Ground) -> Iterator[SettingsProblem]:
+def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A day of work without a checkpoint is lost when a Spot node is taken back."""
-    for name, each in ground.classes.items():
+    for name, each in resolved.classes.items():
         on_spot = CapacityType.SPOT in each.capacity
         if on_spot and not each.checkpoint and (each.run_limit_hours is None or each.run_limit_hours > 24):  # noqa: PLR2004 -- a day
             problem = "runs for more than a day on Spot and writes no checkpoints"
@@ -143,8 +143,8 @@ def what_is_interrupted_can_go_on(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem(f"classes.{name}", "", problem, remedy, "long-spot-run-without-checkpoint", refused=False)
 
 
-def _served(ground: Ground, pool: ResolvedPool) -> list[tuple[str, WorkloadClass]]:
-    return [(name, ground.classes[name]) for name in sorted(set(pool.settings.serves)) if name in ground.classes]
+def _served(resolved: ResolvedSettings, pool: ResolvedPool) -> list[tuple[str, WorkloadClass]]:
+    return [(name, resolved.classes[name]) for name in sorted(set(pool.settings.serves)) if name in resolved.classes]
 
 
 CHECKS = (

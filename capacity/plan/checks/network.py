@@ -14,7 +14,7 @@ from capacity.values.names import is_production
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
 
 
 _GKE_RESERVED = 4
@@ -27,9 +27,9 @@ _SURGE = 1
 """Nodes that an upgrade adds to a pool for a while."""
 
 
-def ranges_do_not_overlap(ground: Ground) -> Iterator[SettingsProblem]:
+def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Two ranges with an address in common would send its traffic to one of them."""
-    settings = ground.settings
+    settings = resolved.settings
     if isinstance(settings, (GkeSettings, EksSettings)) and _is_there_already(settings):
         return
     if isinstance(settings, GkeSettings):
@@ -61,13 +61,13 @@ def _is_there_already(settings: GkeSettings | EksSettings) -> bool:
     return settings.network.existing_vpc is not None
 
 
-def gke_ranges_have_room(ground: Ground) -> Iterator[SettingsProblem]:
+def gke_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Each node takes an address of the node range and a block of the pod range, twice as large as its pods and a power of two."""
-    settings = ground.settings
+    settings = resolved.settings
     if not isinstance(settings, GkeSettings) or _is_there_already(settings):
         return
     net = settings.network
-    nodes = _gke_nodes(ground)
+    nodes = _gke_nodes(resolved)
     room = IPv4Network(net.nodes_cidr).num_addresses - _GKE_RESERVED
     if nodes > room:
         problem = f"has room for {room} nodes, the plan can have {nodes}"
@@ -80,16 +80,16 @@ def gke_ranges_have_room(ground: Ground) -> Iterator[SettingsProblem]:
         yield SettingsProblem("network.pods_cidr", net.pods_cidr, problem, remedy, "range-too-small")
 
 
-def _gke_nodes(ground: Ground) -> int:
-    assert isinstance(ground.settings, GkeSettings)  # noqa: S101 -- tells the type checker what was checked
-    pools = sum(pool.max_nodes + _SURGE for pool in ground.pools.values())
+def _gke_nodes(resolved: ResolvedSettings) -> int:
+    assert isinstance(resolved.settings, GkeSettings)  # noqa: S101 -- tells the type checker what was checked
+    pools = sum(pool.max_nodes + _SURGE for pool in resolved.pools.values())
     # A regional system pool is counted for all of its zones.
-    return pools + ground.settings.cluster.system_pool.max_nodes + _SURGE
+    return pools + resolved.settings.cluster.system_pool.max_nodes + _SURGE
 
 
-def eks_ranges_have_room(ground: Ground) -> Iterator[SettingsProblem]:
+def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Nodes and pods alike take an address of a private range; every zone must have one, and each zone's pools must fit."""
-    settings = ground.settings
+    settings = resolved.settings
     if not isinstance(settings, EksSettings):
         return
     net, zones = settings.network, settings.zones
@@ -106,7 +106,7 @@ def eks_ranges_have_room(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem(f"network.{name}", ", ".join(ranges), problem, "give one for each zone", "range-too-small")
             return
     each_node = 1 + net.pods_per_node
-    nodes = sum(pool.max_nodes for pool in ground.pools.values()) + settings.cluster.system_pool.max_nodes
+    nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + settings.cluster.system_pool.max_nodes
     rooms = {zone: IPv4Network(written).num_addresses - _AWS_RESERVED for zone, written in zip(zones, net.private_cidrs, strict=False)}
     room = sum(rooms.values())
     if nodes * each_node > room:
@@ -114,23 +114,23 @@ def eks_ranges_have_room(ground: Ground) -> Iterator[SettingsProblem]:
         written = ", ".join(net.private_cidrs[: len(zones)])
         remedy = "larger ranges, or a lower pods_per_node"
         yield SettingsProblem("network.private_cidrs", written, problem, remedy, "range-too-small")
-    for pool in ground.pools.values():
+    for pool in resolved.pools.values():
         inside = sum(rooms.get(zone, 0) for zone in pool.settings.zones)
         if pool.settings.zones and pool.max_nodes * each_node > inside:
             problem = f"its zones have room for {inside} addresses, its {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
             yield SettingsProblem(f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "more zones or ranges", "range-too-small")
 
 
-def zones_are_two_or_three(ground: Ground) -> Iterator[SettingsProblem]:
+def zones_are_two_or_three(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """EKS wants its control plane in two zones at least."""
-    settings = ground.settings
+    settings = resolved.settings
     if isinstance(settings, EksSettings) and len(settings.zones) < 2:  # noqa: PLR2004 -- EKS's own minimum
         yield SettingsProblem("zones", ", ".join(settings.zones), "EKS needs two zones at least", "name two or three", "too-few-zones")
 
 
-def access_fits_the_cloud(ground: Ground) -> Iterator[SettingsProblem]:
+def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """The DNS endpoint behind IAM is GKE's."""
-    settings = ground.settings
+    settings = resolved.settings
     if isinstance(settings, EksSettings) and settings.control_plane.access is Access.DNS_IAM:
         allowed = f"allowed: {Access.PRIVATE}, {Access.PUBLIC_CIDRS}"
         yield SettingsProblem("control_plane.access", "'dns_iam'", "is not an access of EKS", allowed, "access-of-another-cloud")
@@ -140,22 +140,22 @@ def _at_least(addresses: int) -> str:
     return f"a /{32 - (addresses - 1).bit_length()} or larger is needed"
 
 
-def system_nodes_reach_every_zone(ground: Ground) -> Iterator[SettingsProblem]:
+def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A regional node pool of GKE begins with a node in each zone."""
-    if isinstance(ground.settings, GkeSettings) and ground.settings.cluster.existing is None and not ground.autopilot:
-        most, zones = ground.settings.cluster.system_pool.max_nodes, len(set(ground.zones))
+    if isinstance(resolved.settings, GkeSettings) and resolved.settings.cluster.existing is None and not resolved.autopilot:
+        most, zones = resolved.settings.cluster.system_pool.max_nodes, len(set(resolved.zones))
         if most < zones:
             problem = f"is below the {zones} zones, in each of which the pool begins with a node"
             remedy = f"raise it to {zones} or more, or name fewer zones"
             yield SettingsProblem("cluster.system_pool.max_nodes", str(most), problem, remedy, "system-pool-below-zones")
 
 
-def images_are_pinned(ground: Ground) -> Iterator[SettingsProblem]:
+def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
-    ami: str = getattr(getattr(ground.settings, "cluster", None), "ami", "")
+    ami: str = getattr(getattr(resolved.settings, "cluster", None), "ami", "")
     if ami.endswith("@latest"):
         remedy = "pin a release, such as al2023@v20250807 or bottlerocket@1.40.0"
-        refused = is_production(ground.settings.environment)
+        refused = is_production(resolved.settings.environment)
         yield SettingsProblem("cluster.ami", repr(ami), "replaces nodes at every release", remedy, "unpinned-ami", refused=refused)
 
 

@@ -13,13 +13,13 @@ from capacity.values.errors import SettingsProblem, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
     from capacity.settings.teams import TeamSettings
 
 
-def parents_exist_and_end_at_the_root(ground: Ground) -> Iterator[SettingsProblem]:
+def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Kueue disables a whole tree in which a cohort is its own ancestor."""
-    settings = ground.settings
+    settings = resolved.settings
     parents = {each.name: each.parent or settings.cohort for each in settings.cohorts}
     known = [settings.cohort, *parents]
     if settings.cohort in parents:
@@ -45,29 +45,29 @@ def parents_exist_and_end_at_the_root(ground: Ground) -> Iterator[SettingsProble
             yield SettingsProblem(path, repr(team.cohort), "is not a cohort", nearest(team.cohort, known), "unknown-cohort")
 
 
-def borrowing_has_somebody_to_borrow_from(ground: Ground) -> Iterator[SettingsProblem]:
+def borrowing_has_somebody_to_borrow_from(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A queue alone in its tree can neither borrow nor be weighed against another."""
-    sharing = [number for number, team in enumerate(ground.settings.teams) if team.shares]
+    sharing = [number for number, team in enumerate(resolved.settings.teams) if team.shares]
     if len(sharing) != 1:
         return
     [number] = sharing
-    team = ground.settings.teams[number]
+    team = resolved.settings.teams[number]
     promised = Counter(team.shares)
-    left = any(ground.queue_gpus(pool) > promised[name] for name, pool in ground.queued_pools.items() if name in promised)
+    left = any(resolved.queue_gpus(pool) > promised[name] for name, pool in resolved.queued_pools.items() if name in promised)
     inert = [
         *(["borrowing_limits"] if team.borrowing_limits and not left else []),
         *(["lending_limits"] if team.lending_limits else []),
         *(["weight"] if team.weight != 1 else []),
     ]
     for field in inert:
-        problem = f"has no effect: team {team.name} is alone in cohort {team.cohort or ground.settings.cohort}"
+        problem = f"has no effect: team {team.name} is alone in cohort {team.cohort or resolved.settings.cohort}"
         remedy = "give each team a queue of its own in the cohort, or leave it out"
         yield SettingsProblem(f"teams.{number}.{field}", "", problem, remedy, "alone-in-cohort", refused=False)
 
 
-def what_is_stopped_is_a_queue(ground: Ground) -> Iterator[SettingsProblem]:
+def what_is_stopped_is_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A team without shares has no queue, and its services run on."""
-    for number, team in enumerate(ground.settings.teams):
+    for number, team in enumerate(resolved.settings.teams):
         if team.stop is not Stop.NONE and not team.shares:
             problem = f"has no effect: team {team.name} has no queue"
             remedy = "leave it out; what runs outside of queues is scaled down by its owner"
@@ -80,30 +80,30 @@ class _Owner:
     settings: TeamSettings | CohortSettings
 
 
-def _owners(ground: Ground) -> list[_Owner]:
-    teams = [_Owner(f"teams.{number}", team) for number, team in enumerate(ground.settings.teams)]
-    return [*(_Owner(f"cohorts.{number}", cohort) for number, cohort in enumerate(ground.settings.cohorts)), *teams]
+def _owners(resolved: ResolvedSettings) -> list[_Owner]:
+    teams = [_Owner(f"teams.{number}", team) for number, team in enumerate(resolved.settings.teams)]
+    return [*(_Owner(f"cohorts.{number}", cohort) for number, cohort in enumerate(resolved.settings.cohorts)), *teams]
 
 
-def shares_are_of_queued_pools(ground: Ground) -> Iterator[SettingsProblem]:
+def shares_are_of_queued_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A queue gives away the GPUs of pools that serve queued classes; nothing else can be shared."""
-    for owner in _owners(ground):
+    for owner in _owners(resolved):
         for name in owner.settings.shares:
-            if name not in ground.queued_pools and name not in ground.doubtful_pools:
-                allowed = nearest(name, ground.queued_pools)
+            if name not in resolved.queued_pools and name not in resolved.doubtful_pools:
+                allowed = nearest(name, resolved.queued_pools)
                 path = f"{owner.path}.shares.{name}"
                 yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
 
 
-def limits_are_of_shares(ground: Ground) -> Iterator[SettingsProblem]:
+def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A limit on what one has no part in does nothing, and nobody lends more than it owns."""
-    for owner in _owners(ground):
+    for owner in _owners(resolved):
         shares = owner.settings.shares
         for field, limits in {"borrowing_limits": owner.settings.borrowing_limits, "lending_limits": owner.settings.lending_limits}.items():
             for name in limits:
                 path = f"{owner.path}.{field}.{name}"
-                if name not in ground.queued_pools and name not in ground.doubtful_pools:
-                    allowed = nearest(name, shares or ground.queued_pools)
+                if name not in resolved.queued_pools and name not in resolved.doubtful_pools:
+                    allowed = nearest(name, shares or resolved.queued_pools)
                     yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
                 elif name not in shares:
                     remedy = f"write shares.{name} too (0 means: borrow alone)"
@@ -118,14 +118,14 @@ def limits_are_of_shares(ground: Ground) -> Iterator[SettingsProblem]:
                 yield SettingsProblem(path, str(limit), problem, f"allowed: 0 to {shares[name]}", "lending-more-than-owned")
 
 
-def shares_fit_into_their_pool(ground: Ground) -> Iterator[SettingsProblem]:
+def shares_fit_into_their_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Guaranteed shares that add up to more than a pool can ever have are no guarantee."""
     promised: dict[str, int] = {}
-    for owner in _owners(ground):
+    for owner in _owners(resolved):
         for name, gpus in owner.settings.shares.items():
             promised[name] = promised.get(name, 0) + gpus
-    for name, pool in ground.queued_pools.items():
-        own, unqueued = promised.get(name, 0), ground.unqueued_gpus[name]
+    for name, pool in resolved.queued_pools.items():
+        own, unqueued = promised.get(name, 0), resolved.unqueued_gpus[name]
         if own + unqueued > pool.ceiling.gpus:
             outside = f" and {unqueued} for unqueued classes" if unqueued else ""
             problem = f"the shares of pool {name} add up to {own} GPUs{outside}, but its ceiling is {pool.ceiling.gpus}"
@@ -133,17 +133,17 @@ def shares_fit_into_their_pool(ground: Ground) -> Iterator[SettingsProblem]:
             yield SettingsProblem("teams", "", problem, remedy, "quota-above-ceiling")
 
 
-def unqueued_gpus_are_of_unqueued_pools(ground: Ground) -> Iterator[SettingsProblem]:
+def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Unqueued GPUs come from pools that serve an unqueued class, and the sum of what teams may use is rarely more than there is."""
-    open_pools = {name: pool for name, pool in ground.pools.items() if pool.unqueued}
-    for number, team in enumerate(ground.settings.teams):
+    open_pools = {name: pool for name, pool in resolved.pools.items() if pool.unqueued}
+    for number, team in enumerate(resolved.settings.teams):
         for name in team.unqueued:
-            if name not in open_pools and name not in ground.doubtful_pools:
+            if name not in open_pools and name not in resolved.doubtful_pools:
                 path = f"teams.{number}.unqueued.{name}"
                 allowed = nearest(name, open_pools)
                 yield SettingsProblem(path, "", "is not a pool that serves an unqueued class", allowed, "unqueued-gpus-of-no-such-pool")
     for name, pool in open_pools.items():
-        promised = ground.unqueued_gpus[name]
+        promised = resolved.unqueued_gpus[name]
         if not pool.queued and promised > pool.ceiling.gpus:
             problem = (
                 f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: the last to come waits"
@@ -155,10 +155,10 @@ def unqueued_gpus_are_of_unqueued_pools(ground: Ground) -> Iterator[SettingsProb
             yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
 
 
-def every_queued_pool_has_an_owner_or_a_borrower(ground: Ground) -> Iterator[SettingsProblem]:
+def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A queued pool in which no team has a share is paid for and never used."""
-    named = {name for team in ground.settings.teams for name in team.shares}
-    for name in ground.queued_pools:
+    named = {name for team in resolved.settings.teams for name in team.shares}
+    for name in resolved.queued_pools:
         if name not in named:
             problem = f"no team may use pool {name}: none has a share of it"
             remedy = f"write shares.{name} for a team (0 means: borrow alone)"

@@ -14,24 +14,24 @@ from capacity.values.errors import SettingsProblem, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import Ground, ResolvedPool
+    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
 
 
-def usd_per_gpu_hour(ground: Ground, pool: ResolvedPool) -> Decimal | None:
+def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal | None:
     """The least that a GPU of a pool costs an hour; None when no price is known."""
     capacity_type = priced_as(pool.settings.capacity_type)
-    prices = [ground.prices.find(machine.name, ground.region, capacity_type) for machine in pool.machines]
+    prices = [resolved.prices.find(machine.name, resolved.region, capacity_type) for machine in pool.machines]
     known = [price.usd_per_hour for price in prices if price is not None]
     return min(known) / pool.gpus_per_node if known else None
 
 
-def _cost(ground: Ground, gpus_of_pools: dict[str, int]) -> tuple[Decimal, list[str]]:
+def _cost(resolved: ResolvedSettings, gpus_of_pools: dict[str, int]) -> tuple[Decimal, list[str]]:
     """What GPUs cost in a month of use around the clock, and the pools whose price is not known."""
     cost, unknown = Decimal(0), list[str]()
     for name, gpus in sorted(gpus_of_pools.items()):
-        if name not in ground.pools or not gpus:
+        if name not in resolved.pools or not gpus:
             continue
-        usd = usd_per_gpu_hour(ground, ground.pools[name])
+        usd = usd_per_gpu_hour(resolved, resolved.pools[name])
         if usd is None:
             unknown.append(name)
         else:
@@ -39,18 +39,18 @@ def _cost(ground: Ground, gpus_of_pools: dict[str, int]) -> tuple[Decimal, list[
     return cost, unknown
 
 
-def budgets_cover_what_is_guaranteed(ground: Ground) -> Iterator[SettingsProblem]:
+def budgets_cover_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A budget below the cost of the guaranteed shares, used around the clock, will be broken by teams that only use what is theirs."""
-    settings = ground.settings
+    settings = resolved.settings
     owned: dict[str, int] = {}
     for number, team in enumerate(settings.teams):
         shares = {name: team.shares.get(name, 0) + team.unqueued.get(name, 0) for name in {*team.shares, *team.unqueued}}
         for name, gpus in shares.items():
             owned[name] = owned.get(name, 0) + gpus
         if team.monthly_budget_usd is not None:
-            yield from _over(f"teams.{number}.monthly_budget_usd", team.monthly_budget_usd, *_cost(ground, shares))
+            yield from _over(f"teams.{number}.monthly_budget_usd", team.monthly_budget_usd, *_cost(resolved, shares))
     if settings.budget is not None:
-        yield from _over("budget.monthly_usd", settings.budget.monthly_usd, *_cost(ground, owned))
+        yield from _over("budget.monthly_usd", settings.budget.monthly_usd, *_cost(resolved, owned))
 
 
 def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator[SettingsProblem]:
@@ -62,16 +62,16 @@ def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator
     yield SettingsProblem(path, str(budget), problem, "lower shares or ceilings, or raise it", "budget-below-guarantee", refused=False)
 
 
-def cloud_quota_covers_the_ceilings(ground: Ground) -> Iterator[SettingsProblem]:
+def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """The project's GPU quota, where the settings say it: Spot, flex-start and queued capacity all use the preemptible one."""
-    settings = ground.settings
+    settings = resolved.settings
     if not isinstance(settings, GkeSettings):
         return
     used: dict[tuple[str, CloudQuota], dict[str, int]] = {}
-    for pool in ground.pools.values():
-        quota = ground.facts[pool.settings.capacity_type].quota
+    for pool in resolved.pools.values():
+        quota = resolved.facts[pool.settings.capacity_type].quota
         used.setdefault((pool.gpu.name, quota), {})[f"{pool.name} ({pool.settings.capacity_type})"] = pool.ceiling.gpus
-    accelerators = {pool.gpu.name for pool in ground.pools.values()}
+    accelerators = {pool.gpu.name for pool in resolved.pools.values()}
     for accelerator, granted in settings.gpu_quotas.items():
         path = f"gpu_quotas.{accelerator}"
         if accelerator not in accelerators:
@@ -88,9 +88,9 @@ def cloud_quota_covers_the_ceilings(ground: Ground) -> Iterator[SettingsProblem]
                 )
 
 
-def managed_prometheus_is_on(ground: Ground) -> Iterator[SettingsProblem]:
+def managed_prometheus_is_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Google's objects are read by Google's service alone."""
-    settings = ground.settings
+    settings = resolved.settings
     if not isinstance(settings, GkeSettings) or settings.observability.managed_prometheus:
         return
     if settings.measurement.prometheus is PrometheusKind.MANAGED:
@@ -99,9 +99,9 @@ def managed_prometheus_is_on(ground: Ground) -> Iterator[SettingsProblem]:
         yield SettingsProblem("measurement.prometheus", PrometheusKind.MANAGED, problem, remedy, "prometheus-not-managed")
 
 
-def monitor_labels_are_read(ground: Ground) -> Iterator[SettingsProblem]:
+def monitor_labels_are_read(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Labels select objects of the Prometheus operator."""
-    settings = ground.settings
+    settings = resolved.settings
     if not isinstance(settings, GkeSettings | EksSettings):
         return
     wanted = settings.measurement

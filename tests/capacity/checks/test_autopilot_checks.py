@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import CLASS, found, plan_of, pool, told
+from resolved_fixtures import CLASS, found, plan_of, pool, told
 
 from capacity.plan.checks.autopilot import classes_ask_for_their_own_pools, pools_can_be_told_apart, what_caps_spend_is_said
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import CLASS, found, plan_of, pool, told
+from resolved_fixtures import CLASS, found, plan_of, pool, told
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.plan.checks.autopilot import capacity_types_are_ones_that_autopilot_gives, options_are_ones_that_autopilot_has

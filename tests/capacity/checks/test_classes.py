@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import CLASS, pool, told
+from resolved_fixtures import CLASS, pool, told
 
 from capacity.plan.checks.classes import (
     a_pool_has_one_decider,

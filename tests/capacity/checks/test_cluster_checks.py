@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.network import images_are_pinned, system_nodes_reach_every_zone
 

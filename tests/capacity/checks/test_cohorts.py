@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.shares import borrowing_has_somebody_to_borrow_from, parents_exist_and_end_at_the_root, what_is_stopped_is_a_queue
 

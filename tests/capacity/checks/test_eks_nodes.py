@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.pool_options import a_placement_group_is_in_one_zone, efa_is_on_machines_that_have_it
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import CLASS, found, told
+from resolved_fixtures import CLASS, found, told
 
 from capacity.plan.checks.pool_options import gke_takes_the_pools, split_gpus_are_for_services
 

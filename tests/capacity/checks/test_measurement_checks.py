@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.spending import managed_prometheus_is_on, monitor_labels_are_read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ground_fixtures import plan_of, pool
+from resolved_fixtures import plan_of, pool
 from settings_documents import LEFT_OUT
 
 from capacity.values.errors import SettingsError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import CLASS, pool, told
+from resolved_fixtures import CLASS, pool, told
 
 from capacity.plan.checks.names import (
     alternatives_are_other_machines,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.network import (
     access_fits_the_cloud,

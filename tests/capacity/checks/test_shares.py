@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import pool, told
+from resolved_fixtures import pool, told
 
 from capacity.plan.checks.shares import (
     every_queued_pool_has_an_owner_or_a_borrower,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from ground_fixtures import pool, settings_of, told
+from resolved_fixtures import pool, settings_of, told
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.places import (
     buckets_are_in_the_region,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ground_fixtures import told
+from resolved_fixtures import told
 
 from capacity.plan.checks.places import the_region_has_the_machine, the_system_machine_exists, zones_are_in_the_region
 

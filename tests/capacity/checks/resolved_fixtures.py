@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from capacity.plan.model import Plan
-    from capacity.plan.resolved_settings import Ground
+    from capacity.plan.resolved_settings import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
     from capacity.values.errors import SettingsProblem
 
@@ -48,16 +48,16 @@ def settings_of(cloud: str, changes: Mapping[str, Any]) -> PlatformSettings:
 
 
 def found(
-    check: Callable[[Ground], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None
+    check: Callable[[ResolvedSettings], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None
 ) -> list[SettingsProblem]:
     """What one check finds. Everything that the settings name must exist."""
     settings = settings_of(cloud, changes or {})
-    ground, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog))
+    resolved, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog))
     assert not problems
-    return list(check(ground))
+    return list(check(resolved))
 
 
-def told(check: Callable[[Ground], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
+def told(check: Callable[[ResolvedSettings], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
     """What one check finds, as `refused: rule at path` or `warned: rule at path`."""
     return [f"{'refused' if each.refused else 'warned'}: {each.rule} at {each.path}" for each in found(check, cloud, changes)]
 
