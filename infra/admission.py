@@ -10,9 +10,8 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.settings.queueing import AdmissionMode
 from components.tenancy.admission import AdmissionPolicies
 from components.tenancy.owner_labels import OwnerLabels
-from policies.admission.facts import facts_of
-from policies.admission.owner_labels import KEYS, PATCHES, labelled
-from policies.admission.policy import admission_policies
+from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
+from policies.admission.scheduling_options import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from capacity.cost.plan_comparison import plan_cost_data
 from capacity.cost.plan_cost_lines import plan_cost
 from capacity.plan.model import plan_data
 from capacity.values.errors import ExitCode, ExplainedError
-from policies.unknown import SENTINELS, SIGNATURE
+from policies.values.unknown import SENTINELS, SIGNATURE
 
 if TYPE_CHECKING:
     from pathlib import Path

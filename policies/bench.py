@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from policies.core import judge_all
-from policies.reading.source import from_pulumi
+from policies.inventory.reading.source import from_pulumi
+from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _PULUMI = _CHECKOUT / ".tools" / "bin" / "pulumi"

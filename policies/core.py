@@ -6,30 +6,61 @@ import traceback
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from capacity.values.verdict import Outcome, Severity, Verdict
-from policies.dispatch import Dispatch
-from policies.finding import Finding
-from policies.inventory import Inventory
-from policies.reading import views_of
-from policies.reading.pods import annotations_of
-from policies.rule import not_applicable, undecided
+from capacity.values.verdict import Outcome, Severity, Verdict, not_applicable, undecided
+from policies.inventory.reading import views_of
+from policies.inventory.reading.pods import annotations_of
+from policies.inventory.views import Inventory
+from policies.judging.rule import Level
 from policies.rules import all_rules
-from policies.secrecy import Secrets
-from policies.suppression import CODE, NOTHING, PREFIX, RULE, suppressions_of, written_on
-from policies.unknown import UNKNOWN
+from policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, suppressions_of, written_on
+from policies.values.secrecy import Secrets
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from policies.dispatch import Charge
-    from policies.field import Field
-    from policies.inventory import View
-    from policies.reading.source import Source
-    from policies.rules import AnyRule
-    from policies.settings import Settings
-    from policies.suppression import Suppressions
+    from policies.inventory.reading.source import Source
+    from policies.inventory.views import View
+    from policies.judging.rule import AnyRule
+    from policies.judging.settings import Settings
+    from policies.values.field import Field
+    from policies.values.finding import Suppressions
+    from policies.values.parameters import Parameters
+
+
+class Charge(NamedTuple):
+    """A rule that is to judge a view, with its parameters. `place` is its place among all rules: findings are told in that order."""
+
+    place: int
+    rule: AnyRule
+    parameters: Parameters
+
+
+class RuleIndex:
+    """The rules of one run that are not disabled: those that judge a view `among` others, or those that judge it alone."""
+
+    def __init__(self, rules: Iterable[AnyRule], settings: Settings, *, among: bool) -> None:
+        self._charges = tuple(
+            Charge(place, rule, settings.parameters(rule))
+            for place, rule in enumerate(rules)
+            if (rule.judge_among is not None) is among and settings.level(rule) is not Level.DISABLED
+        )
+        self._of_class: dict[type[View], tuple[Charge, ...]] = {}
+
+    def charges(self, views: Sequence[View]) -> list[tuple[Charge, View]]:
+        """Each rule with each of the views that it looks at: by rule, then in the order of the views."""
+        found = [(charge, view) for view in views for charge in self._of(type(view))]
+        if len(views) > 1:
+            found.sort(key=lambda each: each[0].place)
+        return found
+
+    def _of(self, kind: type[View]) -> tuple[Charge, ...]:
+        if kind not in self._of_class:
+            self._of_class[kind] = tuple(charge for charge in self._charges if issubclass(kind, charge.rule.looks_at))
+        return self._of_class[kind]
+
 
 _NOTHING_ELSE = Inventory(())
 
@@ -85,7 +116,7 @@ def judge_all(
 ) -> list[list[Finding]]:
     """The findings of every rule, one list for each object in the order of `sources`. `closed`: the objects given are all there are."""
     listed = list(rules)
-    alone = Dispatch(listed, settings, among=False)
+    alone = RuleIndex(listed, settings, among=False)
     readings = [read_source(source, read) for source in sources]
     return [
         [*_judged_alone(reading, alone, settings), *across]
@@ -98,12 +129,12 @@ def judge_alone(reading: Reading, rules: Iterable[AnyRule], settings: Settings) 
 
     Never raises for what a rule does: its defect becomes a finding with the verdict UNKNOWN that names it.
     """
-    return _judged_alone(reading, Dispatch(rules, settings, among=False), settings)
+    return _judged_alone(reading, RuleIndex(rules, settings, among=False), settings)
 
 
 def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False) -> list[list[Finding]]:
     """The findings of the rules that need other objects, one list for each of `readings`."""
-    across = Dispatch(rules, settings, among=True)
+    across = RuleIndex(rules, settings, among=True)
     inventory = Inventory(tuple(view for reading in readings for view in reading.views), closed)
     secrets = Secrets.of_all(reading.source.secrets for reading in readings)
     return [
@@ -112,7 +143,7 @@ def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings
     ]
 
 
-def _judged_alone(reading: Reading, alone: Dispatch, settings: Settings) -> list[Finding]:
+def _judged_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[Finding]:
     hide = reading.source.secrets.hide
     if reading.defect:
         return [hide(reading.defect)]
@@ -121,8 +152,8 @@ def _judged_alone(reading: Reading, alone: Dispatch, settings: Settings) -> list
     return [hide(each) for each in (*findings, *(_of_suppression(reading.source, problem) for problem in accepted.problems))]
 
 
-def _findings(reading: Reading, dispatch: Dispatch, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
-    found = [_finding(charge.rule, view, _judge_one(charge, view, inventory)) for charge, view in dispatch.charges(reading.views)]
+def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
+    found = [_finding(charge.rule, view, _judge_one(charge, view, inventory)) for charge, view in index.charges(reading.views)]
     return [
         replace(each, verdict=Verdict.SUPPRESSED, suppressed=accepted.valid[each.rule])
         if each.verdict is Verdict.FAIL and each.rule in accepted.valid

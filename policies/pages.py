@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policies.rules import all_rules
-from policies.suppression import PREFIX
+from policies.values.finding import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.rule import Setting
-    from policies.rules import AnyRule
+    from policies.judging.rule import AnyRule
+    from policies.values.parameters import Setting
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
 

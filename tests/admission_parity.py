@@ -11,15 +11,15 @@ from rule_fixtures import cases
 from capacity.values.verdict import Verdict
 from policies.admission.forms import all_forms
 from policies.core import judge_across, judge_alone, read_source
-from policies.reading.source import from_manifest
-from policies.settings import DEFAULTS, Settings
-from policies.unknown import UNKNOWN, plain
+from policies.inventory.reading.source import from_manifest
+from policies.judging.settings import DEFAULTS, Settings
+from policies.values.unknown import UNKNOWN, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from policies.core import Reading
-    from policies.finding import Finding
+    from policies.values.finding import Finding
 
 Manifest = dict[str, Any]
 

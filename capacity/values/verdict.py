@@ -84,3 +84,21 @@ class Outcome:
     remedy: str = ""
     at: str = ""
     adds: Addition | None = None
+
+
+PASSES = Outcome(Verdict.PASS)
+
+
+def fails(reason: str, remedy: str = "", at: str = "", adds: Addition | None = None) -> Outcome:
+    """Broken, whatever the values not known yet turn out to be. `at` is the path of the field that breaks it; see Outcome."""
+    return Outcome(Verdict.FAIL, reason, remedy, at, adds)
+
+
+def undecided(reason: str) -> Outcome:
+    """It hangs on a value not known yet; `reason` names it."""
+    return Outcome(Verdict.UNKNOWN, reason)
+
+
+def not_applicable(reason: str) -> Outcome:
+    """The rule does not speak about this view."""
+    return Outcome(Verdict.NOT_APPLICABLE, reason)

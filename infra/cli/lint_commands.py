@@ -131,20 +131,20 @@ def _write_baseline(report: Report, path: Path | None) -> None:
 
 def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
     if form is LintFormat.JSON:
-        from policies.lint.formats.as_json import as_json  # noqa: PLC0415
+        from policies.lint.formats import as_json  # noqa: PLC0415
 
         return as_json(report)
     if form is LintFormat.SARIF:
         from importlib.metadata import version  # noqa: PLC0415
 
-        from policies.lint.formats.as_sarif import as_sarif  # noqa: PLC0415
+        from policies.lint.formats import as_sarif  # noqa: PLC0415
 
         return as_sarif(report, version("flexspot"))
     if form is LintFormat.GITHUB:
-        from policies.lint.formats.as_github import as_github  # noqa: PLC0415
+        from policies.lint.formats import as_github  # noqa: PLC0415
 
         return as_github(report)
-    from policies.lint.formats.as_text import as_text  # noqa: PLC0415
+    from policies.lint.formats import as_text  # noqa: PLC0415
 
     return as_text(report, colours=out.is_terminal and "NO_COLOR" not in os.environ, details=details)
 

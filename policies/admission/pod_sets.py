@@ -1,16 +1,16 @@
-"""The pods that an object makes, in CEL: what policies.reading.pods is for the rules in Python."""
+"""The pods that an object makes, in CEL: what policies.inventory.reading.pods is for the rules in Python."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from policies.admission.cel import first_of, list_at, mapping_at, optional, places, text, texts
-from policies.pod_templates import ELEMENTS, ENTRIES, POD_MAKERS
+from policies.inventory.pod_templates import ELEMENTS, ENTRIES, POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from policies.pod_templates import PodMaker
+    from policies.inventory.pod_templates import PodMaker
 
 MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonSet")
 """The kinds that policies look at. What a DaemonSet makes serves the nodes themselves."""

@@ -1,24 +1,23 @@
-"""The policies that the API server gets, as plain data for whoever deploys them: one that stops and one that tells, like the policy pack's.
-
-Each holds all rules of its level, so that what they share, such as finding the pods of an object, is evaluated once for an object and not
-once for each rule.
-"""
+"""The policies that the API server gets, as plain data: one that stops, one that tells, and one that fills in whose work is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.admission.cel import sentence, texts
+from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
+from policies.admission.cel import mapping_at, sentence, text, texts
 from policies.admission.forms import all_forms
 from policies.admission.pod_sets import changed_by_people, made_by_nobody_judged
 from policies.admission.variables import accepted, used_by
-from policies.rule import Level
+from policies.inventory.pod_templates import POD_MAKERS
+from policies.judging.rule import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from policies.admission.form import Form, Matched
+
 
 POLICIES = {Level.MANDATORY: "flexspot", Level.ADVISORY: "flexspot-advice"}
 """The names of the policies, by the level of their rules."""
@@ -69,7 +68,8 @@ class AdmissionPolicy:
 
 
 def admission_policies(facts: Mapping[str, str]) -> tuple[AdmissionPolicy, ...]:
-    """The policies that have rules, each with its rules by code, their parameters as shipped; `facts` as policies.admission.facts has them.
+    """The policies that have rules, each with its rules by code, their parameters as shipped; `facts` as
+    policies.admission.scheduling_options has them.
 
     The facts stand in the policies and not in a ConfigMap beside them, their `params`: see docs/decisions, "Facts stand in the policies".
     """
@@ -126,3 +126,26 @@ def _resource_rules(forms: Iterable[Form]) -> tuple[ResourceRule, ...]:
 def _operations(matched: Matched) -> tuple[str, ...]:
     # A pod's containers and grace period are what they are, and the updates that the scheduler, the kubelet and Kueue make are many.
     return ("CREATE",) if (matched.group, matched.kind) == ("", "Pod") else ("CREATE", "UPDATE")
+
+
+KEYS = (ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL)
+"""The labels that are filled in; the last two are among those that missing-owner-labels asks for."""
+
+_OWN = mapping_at("object", "metadata", "labels")
+_OF_NAMESPACE = mapping_at("namespaceObject", "metadata", "labels")
+_PATH = f"{text('/metadata/labels/')} + jsonpatch.escapeKey(k)"
+
+PATCHES = (
+    "(has(object.metadata.labels) ? [] : [JSONPatch{op: 'add', path: '/metadata/labels', value: {}}])"
+    f" + {texts(KEYS)}.filter(k, k in {_OF_NAMESPACE} && !(k in {_OWN}))"
+    f".map(k, JSONPatch{{op: 'add', path: {_PATH}, value: namespaceObject.metadata.labels[k]}})"
+)
+"""CEL for the patches of an object: every label that its namespace has and it has not."""
+
+
+def labelled() -> tuple[ResourceRule, ...]:
+    """Whatever makes pods, when it is made; pods too, so that what is measured of them has an owner."""
+    by_group: dict[str, list[str]] = {}
+    for maker in POD_MAKERS.values():
+        by_group.setdefault(maker.group, []).append(maker.resource)
+    return tuple(ResourceRule(group, tuple(resources), ("CREATE",)) for group, resources in by_group.items())

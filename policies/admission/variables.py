@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from policies.admission.cel import PLACES, mapping, mapping_at, text, text_at
-from policies.admission.checkpoint_places import VARIABLES as CHECKPOINT_VARIABLES
 from policies.admission.pod_gpus import ASKS, SERVES_NODES
+from policies.admission.pod_gpus import VARIABLES as CHECKPOINT_VARIABLES
 from policies.admission.pod_sets import pod_sets, queued_metadata
-from policies.admission.ways import QUEUE_NAME, WAYS
-from policies.suppression import PREFIX
+from policies.admission.scheduling_options import QUEUE_NAME, WAYS
+from policies.values.finding import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

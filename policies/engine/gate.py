@@ -1,22 +1,21 @@
-"""Four Pulumi policies that run all rules: of those that judge one resource and of those that judge all, one stops and one only tells."""
+"""Four Pulumi policies that run all rules: of those that judge one resource and of those that judge all, one stops and one tells."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pulumi_policy.policy
 from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, StackValidationPolicy
-from pulumi_policy.deserialize import serialize_properties
+from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 
 from capacity.values.verdict import Verdict
 from policies.core import READING, judge_across, judge_alone, read_source
-from policies.engine.secret_marks import keep_secret_marks
-from policies.engine.wording import GivesWay, unread_text, violation_text
-from policies.reading import views_of
-from policies.reading.source import from_pulumi
-from policies.rule import Level
+from policies.inventory.reading import views_of
+from policies.inventory.reading.source import from_pulumi
+from policies.judging.rule import Level
+from policies.judging.settings import Settings, read_settings, schema
 from policies.rules import all_rules
-from policies.settings import Settings, read_settings, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,10 +23,58 @@ if TYPE_CHECKING:
     from pulumi_policy import Policy, ReportViolation, ResourceValidationArgs, StackValidationArgs
 
     from policies.core import Reading
-    from policies.finding import Finding
-    from policies.inventory import View
-    from policies.reading.source import Source
-    from policies.rules import AnyRule
+    from policies.inventory.reading.source import Source
+    from policies.inventory.views import View
+    from policies.judging.rule import AnyRule
+    from policies.values.finding import Finding
+
+
+# What the SDK's server calls to decode inputs; it is not public, so nothing but a test holds it in place.
+_OPENS = "deserialize_properties"
+
+
+def keep_secret_marks() -> None:
+    """Lets policies of this process see which inputs are secrets. May be called again.
+
+    The engine sends every secret in its envelope. The SDK opens them for validation and keeps them for remediation alone (pulumi-policy
+    1.21, Analyze, AnalyzeStack and Remediate of policy.py), so that a policy could print a password and not know. A policy that remediates
+    would see the marks too, but a user's configuration can turn that off. tests/policies/values/test_secrecy.py fails with an SDK where
+    this has no effect.
+    """
+    setattr(pulumi_policy.policy, _OPENS, _with_marks)
+
+
+def _with_marks(props: dict[str, Any], proxy_secrets: bool = True) -> dict[str, Any]:  # noqa: ARG001, FBT001, FBT002 -- the SDK's signature
+    return deserialize_properties(props, proxy_secrets=True)
+
+
+class GivesWay(str):
+    """A policy's description that gives way to the message, so that diagnostics start with the rule's name.
+
+    The SDK joins description, line break and message (pulumi-policy 1.21, _create_report_violation); another SDK might put the
+    description on a line of its own before the message, and nothing else would change.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, message: str) -> str:
+        return message.removeprefix("\n")
+
+
+def violation_text(finding: Finding) -> str:
+    """The text of one diagnostic."""
+    lead = "cannot be decided yet: " if finding.verdict is Verdict.UNKNOWN else ""
+    if finding.suppressed:
+        lead = f"suppressed ({finding.suppressed}): "
+    links = "".join(f"; see {link}" for link in (finding.page, finding.link) if link)
+    lines = [f"{finding.rule}: {finding.object.described}: {lead}{finding.message}.", f"  To fix it: {finding.remediation}"]
+    return "\n".join([*lines, f"  Severity {finding.severity} ({finding.code}){links}"])
+
+
+def unread_text(rule: str, urn: str, error: Exception) -> str:
+    """For a resource whose inputs could not even be unwrapped; names the error's type, since its text may quote a secret."""
+    return f"{rule}: {urn}: no rule could judge it: {type(error).__name__} while its inputs were read.\n  Review this resource by hand."
+
 
 BLOCKING = "flexspot"
 """The policy that stops preview and up; its configuration sets the level and the parameters of every rule."""

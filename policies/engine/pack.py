@@ -1,11 +1,31 @@
-"""The policy pack as Pulumi's engine runs it."""
+"""The policy pack as Pulumi's engine runs it, and its end when the engine is no more."""
 
 from __future__ import annotations
+
+import os
+import threading
+import time
 
 from pulumi_policy import EnforcementLevel, PolicyPack
 
 from policies.engine.gate import Gate
-from policies.engine.parent import end_with_parent
+
+_SECONDS = 1.0
+
+
+def end_with_parent() -> None:
+    """Watches from now on whether the process that started this one is still its parent, and ends this one at once when it is not.
+
+    Where an orphan keeps its parent's number (Windows), this sees nothing.
+    """
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True, name="end-with-parent").start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_SECONDS)
+    os._exit(0)
+
 
 NAME = "flexspot"
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from policies.lint.chunks import markdown_chunks, yaml_chunks
 from policies.lint.key_scan import has_unique_keys
-from policies.lint.limits import DOCUMENT_BYTES, FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES
 from policies.lint.manifests import InputProblem, Manifest, Problem, Reading, Skipped
-from policies.lint.yaml_reading import DocumentRefusedError, documents_in
+from policies.lint.yaml_reading import DOCUMENT_BYTES, FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES, DocumentRefusedError, documents_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +32,7 @@ _BINARY_WITHIN: Final = 8192
 _NAMED_WITHIN: Final = 1024 * 1024
 
 _NO_RULE_LOOKS_AT: Final = frozenset({"CustomResourceDefinition"})
-"""Kinds that are long and that no reader of policies.reading takes for its own; their text is checked all the same."""
+"""Kinds that are long and that no reader of policies.inventory.reading takes for its own; their text is checked all the same."""
 
 _DEFINITION: Final = tuple(
     re.compile(rb"^" + line + rb"[ \t]*$", re.MULTILINE)

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from capacity.values.errors import ExitCode, ExplainedError
+from policies.inventory.reading.source import from_manifest
 from policies.lint.chunks import yaml_chunks
 from policies.lint.file_reading import read_text
 from policies.lint.yaml_additions import NotEditableError, with_addition
-from policies.reading.source import from_manifest
 from policies.rules.missing_owner_labels import RULE as OWNER_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from capacity.values.verdict import Addition, ObjectIdentity
+    from policies.judging.settings import Settings
     from policies.lint.manifests import Manifest
     from policies.lint.report import Placed, Report
-    from policies.settings import Settings
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 

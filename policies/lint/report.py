@@ -13,8 +13,8 @@ from policies.core import READING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.finding import Finding
     from policies.lint.manifests import Skipped
+    from policies.values.finding import Finding
 
 GRAVEST_FIRST: Final = (Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW)
 

@@ -2,17 +2,83 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
-from policies.lint.limits import DEPTH, DOCUMENT_BYTES, DUPLICATES_TOLD, NODES
-from policies.lint.plain_scalars import plain_scalar
-from policies.unknown import SENTINELS
+from policies.values.unknown import SENTINELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+FILE_BYTES: Final = 64 * 1024 * 1024
+"""The longest file that is read. A rendering of several hundred objects has a few MiB."""
+
+FILE_DOCUMENTS: Final = 50_000
+"""The most documents of one file; with four times as many separators it is not read at all."""
+
+FILE_VALUES: Final = 2_000_000
+"""The most values of one file; 64 MiB of ordinary YAML have about so many, and they take about half a GiB."""
+
+DOCUMENT_BYTES: Final = 16 * 1024 * 1024
+"""The longest document. The API server takes no object over 3 MiB; a List that kubectl prints may be longer."""
+
+NODES: Final = 500_000
+"""The most values in one document, those that aliases repeat counted as often as they are repeated."""
+
+DEPTH: Final = 100
+"""The deepest nesting of lists and mappings. A schema within a CustomResourceDefinition has about 50."""
+
+DUPLICATES_TOLD: Final = 20
+"""How many duplicate keys of one document are findings of their own."""
+
+
+Scalar = str | int | float | bool | None
+
+_WORDS: Final[dict[str, Scalar]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+}
+
+# A number of more digits is a text: no field of Kubernetes takes one, and converting it would take long.
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]{0,30})")
+_OTHER_BASE = re.compile(r"(?P<sign>[-+]?)(?:0b(?P<binary>[01_]{1,64})|0x(?P<hexadecimal>[0-9a-fA-F_]{1,16})|0o?(?P<octal>[0-7_]{1,22}))")
+_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]{0,30}\.[0-9_]{0,30}|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
+_BASES: Final = {"binary": 2, "hexadecimal": 16, "octal": 8}
+
+_REMEMBERED: dict[str, Scalar] = dict(_WORDS)
+_REMEMBERED_AT_MOST = 50_000
+
+
+def plain_scalar(written: str) -> Scalar:
+    """The value of a scalar that stands without quotes and without a tag.
+
+    Like goyaml.v2, which sigs.k8s.io/yaml wraps, but without its rarest forms: dates stay texts because JSON has none, and so do
+    quantities such as 1e3, which mean the same either way.
+    """
+    if written in _REMEMBERED:
+        return _REMEMBERED[written]
+    value = _converted(written) if written[0] in "0123456789+-." else written
+    if len(_REMEMBERED) < _REMEMBERED_AT_MOST and len(written) < 64:  # noqa: PLR2004 -- long texts seldom come twice
+        _REMEMBERED[written] = value
+    return value
+
+
+def _converted(written: str) -> Scalar:
+    if _INTEGER.fullmatch(written):
+        return int(written.replace("_", ""))
+    if _FLOAT.fullmatch(written):
+        return float(written.replace("_", ""))
+    if match := _OTHER_BASE.fullmatch(written):
+        [(base, digits)] = [(_BASES[name], match[name]) for name in _BASES if match[name]]
+        digits = digits.replace("_", "")
+        return int(match["sign"] + digits, base) if digits else written
+    return written
+
 
 _PLAIN: Final = "plain"
 _TEXT: Final = "text"

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, cast
+from typing import cast
 
-from policies.rule import Rule
-
-AnyRule = Rule[Any]
+from policies.judging.rule import AnyRule, Rule
 
 
 @cache

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Outcome, Severity
-from policies.label_use import labels_asked
-from policies.metrics import absent_labels
-from policies.promql import Selector, walk
-from policies.queries import Exporter, Query, tree_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from policies.inventory.queries import Exporter, Query, tree_of
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.metrics.families import absent_labels
+from policies.metrics.label_use import labels_asked
+from policies.metrics.promql import Selector, walk
+from policies.values.unknown import UNKNOWN, Tri
 
 if TYPE_CHECKING:
-    from policies.inventory import Inventory
-    from policies.metrics import AbsentLabels
+    from policies.inventory.views import Inventory
+    from policies.metrics.families import AbsentLabels
+    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:

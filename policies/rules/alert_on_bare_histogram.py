@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Outcome, Severity
-from policies.metrics import HISTOGRAM_SERIES, histograms
-from policies.promql import Call, Selector, walk
-from policies.queries import Query, tree_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
+from policies.inventory.queries import Query, tree_of
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.metrics.families import HISTOGRAM_SERIES, histograms
+from policies.metrics.promql import Call, Selector, walk
 
 if TYPE_CHECKING:
-    from policies.promql import Node
+    from policies.metrics.promql import Node
+    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters) -> Outcome:

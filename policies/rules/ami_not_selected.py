@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import NodeClass
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import NodeClass
+from policies.judging.rule import Cloud, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(node_class: NodeClass, _: Parameters) -> Outcome:

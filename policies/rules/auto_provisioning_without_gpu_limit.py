@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL
-from capacity.values.verdict import Severity
-from policies.compute_class_rungs import created_accelerators
-from policies.inventory import Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.objects import ComputeClass, ResourceFlavor
-from policies.pool_index import pools_for
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Unknown, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ComputeClass, ResourceFlavor
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
+from policies.judging.rule import Cloud, Level, Rule
+from policies.pools.limits import created_accelerators
+from policies.values.unknown import UNKNOWN, Unknown, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(provisioning: NodeAutoProvisioning, _: Parameters, inventory: Inventory) -> Outcome:

@@ -6,18 +6,18 @@ from decimal import Decimal
 from math import ceil
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import PodDisruptionBudget
-from policies.pod_copies import copies_of
-from policies.pod_selection import selected
-from policies.quantity import quantity
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import PodDisruptionBudget
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.selection import copies_of, selected
+from policies.values.field import quantity
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
-    from policies.inventory import Inventory, PodSet
+    from policies.inventory.views import Inventory, PodSet
+    from policies.values.field import Field
 
 
 def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:

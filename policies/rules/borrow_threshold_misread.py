@@ -5,15 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.cohorts import fair_sharing
-from policies.objects import ClusterQueue, PriorityClass
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ClusterQueue, PriorityClass
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.queues.cohorts import fair_sharing
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
 
 
 _AT = "spec.preemption.borrowWithinCohort.maxPriorityThreshold"

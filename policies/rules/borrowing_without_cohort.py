@@ -5,18 +5,19 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.cohorts import cohort_of, shares
-from policies.objects import ClusterQueue
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ClusterQueue
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.queues.cohorts import cohort_of, shares
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.field import Field
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort with which it shares, or take the field away"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.flex_start import flex_start_of
-from policies.interruption import interruption_of
-from policies.objects import PodDisruptionBudget
-from policies.pod_selection import selected
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import PodDisruptionBudget
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.interruption import flex_start_of, interruption_of
+from policies.pods.selection import selected
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
 
 
 def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.cost.budgets import Standing
-from capacity.values.verdict import Severity
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.spending import SCENARIO, MonthlyCost, held
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.spending import SCENARIO, MonthlyCost, held
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
-from policies.regions import is_near, region_of_bucket, region_of_cluster
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pools.regions import is_near, region_of_bucket, region_of_cluster
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
 
 
 def judge(bucket: Bucket, parameters: Parameters, inventory: Inventory) -> Outcome:

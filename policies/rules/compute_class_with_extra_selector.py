@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
-from capacity.values.verdict import Severity
-from policies.inventory import Inventory, PodSet
-from policies.node_choice import affinities
-from policies.objects import ResourceFlavor
-from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
-from policies.ways import ways_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ResourceFlavor
+from policies.inventory.views import Inventory, PodSet
+from policies.judging.rule import Cloud, Level, Rule
+from policies.pods.scheduling_options import affinities, options_of
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
 
 Selection = tuple[str, dict[str, "Field"], bool]
 """Where it stands, the labels, and whether they are all."""
@@ -56,7 +56,7 @@ def _selections(judged: PodSet | ResourceFlavor, inventory: Inventory) -> Iterat
     by_affinity = {str(each.at("key").text()): next(iter(each.at("values").parts().fields), each) for each in demanded}
     own = judged.pod.at("nodeSelector").parts()
     yield f"{judged.where}.nodeSelector", {**by_affinity, **dict(own.named)}, own.complete
-    for way in ways_of(judged, inventory) or ():
+    for way in options_of(judged, inventory) or ():
         if way.via:
             yield f"{judged.where}.nodeSelector with {way.via}", {**by_affinity, **way.selector}, True
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import NodeClass
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, negated
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import NodeClass
+from policies.judging.rule import Cloud, Level, Rule
+from policies.values.unknown import UNKNOWN, Tri, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
-    from policies.unknown import Unknown
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
+    from policies.values.unknown import Unknown
 
 _ROOTS = ("/dev/xvda", "/dev/sda1")
 _PLAIN = {"al2", "al2023"}

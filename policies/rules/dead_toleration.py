@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.field import Field
-from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
-from policies.objects import ComputeClass, KarpenterNodePool
-from policies.placement import Landing, landings, may_be_provisioned
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
-from policies.ways import tolerates, ways_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ComputeClass, KarpenterNodePool
+from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.placement import PoolMatch, may_be_provisioned, pool_matches
+from policies.pods.scheduling_options import options_of, tolerates
+from policies.values.field import Field
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.unknown import Unknown
+    from policies.values.unknown import Unknown
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -31,13 +32,13 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     own = [(place, each) for place, each in listed.named if not _from_elsewhere(each.at("key").text(), others)]
     if listed.complete and not own:
         return not_applicable("it tolerates only what clouds and controllers put on nodes")
-    ways = ways_of(pods, inventory)
-    if ways is None or asks is UNKNOWN or not listed.complete or not inventory.tells(GpuPool):
+    options = options_of(pods, inventory)
+    if options is None or asks is UNKNOWN or not listed.complete or not inventory.tells(GpuPool):
         return undecided(f"{pods.where}: what it tolerates, or on which pools it may run, is not known")
-    found = landings(pods, inventory)
-    if not found or inventory.of(Autopilot) or any(may_be_provisioned(way, inventory) for way in ways):
+    found = pool_matches(pods, inventory)
+    if not found or inventory.of(Autopilot) or any(may_be_provisioned(option, inventory) for option in options):
         return not_applicable("no pool that was given suits it, or GKE makes pools by what it tolerates")
-    pools, taints = inventory.once("taints of landings", id(found), lambda: _met_on(found, inventory))
+    pools, taints = inventory.once("taints of pool matches", id(found), lambda: _met_on(found, inventory))
     for place, each in own:
         if _meets(each, taints) is False and all(pool.taints_complete for pool in pools):
             key, at = each.at("key").text(), f"{pods.where}.tolerations[{place}]"
@@ -47,7 +48,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     return PASSES if met else undecided(f"{pods.where}: the taints of its pools, or what it tolerates, are not known yet")
 
 
-def _met_on(found: list[Landing], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
+def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
     """The pools, each once, and the taints that their nodes may have."""
     pools = list({id(each.pool): each.pool for each in found}.values())
     taints = (each for pool in pools for each in pool.taints)

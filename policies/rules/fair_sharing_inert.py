@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.cohorts import fair_sharing
-from policies.objects import ClusterQueue, Cohort
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, all_of, negated
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ClusterQueue, Cohort
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.queues.cohorts import fair_sharing
+from policies.values.unknown import UNKNOWN, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
+    from policies.values.parameters import Parameters
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> Outcome:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import Inventory, Pool
-from policies.node_offer import is_after_boot
-from policies.objects import ResourceFlavor
-from policies.pool_index import pools_for
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.node_offer import is_after_boot
+from policies.inventory.objects import ResourceFlavor
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Inventory, Pool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
-from capacity.values.verdict import Severity
-from policies.inventory import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.node_offer import is_after_boot
-from policies.objects import ComputeClass, ResourceFlavor
-from policies.pool_index import pools_for
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.node_offer import is_after_boot
+from policies.inventory.objects import ComputeClass, ResourceFlavor
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import GpuPool, Inventory
-from policies.objects import ResourceFlavor
-from policies.placement import may_be_provisioned, repelling
-from policies.pool_index import pools_for
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, all_of, any_of, negated
-from policies.ways import Way
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ResourceFlavor
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import GpuPool, Inventory
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.placement import may_be_provisioned, repelling
+from policies.pods.scheduling_options import SchedulingOption
+from policies.values.unknown import UNKNOWN, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
@@ -22,11 +23,11 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     labels, added, gated = (flavor.spec.at(field).parts() for field in ("nodeLabels", "tolerations", "nodeTaints"))
     if labels.complete and not labels.named:
         return not_applicable("it selects no nodes")
-    way = Way(dict(labels.named), (*added.fields, *gated.fields), labels.complete and added.complete and gated.complete)
-    candidates = pools_for(GpuPool, way.selector, inventory)
-    pools = [(pool, all_of([pool.concerned, pool.offer.carries(way.selector)])) for pool in candidates]
-    possible = [(pool, suits, *repelling(way, pool)) for pool, suits in pools if suits is not False]
-    if not possible or may_be_provisioned(way, inventory):
+    option = SchedulingOption(dict(labels.named), (*added.fields, *gated.fields), labels.complete and added.complete and gated.complete)
+    candidates = pools_for(GpuPool, option.selector, inventory)
+    pools = [(pool, all_of([pool.concerned, pool.offer.carries(option.selector)])) for pool in candidates]
+    possible = [(pool, suits, *repelling(option, pool)) for pool, suits in pools if suits is not False]
+    if not possible or may_be_provisioned(option, inventory):
         return not_applicable("no pool of GPUs that was given has its nodeLabels, or GKE may make other nodes for it")
     lands = any_of(all_of([suits, negated(away)]) for _, suits, away, _ in possible)
     if lands is True:

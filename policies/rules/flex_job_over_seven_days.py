@@ -5,19 +5,19 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.flex_start import LONGEST_SECONDS, flex_start_of
-from policies.interruption import ignores_interruptions
-from policies.inventory import Inventory, PodSet
-from policies.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
-from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
+from policies.inventory.views import Inventory, PodSet
+from policies.judging.rule import Cloud, Level, Rule
+from policies.pods.interruption import LONGEST_SECONDS, flex_start_of, ignores_interruptions
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
 
 RUN_TIME = "maxRunDurationSeconds"
 ANNOTATION = f"provreq.kueue.x-k8s.io/{RUN_TIME}"

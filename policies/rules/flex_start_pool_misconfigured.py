@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import GkeNodePool
-from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, negated
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.views import GkeNodePool
+from policies.judging.rule import Cloud, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
 
 
 def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:

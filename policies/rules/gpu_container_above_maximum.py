@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.inventory import PodSet
-from policies.pod_gpus import containers
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.pod_gpus import containers
+from policies.inventory.views import PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.inventory import PodSet
-from policies.pod_gpus import placed_on_gpus, unbacked_request
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, all_of, negated
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.pod_gpus import placed_on_gpus, unbacked_request
+from policies.inventory.views import PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 UNBACKED = f"{{where}}: {{container}} requests {GPU_RESOURCE} without a limit, which Kubernetes refuses"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import GkeNodePool
-from policies.karpenter_limits import GPU_COUNT_LABELS, gpu_machines, requirements_of
-from policies.machine_catalog import machines_of
-from policies.objects import KarpenterNodePool
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.node_offer import machines_of
+from policies.inventory.objects import KarpenterNodePool
+from policies.inventory.views import GkeNodePool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pools.limits import GPU_COUNT_LABELS, gpu_machines, requirements_of
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.objects import LimitRange
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
+from capacity.values.verdict import PASSES, Severity, fails, undecided
+from policies.inventory.objects import LimitRange
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 DEVICES = (GPU_RESOURCE, "nvidia.com/mig-")

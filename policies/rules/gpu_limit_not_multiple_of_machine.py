@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.karpenter_limits import limited_machines
-from policies.objects import KarpenterNodePool
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails
+from capacity.values.verdict import PASSES, Severity, fails
+from policies.inventory.objects import KarpenterNodePool
+from policies.judging.rule import Cloud, Level, Rule
+from policies.pools.limits import limited_machines
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

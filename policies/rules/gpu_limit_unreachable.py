@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.catalog.unreachable_limits import out_of_reach
-from capacity.values.verdict import Severity
-from policies.karpenter_limits import limited_machines, node_ceilings, written_limits
-from policies.objects import KarpenterNodePool
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, undecided
+from capacity.values.verdict import PASSES, Severity, fails, undecided
+from policies.inventory.objects import KarpenterNodePool
+from policies.judging.rule import Cloud, Level, Rule
+from policies.pools.limits import limited_machines, node_ceilings, written_limits
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

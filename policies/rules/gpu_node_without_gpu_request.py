@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.inventory import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.pod_gpus import placed_on_gpus, tolerates_gpus
-from policies.pool_index import pools_for
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, any_of
-from policies.ways import queue_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.pod_gpus import placed_on_gpus, tolerates_gpus
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.scheduling_options import queue_of
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:

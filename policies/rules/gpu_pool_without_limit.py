@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import Severity
-from policies.ceilings import MOST, bounded
-from policies.inventory import GpuPool, NodeAutoProvisioning
-from policies.rule import BOTH_CLOUDS, Level, Parameters, Rule
+from policies.inventory.views import GpuPool, NodeAutoProvisioning
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pools.limits import MOST, bounded
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(capacity: GpuPool | NodeAutoProvisioning, parameters: Parameters) -> Outcome:

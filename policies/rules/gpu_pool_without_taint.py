@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.inventory import GpuPool, Taint
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, any_of
+from capacity.values.verdict import PASSES, Severity, fails, undecided
+from policies.inventory.views import GpuPool, Taint
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -5,13 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Addition, Severity
-from policies.interruption import interruption_of
-from policies.inventory import Inventory, PodSet, Pool
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.spot_notice import EC2_NOTICE_SECONDS
-from policies.unknown import UNKNOWN
-from policies.ways import SPOT_LABELS, ways_of
+from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
+from policies.inventory.node_offer import EC2_NOTICE_SECONDS
+from policies.inventory.views import Inventory, PodSet, Pool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.interruption import interruption_of
+from policies.pods.scheduling_options import SPOT_LABELS, options_of
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -59,7 +60,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
 
 
 def _on_gke(pods: PodSet, inventory: Inventory) -> bool:
-    keys = {key for way in ways_of(pods, inventory) or () for key in way.selector if key in SPOT_LABELS}
+    keys = {key for way in options_of(pods, inventory) or () for key in way.selector if key in SPOT_LABELS}
     return bool(inventory.of(Pool)) or any(key.startswith(_GKE) for key in keys)
 
 

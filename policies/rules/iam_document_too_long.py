@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.cloud_resources import Holder, IamDocument
-from policies.iam_documents import characters_of
-from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, undecided
+from policies.inventory.cloud_resources import Holder, IamDocument
+from policies.inventory.iam_documents import characters_of
+from policies.judging.rule import Cloud, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
 
 _MOST = {Holder.MANAGED: 6_144, Holder.ROLE: 10_240, Holder.GROUP: 5_120, Holder.USER: 2_048}
 """Quotas that nobody can raise; those of a role, a group and a user are for all documents that are written into it together."""

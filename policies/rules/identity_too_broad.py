@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.cloud_resources import Holder, IamDocument, IamGrant
-from policies.iam_documents import faults_of, statements_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.cloud_resources import Holder, IamDocument, IamGrant
+from policies.inventory.iam_documents import faults_of, statements_of
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from capacity.workloads.names import MOVING_TAGS
-from policies.inventory import PodSet
-from policies.pod_gpus import containers
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from policies.inventory.pod_gpus import containers
+from policies.inventory.views import PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

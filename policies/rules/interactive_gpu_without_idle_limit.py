@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.idle_limits import is_ended_by_others, is_interactive, limits_itself
-from policies.inventory import Inventory, PodSet
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.views import Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.idle_limits import is_ended_by_others, is_interactive, limits_itself
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

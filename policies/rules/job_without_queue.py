@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from capacity.workloads.names import QUEUE_LABEL
-from policies.inventory import Inventory, PodSet
-from policies.objects import ClusterQueue, LocalQueue
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
-from policies.ways import queue_of
+from policies.inventory.objects import ClusterQueue, LocalQueue
+from policies.inventory.views import Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.scheduling_options import queue_of
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import ClusterQueue, LocalQueue, named
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ClusterQueue, LocalQueue, named
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
+    from policies.values.parameters import Parameters
 
 
 def judge(queue: LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Addition, Severity
-from policies.inventory import GpuPool, Inventory, PodSet
-from policies.objects import Namespace, named
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
+from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import Namespace, named
+from policies.inventory.views import GpuPool, Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
 
 
 OWNERLESS = "it asks for GPUs, and neither its labels nor those of its namespace say whose it is"

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import Autopilot, GpuPool, Inventory, PodSet
-from policies.placement import may_be_provisioned, placement_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, any_of
-from policies.ways import ways_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.placement import may_be_provisioned, placement_of
+from policies.pods.scheduling_options import options_of
+from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
-    """Fails where pools fit what the pods select, and the taints of each keep them away in every way that they can be scheduled."""
+    """Fails where pools fit what the pods select, and the taints of each keep them away in every scheduling option."""
     asks = pods.asks_for_gpus
     if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
-    ways = ways_of(pods, inventory)
-    if ways is None or asks is UNKNOWN:
+    options = options_of(pods, inventory)
+    if options is None or asks is UNKNOWN:
         return undecided(f"{pods.where}: what it asks for, or what its queue leads to, is not known")
     if not inventory.of(GpuPool) and any(each.concerned is True for each in inventory.of(Autopilot)):
         return not_applicable("Autopilot makes the nodes that it asks for, and lets it onto them")
     if not inventory.tells(GpuPool):
         return undecided(f"{pods.where}: no GPU pool is among what was given")
     found = placement_of(pods, inventory)
-    landing = any_of([found.possible, *(UNKNOWN for way in ways if may_be_provisioned(way, inventory))])
-    if landing is True:
+    pool_match = any_of([found.possible, *(UNKNOWN for option in options if may_be_provisioned(option, inventory))])
+    if pool_match is True:
         return PASSES
-    if landing is UNKNOWN:
+    if pool_match is UNKNOWN:
         return undecided(f"{pods.where}: on which pools it may run is not known yet")
     kept = found.kept_off
     if not kept or not kept.taint:
         return not_applicable("no pool that was given fits what it selects")
-    via, pool, taint = kept.way.via, kept.pool, kept.taint
+    via, pool, taint = kept.option.via, kept.pool, kept.taint
     key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
     written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
     how = f" (by {via})" if via else ""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import Inventory, Pool
-from policies.objects import KarpenterController, KarpenterNodePool
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import KarpenterController, KarpenterNodePool
+from policies.inventory.views import Inventory, Pool
+from policies.judging.rule import Cloud, Level, Rule
+from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
-from capacity.values.verdict import Severity
-from policies.compute_class_rungs import creates_pools, made_on_demand
-from policies.inventory import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
-from policies.node_offer import allows
-from policies.objects import ComputeClass, KarpenterNodePool
-from policies.pool_index import gpu_pool_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.node_offer import allows
+from policies.inventory.objects import ComputeClass, KarpenterNodePool
+from policies.inventory.pool_index import gpu_pool_of
+from policies.inventory.views import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pools.limits import creates_pools, made_on_demand
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import PriorityClass
-from policies.pod_priorities import below_scale_up, defaults, is_of_pods, users_of, value_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import PriorityClass
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.priorities import below_scale_up, defaults, is_of_pods, users_of, value_of
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
 
 
 def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory) -> Outcome:

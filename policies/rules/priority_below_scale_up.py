@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import PriorityClass
-from policies.pod_priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import PriorityClass
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
+    from policies.values.parameters import Parameters
 
 
 def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.address_ranges import lets_in_everybody
-from policies.cloud_resources import Cluster, EksCluster, GkeCluster
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from capacity.values.verdict import PASSES, Severity, fails, undecided
+from policies.inventory.cloud_resources import Cluster, EksCluster, GkeCluster, lets_in_everybody
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(cluster: Cluster, _: Parameters) -> Outcome:

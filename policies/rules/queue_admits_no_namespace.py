@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import ClusterQueue
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, undecided
+from capacity.values.verdict import PASSES, Severity, fails, undecided
+from policies.inventory.objects import ClusterQueue
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(queue: ClusterQueue, _: Parameters) -> Outcome:

@@ -6,15 +6,16 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GPU_RESOURCE
-from capacity.values.verdict import Severity
-from policies.inventory import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
-from policies.pool_index import pools_for
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Unknown
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import ClusterQueue, Cohort
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ClusterQueue, Cohort
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
-    from policies.unknown import Unknown
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
+    from policies.values.unknown import Unknown
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters) -> Outcome:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.gpu_quotas import GPU_QUOTA_KEY, is_of_some_pods, read_quota
-from policies.namespace_shares import local_queues_of, share_of
-from policies.objects import ResourceQuota
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import Unknown
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ResourceQuota
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.queues.namespace_shares import GPU_QUOTA_KEY, is_of_some_pods, local_queues_of, read_quota, share_of
+from policies.values.unknown import Unknown
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import Inventory
+    from policies.inventory.views import Inventory
+    from policies.values.parameters import Parameters
 
 
 def judge(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import ResourceQuota
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ResourceQuota
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 LIMITS, REQUESTS = "limits.", "requests."
 DEVICES = ("nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "google.com/", "vpc.amazonaws.com/")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.interruption import interruption_of
-from policies.inventory import Inventory, PodSet
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.views import Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.interruption import interruption_of
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
-    from policies.unknown import Unknown
+    from policies.values.field import Field
+    from policies.values.unknown import Unknown
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import HOSTNAME_LABEL
-from capacity.values.verdict import Severity
-from policies.inventory import Inventory, PodSet
-from policies.objects import PersistentVolumeClaim, named
-from policies.pod_copies import copies_of
-from policies.pod_volumes import claims_of
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import PersistentVolumeClaim, named
+from policies.inventory.views import Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.selection import copies_of
+from policies.pods.volumes import claims_of
+from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.field import Field
-    from policies.unknown import Tri, Unknown
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
+    from policies.values.unknown import Tri, Unknown
 
 _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 

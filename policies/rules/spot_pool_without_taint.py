@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL, GPU_RESOURCE
-from capacity.values.verdict import Addition, Severity
-from policies.inventory import GpuPool, Taint
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
+from policies.inventory.views import GpuPool, Taint
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: GpuPool, _: Parameters) -> Outcome:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.inventory import Inventory, Pool
-from policies.objects import KarpenterController, KarpenterNodePool, TerminationHandler
-from policies.pool_index import pools_for
-from policies.rule import PASSES, Cloud, Level, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import KarpenterController, KarpenterNodePool, TerminationHandler
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Inventory, Pool
+from policies.judging.rule import Cloud, Level, Rule
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
 """Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
-from capacity.values.verdict import Severity
-from policies.inventory import GpuPool, Inventory, PodSet
-from policies.node_choice import may_choose_capacity
-from policies.placement import Landing, landings
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
-from policies.ways import ways_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.views import GpuPool, Inventory, PodSet
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pods.placement import PoolMatch, pool_matches
+from policies.pods.scheduling_options import may_choose_capacity, options_of
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -28,13 +28,13 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if not named:
         known = tolerations.complete and all(each.at("key").known for each in tolerations.fields)
         return not_applicable("it names no taint of such capacity") if known else undecided(f"{pods.where}.tolerations is not known yet")
-    ways = ways_of(pods, inventory)
-    if ways is None or asks is UNKNOWN or not all(way.complete for way in ways):
+    options = options_of(pods, inventory)
+    if options is None or asks is UNKNOWN or not all(option.complete for option in options):
         return undecided(f"{pods.where}: what it asks for, selects, or is led to by its queue is not known")
-    if all(may_choose_capacity(pods, way) for way in ways):
+    if all(may_choose_capacity(pods, option) for option in options):
         return PASSES
     place, key = named[0]
-    untainted = any_of(_lands_untainted(each, keys) for each in landings(pods, inventory))
+    untainted = any_of(_lands_untainted(each, keys) for each in pool_matches(pods, inventory))
     if not inventory.tells(GpuPool) or untainted is UNKNOWN:
         return undecided(f"{pods.where}: nothing leads it to nodes with the taint {key}, and which others take it is not known")
     if untainted is False:
@@ -43,10 +43,10 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     return fails(f"{at} lets it onto nodes with the taint {key}, and nothing leads it there: it takes any other GPU node as gladly", at=at)
 
 
-def _lands_untainted(landing: Landing, keys: tuple[str, ...]) -> Tri:
-    if any(taint.key.text() in keys for taint in landing.pool.taints):
+def _lands_untainted(pool_match: PoolMatch, keys: tuple[str, ...]) -> Tri:
+    if any(taint.key.text() in keys for taint in pool_match.pool.taints):
         return False
-    return landing.possible if landing.pool.taints_complete else UNKNOWN
+    return pool_match.possible if pool_match.pool.taints_complete else UNKNOWN
 
 
 RULE = Rule(

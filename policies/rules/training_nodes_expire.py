@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import Severity
-from policies.objects import KarpenterNodePool
-from policies.pool_index import gpu_pool_of
-from policies.rule import PASSES, Cloud, Level, Parameter, Parameters, Rule, fails, not_applicable, undecided
-from policies.unknown import UNKNOWN, Tri, any_of
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import KarpenterNodePool
+from policies.inventory.pool_index import gpu_pool_of
+from policies.judging.rule import Cloud, Level, Rule
+from policies.values.parameters import Parameter, Parameters
+from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.inventory import GpuPool, Inventory
+    from policies.inventory.views import GpuPool, Inventory
 
 
 def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory) -> Outcome:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
-from capacity.values.verdict import Severity
-from policies.ceilings import MOST, bounded
-from policies.field import Field
-from policies.inventory import GpuPool, Pool
-from policies.rule import BOTH_CLOUDS, Level, Parameters, Rule, not_applicable
+from capacity.values.verdict import Severity, not_applicable
+from policies.inventory.views import GpuPool, Pool
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.pools.limits import MOST, bounded
+from policies.values.field import Field
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: Pool, parameters: Parameters) -> Outcome:

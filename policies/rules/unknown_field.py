@@ -5,16 +5,17 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from capacity.values.verdict import Severity
-from policies.field_schemas import KINDS, TYPES, fields
-from policies.objects import KubernetesObject
-from policies.rule import BOTH_CLOUDS, PASSES, Level, Parameters, Rule, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.field_schemas import KINDS, TYPES, fields
+from policies.inventory.objects import KubernetesObject
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.field import Field
+    from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(written: KubernetesObject, _: Parameters) -> Outcome:

@@ -8,8 +8,8 @@ from typing import Any, cast
 from program_declarations import as_shipped
 
 from policies.core import Reading, read_source
-from policies.reading.source import from_pulumi
-from policies.unknown import UNKNOWN
+from policies.inventory.reading.source import from_pulumi
+from policies.values.unknown import UNKNOWN
 
 _UNKNOWN = {"$unknown": True}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from program_declarations import as_shipped, declared, plan_of, shipped
 
-from policies.admission.facts import QUEUE, facts_of
 from policies.admission.policy import admission_policies
+from policies.admission.scheduling_options import QUEUE, facts_of
 
 API = "kubernetes:admissionregistration.k8s.io/v1"
 POLICY, BINDING = f"{API}:ValidatingAdmissionPolicy", f"{API}:ValidatingAdmissionPolicyBinding"

@@ -17,9 +17,9 @@ from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
-from policies.reading.source import from_pulumi
+from policies.inventory.reading.source import from_pulumi
+from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan

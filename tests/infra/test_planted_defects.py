@@ -12,14 +12,14 @@ from resource_edits import edits
 
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
-from policies.reading.source import from_pulumi
+from policies.inventory.reading.source import from_pulumi
+from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.finding import Finding
+    from policies.values.finding import Finding
 
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 

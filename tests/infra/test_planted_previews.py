@@ -13,9 +13,9 @@ from planted_defects import JOB, Defect, job, planted
 from planted_table import ALONE, SHARING, shared_previews
 from resource_edits import edits
 
-from policies.rule import Level
+from policies.judging.rule import Level
 from policies.rules import all_rules
-from policies.secrecy import SHOWN
+from policies.values.secrecy import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.judging.settings import DEFAULTS
 from policies.lint.chunks import yaml_chunks
 from policies.lint.manifests import Manifest
 from policies.lint.places import Places
 from policies.lint.yaml_reading import documents_in
-from policies.reading.source import from_manifest, from_pulumi
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 if TYPE_CHECKING:
-    from policies.reading.source import Source
+    from policies.inventory.reading.source import Source
 
 FOLDER = Path(__file__).parent / "seed_defects"
 

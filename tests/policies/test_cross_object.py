@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from policy_server import PolicyServer, urn_of
@@ -12,9 +12,12 @@ from rule_fixtures import cases
 from capacity.values.verdict import Verdict
 from policies.core import judge, judge_all
 from policies.engine.gate import Gate
-from policies.reading.source import from_manifest, from_pulumi
-from policies.rules import AnyRule, all_rules
-from policies.settings import DEFAULTS
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.judging.settings import DEFAULTS
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from policies.judging.rule import AnyRule
 
 ACROSS = [rule for rule in all_rules() if rule.judge_among]
 

@@ -9,11 +9,11 @@ import pytest
 from rule_fixtures import cases_of
 
 from capacity.values.verdict import Verdict
+from policies.judging.rule import Level
+from policies.judging.settings import Settings
 from policies.lint.configuration import Configuration
 from policies.lint.run import lint
-from policies.rule import Level
 from policies.rules import all_rules
-from policies.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
 from capacity.values.verdict import Verdict
 from policies import bench
 from policies.core import Reading, judge_across, judge_all, read_source
-from policies.reading.source import from_pulumi
-from policies.rules import AnyRule, all_rules
-from policies.settings import DEFAULTS
+from policies.inventory.reading.source import from_pulumi
+from policies.judging.settings import DEFAULTS
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from policies.judging.rule import AnyRule
 
 
 @cache

@@ -11,15 +11,16 @@ from rule_fixtures import WORDS, Case, cases_of
 from capacity.values.verdict import Severity, Verdict
 from policies.core import judge, judge_all
 from policies.engine.gate import Gate
-from policies.reading.source import from_manifest, from_pulumi
-from policies.rules import AnyRule, all_rules
-from policies.settings import DEFAULTS
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.judging.settings import DEFAULTS
+from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from policies.finding import Finding
-    from policies.reading.source import Source
+    from policies.inventory.reading.source import Source
+    from policies.judging.rule import AnyRule
+    from policies.values.finding import Finding
 
 
 NAMES = [rule.name for rule in all_rules()]

@@ -8,12 +8,12 @@ import pytest
 
 from capacity.values.verdict import Verdict
 from policies.core import judge
-from policies.reading.source import from_pulumi
+from policies.inventory.reading.source import from_pulumi
+from policies.judging.settings import read_settings
 from policies.rules import all_rules
-from policies.settings import read_settings
 
 if TYPE_CHECKING:
-    from policies.finding import Finding
+    from policies.values.finding import Finding
 
 SPENT: dict[str, Any] = {"owner": "dev", "budget_usd": "4000", "expected_usd": "1940.21", "worst_case_usd": "8521.29", "unknown_prices": []}
 BUDGETS = ("budget-exceeded", "budget-nearly-used")

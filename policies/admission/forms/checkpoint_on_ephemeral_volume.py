@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from policies.admission.cel import texts
-from policies.admission.checkpoint_places import PLACES
 from policies.admission.form import POD_MAKERS, Form, told
+from policies.admission.pod_gpus import PLACES
 from policies.rules.checkpoint_on_ephemeral_volume import RULE
 
 _KINDS = RULE.defaults().texts("kinds")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from policies.admission.cel import either, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
-from policies.admission.facts import VIA
 from policies.admission.form import POD_MAKERS, Form, of_each, told
+from policies.admission.scheduling_options import OPEN, TERMS, VIA
 from policies.admission.variables import POD_SETS
-from policies.admission.ways import OPEN, TERMS
 from policies.rules.compute_class_with_extra_selector import EXTRA, EXTRA_REMEDY, RULE
 
 _DEFAULTS = RULE.defaults()

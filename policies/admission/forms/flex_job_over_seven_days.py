@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from policies.admission.cel import amount, either, entry, every, first_of, let, list_at, mapping_at, optional, sentence, text, text_at
-from policies.admission.facts import FLEX_START, NAMES_SPOT, VIA
 from policies.admission.form import POD_MAKERS, Form, of_each, told
 from policies.admission.pod_gpus import ASKS
 from policies.admission.pod_sets import queued_metadata
+from policies.admission.scheduling_options import FLEX_START, LANDS, NAMES_SPOT, NAMES_SPOT_ITSELF, OPEN, VIA
 from policies.admission.variables import POD_SETS
-from policies.admission.ways import LANDS, NAMES_SPOT_ITSELF, OPEN
-from policies.flex_start import NAMES_FLEX, ON_FLEX
-from policies.reading.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL
+from policies.inventory.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL
+from policies.pods.interruption import NAMES_FLEX, ON_FLEX
 from policies.rules.flex_job_over_seven_days import ALSO, ANNOTATION, RULE, SELECTOR, TOO_LONG, TOO_LONG_REMEDY
 
 _MOST = str(RULE.defaults().number("most-seconds"))

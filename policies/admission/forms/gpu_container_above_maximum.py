@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.admission.cel import amount, every, first_of, let, optional, text, text_at
-from policies.admission.facts import MOST_GPUS
 from policies.admission.form import POD_MAKERS, Form, of_each, told
 from policies.admission.pod_gpus import containers_where
+from policies.admission.scheduling_options import MOST_GPUS
 from policies.admission.variables import GPU_WORK
 from policies.rules.gpu_container_above_maximum import ABOVE, ABOVE_REMEDY, MOST, RULE
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from policies.admission.cel import first_of, let, optional, text
 from policies.admission.form import POD_MAKERS, Form, of_each, told
+from policies.admission.scheduling_options import SHOWN_BY, on_spot
 from policies.admission.variables import GPU_WORK
-from policies.admission.ways import SHOWN_BY, on_spot
 from policies.rules.grace_exceeds_notice import BY_DEFAULT, RULE, TOO_LONG, TOO_LONG_REMEDY
 
 _DEFAULTS = RULE.defaults()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from policies.admission.cel import either, every, first_of, list_at, optional, text_at
 from policies.admission.form import POD_MAKERS, Form, of_each, told
+from policies.admission.scheduling_options import SHOWN_BY, on_spot
 from policies.admission.variables import GPU_WORK
-from policies.admission.ways import SHOWN_BY, on_spot
-from policies.pod_templates import POD_MAKERS as KINDS
+from policies.inventory.pod_templates import POD_MAKERS as KINDS
 from policies.rules.job_dies_on_interruption import DIES, DIES_REMEDY, RULE
 
 _LEAST = RULE.defaults().number("least-interruptions")

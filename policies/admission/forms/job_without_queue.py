@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from policies.admission.cel import every, first_of, text, texts
-from policies.admission.facts import QUEUE
 from policies.admission.form import POD_MAKERS, Form, of_each, told
+from policies.admission.scheduling_options import QUEUE
 from policies.admission.variables import GPU_WORK
 from policies.rules.job_without_queue import RULE, UNQUEUED, UNQUEUED_REMEDY
 

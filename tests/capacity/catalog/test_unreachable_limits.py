@@ -14,9 +14,9 @@ from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach, reac
 from capacity.values.verdict import Verdict
 from components.karpenter.gpu_pool_checks import check_gpu_pool
 from policies.core import judge
-from policies.reading.source import from_manifest
+from policies.inventory.reading.source import from_manifest
+from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 AWS = machines_of(Cloud.AWS)
 ONE_GPU = ("g6.xlarge", "g6.4xlarge", "g6.16xlarge")

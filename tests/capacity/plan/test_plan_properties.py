@@ -18,7 +18,7 @@ from capacity.plan.build import build_plan
 from capacity.plan.model import Amount, CohortPlan, plan_json
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
-from policies.quantity import quantity
+from policies.values.field import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,9 +18,8 @@ from capacity.chargeback.labels import label_of
 from capacity.chargeback.nodes import CAPACITY_MARKS, node_facts
 from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, queries
 from capacity.telemetry.recording_rules import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
-from policies.label_use import labels_asked
-from policies.promql import Aggregation, Selector, parsed, walk
-from policies.promql_problem import promql_problem
+from policies.metrics.label_use import labels_asked
+from policies.metrics.promql import Aggregation, Selector, parsed, promql_problem, walk
 
 SCOPES = [None, {"cluster": "prod"}, {"cluster": 'a "b" \\c', "region": "eu"}]
 

@@ -16,9 +16,9 @@ from capacity.workloads.kinds import objects_of
 from capacity.workloads.names import SERVICE_ACCOUNT
 from capacity.workloads.requests import WorkloadError
 from policies.core import judge_all
-from policies.reading.source import from_manifest, from_pulumi
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

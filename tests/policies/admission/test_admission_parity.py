@@ -14,12 +14,12 @@ from program_declarations import as_shipped, plan_of
 from stack_readings import readings_of
 
 from capacity.catalog.platform import Platform
-from policies.admission.facts import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
 from policies.admission.policy import admission_policies
+from policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
 from policies.core import read_source
-from policies.pod_gpus import SYSTEM_NAMESPACE
-from policies.reading.source import from_manifest
-from policies.settings import Settings
+from policies.inventory.pod_gpus import SYSTEM_NAMESPACE
+from policies.inventory.reading.source import from_manifest
+from policies.judging.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,9 +9,8 @@ import pytest
 from cel_evaluator import CelError, evaluate, judged
 
 from policies.admission.cel import text
-from policies.admission.owner_labels import KEYS, PATCHES, labelled
-from policies.admission.policy import AdmissionPolicy, admission_policies
-from policies.rule import Level
+from policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
+from policies.judging.rule import Level
 from policies.rules import all_rules
 
 STOPS, TELLS = admission_policies({})

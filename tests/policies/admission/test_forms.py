@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from policies.admission.form import reasons
 from policies.admission.forms import all_forms
-from policies.admission.without_cel import reasons
-from policies.rules import AnyRule, all_rules
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from policies.judging.rule import AnyRule
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)

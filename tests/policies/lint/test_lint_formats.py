@@ -13,13 +13,10 @@ import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened
 
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
-from policies.finding import Finding
-from policies.lint.formats.as_github import as_github
-from policies.lint.formats.as_json import as_json
-from policies.lint.formats.as_sarif import as_sarif
-from policies.lint.formats.as_text import as_text
+from policies.lint.formats import as_github, as_json, as_sarif, as_text
 from policies.lint.manifests import Skipped
 from policies.lint.report import Placed, Report, Suppression
+from policies.values.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,11 +10,9 @@ import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted
 
 from policies import core
-from policies.lint import judging
+from policies.lint import run as judging
 from policies.lint.configuration import Configuration
-from policies.lint.formats.as_github import as_github
-from policies.lint.formats.as_sarif import as_sarif
-from policies.lint.formats.as_text import as_text
+from policies.lint.formats import as_github, as_sarif, as_text
 
 if TYPE_CHECKING:
     from pathlib import Path

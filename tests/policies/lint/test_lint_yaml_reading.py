@@ -10,8 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.lint.limits import DEPTH, DUPLICATES_TOLD, NODES
-from policies.lint.yaml_reading import FILLED_LATER, DocumentRefusedError, documents_in
+from policies.lint.yaml_reading import DEPTH, DUPLICATES_TOLD, FILLED_LATER, NODES, DocumentRefusedError, documents_in
 
 
 def value_of(text: str | bytes) -> Any:

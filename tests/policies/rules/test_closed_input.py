@@ -8,9 +8,9 @@ import pytest
 
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
-from policies.reading.source import from_manifest
+from policies.inventory.reading.source import from_manifest
+from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
-from policies.settings import DEFAULTS
 
 
 def kueue(kind: str, name: str, **spec: Any) -> dict[str, Any]:

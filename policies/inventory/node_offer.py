@@ -1,0 +1,212 @@
+"""What a pool's nodes are before they boot: the labels that an autoscaler knows of them, the machines they may be, and Spot's notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from capacity.catalog import node_labels
+from capacity.catalog.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.values.field import Field
+
+
+# Not through capacity.catalog.capacity_type: its models take a third of a second to load, which lint would pay in every run.
+_FACTS = Path(node_labels.__file__).parent / "capacity_types" / "eks.yaml"
+
+EC2_NOTICE_SECONDS: Final[int] = yaml.load(_FACTS.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["types"]["spot"]["notice_seconds"]
+"""Seconds from SIGTERM to the end of a Spot instance."""
+
+
+_CATALOG = Path(node_labels.__file__).parent
+
+
+@dataclass(frozen=True)
+class CatalogMachine:
+    """One machine. `gpu` is the cloud's name of its GPU, empty for none; `gpu_counts` how many it can have; `labels` Karpenter's of it."""
+
+    name: str
+    vcpu: int
+    memory_mib: int
+    gpu: str
+    gpu_counts: tuple[int, ...]
+    labels: Mapping[str, str]
+
+    @property
+    def family(self) -> str:
+        """The part of the name that machines of one design share: g6, g2, a3."""
+        return self.name.partition("." if "." in self.name else "-")[0]
+
+
+@dataclass(frozen=True)
+class _Gpu:
+    name: str
+    manufacturer: str
+    count: int
+    memory_mib: int
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What capacity.catalog.node_labels asks of a machine."""
+
+    name: str
+    vcpu: int
+    memory_mib: int
+    gpu: _Gpu | None
+    local_ssd_gb: int
+
+
+@cache
+def machines_of(cloud: str) -> Mapping[str, CatalogMachine]:
+    """The machines of `aws` or `gcp`, by name."""
+    rows = yaml.load((_CATALOG / f"{cloud}.yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["machines"]
+    return {row["name"]: _machine(row, karpenter=cloud == "aws") for row in rows}
+
+
+def _machine(row: dict[str, Any], *, karpenter: bool) -> CatalogMachine:
+    gpu: dict[str, Any] = row.get("gpu") or {}
+    counts = tuple(gpu.get("counts", ()))
+    labels: dict[str, str] = {}
+    if karpenter:
+        own = _Gpu(gpu["name"], gpu["manufacturer"], counts[0], gpu["memory_mib"]) if gpu else None
+        known: Any = _Row(row["name"], row["vcpu"], row["memory_mib"], own, row.get("local_ssd_gb", 0))
+        labels = {**node_labels.karpenter_aws_labels(known), node_labels.INSTANCE_TYPE_LABEL: row["name"]}
+    return CatalogMachine(row["name"], row["vcpu"], row["memory_mib"], gpu.get("name", ""), counts, labels)
+
+
+_KARPENTER = "karpenter.k8s.aws/"
+_AUTO_MODE = "eks.amazonaws.com/instance-"
+_FAMILY = f"{_KARPENTER}instance-family"
+
+AFTER_BOOT = ("nvidia.com/", "feature.node.kubernetes.io/")
+"""Prefixes of labels that NVIDIA's and the Node Feature Discovery write on a node that has booted; no autoscaler knows them before."""
+
+
+def is_after_boot(key: str) -> bool:
+    """Whether only software on the node writes this label."""
+    return key.startswith(AFTER_BOOT)
+
+
+@dataclass(frozen=True)
+class NodeOffer:
+    """The labels of a pool's nodes.
+
+    `fixed` are labels that every node has. `requirements` are Karpenter's, as it writes them. Of keys that begin with one of
+    `open_prefixes` the cloud sets more than anybody lists, so nothing can be said against them; any other label that is not listed is not
+    there, unless the list is not `complete`.
+    """
+
+    fixed: Mapping[str, Field]
+    requirements: tuple[Field, ...] = ()
+    open_prefixes: tuple[str, ...] = ()
+    complete: bool = True
+
+    def carries(self, wanted: Mapping[str, Field]) -> Tri:
+        """Whether a node of this pool may have all these labels when it boots."""
+        answers = [self._carries(key, value) for key, value in wanted.items()]
+        if self.requirements and all_of(answers) is not False:
+            answers.append(self._has_machine(wanted))
+        return all_of([True, *answers])
+
+    def _carries(self, key: str, value: Field) -> Tri:
+        text = value.text()
+        answers = [allows(each, text) for each in self.requirements if karpenter_key(each) in {karpenters(key), None}]
+        if key in self.fixed:
+            own = self.fixed[key]
+            answers.append(UNKNOWN if UNKNOWN in (text, own.text()) else own.text() == text)
+        if answers:
+            return all_of(answers)
+        if key.startswith(self.open_prefixes):
+            return True
+        return False if self.complete else UNKNOWN
+
+    @cached_property
+    def _machines(self) -> tuple[list[CatalogMachine], bool]:
+        return allowed_machines(self.requirements)
+
+    def _has_machine(self, wanted: Mapping[str, Field]) -> Tri:
+        """Whether one of the machines has the labels that Karpenter takes from the machine."""
+        machines, complete = self._machines
+        of_machines = {
+            karpenters(key): value for key, value in wanted.items() if karpenters(key).startswith((_KARPENTER, INSTANCE_TYPE_LABEL))
+        }
+        if not complete or not of_machines:
+            return True
+        return any_of(all_of(value.equals(each.labels.get(key, "")) for key, value in of_machines.items()) for each in machines)
+
+
+def karpenters(key: str) -> str:
+    """A label's key as Karpenter's own provider has it, where EKS Auto Mode spells it otherwise."""
+    return f"{_KARPENTER}instance-{key.removeprefix(_AUTO_MODE)}" if key.startswith(_AUTO_MODE) else key
+
+
+def karpenter_key(requirement: Field) -> str | None:
+    """The key of a requirement; None while it is not known, so that it may be any."""
+    key = requirement.at("key").text()
+    return None if key is UNKNOWN else karpenters(key or "")
+
+
+def allows(requirement: Field, value: object) -> Tri:
+    """Whether `{key, operator, values}` leaves this value of its key."""
+    operator, values = requirement.at("operator").text(), requirement.at("values")
+    if UNKNOWN in (operator, value, requirement.at("key").value):
+        return UNKNOWN
+    match operator:
+        case "In":
+            return values.parts().any(lambda each: each.equals(str(value)))
+        case "NotIn":
+            return negated(values.parts().any(lambda each: each.equals(str(value))))
+        case "DoesNotExist":
+            return False
+        case "Gt" | "Lt" | "Gte" | "Lte":
+            return _compares(str(operator), str(value), values)
+        case _:
+            return True
+
+
+def _compares(operator: str, value: str, values: Field) -> Tri:
+    bounds = [each.number() for each in values.parts().fields]
+    if not values.parts().complete or UNKNOWN in bounds:
+        return UNKNOWN
+    bound = bounds[0] if len(bounds) == 1 else None
+    if not value.isdecimal() or not isinstance(bound, Decimal):
+        return True
+    difference = int(value) - bound
+    return {"Gt": difference > 0, "Gte": difference >= 0, "Lt": difference < 0, "Lte": difference <= 0}[operator]
+
+
+def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine], bool]:
+    """The machines of the catalog that Karpenter's requirements leave, and whether the catalog has all that they leave.
+
+    A machine of which that is not known yet stays. The catalog is not complete: it has all of a requirement that names machines, families
+    or GPUs that it knows, and may lack something of any other.
+    """
+    known = machines_of("aws")
+    of_machines = [each for each in requirements if (key := karpenter_key(each)) and key.startswith((_KARPENTER, INSTANCE_TYPE_LABEL))]
+    left = [
+        machine
+        for machine in known.values()
+        if all(allows(each, machine.labels.get(karpenter_key(each) or "", "0")) is not False for each in of_machines)
+    ]
+    vocabulary = {
+        INSTANCE_TYPE_LABEL: set(known),
+        _FAMILY: {machine.family for machine in known.values()},
+        GPU_NAME_LABEL: {machine.gpu for machine in known.values() if machine.gpu},
+    }
+    return left, any(_only_names(each, vocabulary.get(karpenter_key(each) or "", set())) for each in of_machines)
+
+
+def _only_names(requirement: Field, known: set[str]) -> bool:
+    values = requirement.at("values").parts()
+    texts = {each.text() for each in values.fields}
+    return bool(known) and requirement.at("operator").text() == "In" and values.complete and bool(texts) and texts <= known

@@ -1,0 +1,152 @@
+"""Kubernetes objects that rules judge as they are written, each kind a class of its own, so that a rule can say which it looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from policies.inventory.views import View
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from policies.inventory.views import Inventory
+    from policies.values.unknown import Tri, Unknown
+
+
+@dataclass(frozen=True)
+class KubernetesObject(View):
+    """Any object. `group` is its API group ("" for core), `version` what follows it, `fields` the whole object."""
+
+    group: str
+    version: str
+    fields: Field
+
+    @property
+    def spec(self) -> Field:
+        """What is asked for."""
+        return self.fields.at("spec")
+
+    @property
+    def name(self) -> Field:
+        """The object's name. Where none is written, Pulumi makes one up that nobody knows yet."""
+        name = self.fields.at("metadata", "name")
+        return Field(UNKNOWN) if name.absent else name
+
+    @property
+    def namespace(self) -> str | Unknown:
+        """The namespace; `default` where none is written, as the API server has it."""
+        text = self.fields.at("metadata", "namespace").text()
+        return text or "default" if text is not UNKNOWN else UNKNOWN
+
+    @property
+    def labels(self) -> Field:
+        """The object's labels."""
+        return self.fields.at("metadata", "labels")
+
+
+ObjectT = TypeVar("ObjectT", bound=KubernetesObject)
+
+
+def named(kind: type[ObjectT], name: object, inventory: Inventory) -> tuple[ObjectT, ...]:
+    """The objects of a kind with this name, in whatever namespace, and those whose name is not known yet."""
+
+    def index() -> dict[object, list[ObjectT]]:
+        found: dict[object, list[ObjectT]] = {}
+        for each in inventory.of(kind):
+            found.setdefault(each.name.text(), []).append(each)
+        return found
+
+    by_name = inventory.once("objects by name", kind, index)
+    return (*(by_name.get(name, ()) if name is not UNKNOWN else ()), *by_name.get(UNKNOWN, ()))
+
+
+class ClusterQueue(KubernetesObject):
+    """Kueue's queue of a cluster, which holds the quota."""
+
+
+class Cohort(KubernetesObject):
+    """Kueue's group of queues that lend to one another; it may hold quota of its own."""
+
+
+class LocalQueue(KubernetesObject):
+    """Kueue's queue of a namespace, which leads to a ClusterQueue."""
+
+
+class ResourceFlavor(KubernetesObject):
+    """Kueue's name for a sort of nodes."""
+
+
+class AdmissionCheck(KubernetesObject):
+    """What a workload must pass, beside quota, before Kueue admits it."""
+
+
+class ProvisioningRequestConfig(KubernetesObject):
+    """What Kueue asks of a cluster's autoscaler for an AdmissionCheck."""
+
+
+class KarpenterNodePool(KubernetesObject):
+    """Karpenter's NodePool as an object, whatever machines it makes; as capacity it is a Pool."""
+
+
+class NodeClass(KubernetesObject):
+    """Karpenter's class of nodes, of any provider: EC2NodeClass, the NodeClass of EKS Auto Mode, KWOKNodeClass."""
+
+
+class ComputeClass(KubernetesObject):
+    """GKE's class of nodes with an order of capacity to try."""
+
+
+class ResourceQuota(KubernetesObject):
+    """What a namespace may ask for in all."""
+
+
+class LimitRange(KubernetesObject):
+    """What each container, pod or claim of a namespace gets by default and may have at most."""
+
+
+class PriorityClass(KubernetesObject):
+    """A name for a priority: of pods, or Kueue's own of workloads (WorkloadPriorityClass). Its `value` stands beside metadata."""
+
+
+class PodDisruptionBudget(KubernetesObject):
+    """How many pods of a selection may be evicted at once. It binds whoever evicts, and nobody who takes a node."""
+
+
+class PersistentVolumeClaim(KubernetesObject):
+    """A claim on a volume that outlives pods."""
+
+
+class ProvisioningRequest(KubernetesObject):
+    """What is asked of a cluster's autoscaler at once; Kueue writes it for work on queued capacity."""
+
+
+class Namespace(KubernetesObject):
+    """A namespace, for its labels."""
+
+
+@dataclass(frozen=True)
+class KarpenterController(View):
+    """An installation of Karpenter. `told` is whether it is given a queue of interruptions, `queue_field` where its name belongs."""
+
+    queue_field: str
+    told: Tri
+
+
+@dataclass(frozen=True)
+class TerminationHandler(View):
+    """An installation of AWS's Node Termination Handler.
+
+    `drains` is whether it drains nodes that nobody marked for it, and `selector` the labels of the nodes that it watches.
+    """
+
+    drains: Tri
+    selector: Field
+
+
+@dataclass(frozen=True)
+class KueueConfiguration(View):
+    """Kueue's own configuration: its file, or what installs it. `where` is the path to it, `fair_sharing` whether it turns that on."""
+
+    where: str
+    fair_sharing: Tri

@@ -1,0 +1,123 @@
+"""What a pod has to do with GPUs: whether it asks for them, whether it must run where they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from policies.inventory.gpu_machines import gpu_selection
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+GPU_PREFIXES = (GPU_RESOURCE, "nvidia.com/mig-")
+"""How the names of resources that are GPUs begin: whole, shared or sliced ones."""
+
+GPU_RUNTIME = "nvidia"
+"""The RuntimeClass with which a container sees the GPUs of its node."""
+
+SYSTEM_NAMESPACE, SYSTEM_PRIORITY = "kube-system", "system-"
+"""Whose pods serve the nodes themselves: those of the namespace, and those whose priority begins so."""
+
+# Labels that name one pool or one class of nodes. With a toleration of the GPU taint beside them, the pool meant is one of GPUs.
+POOL_LABELS = frozenset(
+    {
+        "cloud.google.com/gke-nodepool",
+        "cloud.google.com/compute-class",
+        "eks.amazonaws.com/nodegroup",
+        "karpenter.sh/nodepool",
+    }
+)
+
+
+def exemption(kind: str, namespace: Field, pod: Field) -> str:
+    """Why the pods of an object of `kind` may sit on GPU nodes without a GPU; empty if they may not.
+
+    Agents of the nodes are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a
+    namespace or a class that is not known yet is not taken for one.
+    """
+    if kind == "DaemonSet":
+        return "a DaemonSet serves the nodes themselves"
+    if namespace.equals(SYSTEM_NAMESPACE) is True:
+        return "kube-system serves the nodes themselves"
+    priority = pod.at("priorityClassName").text()
+    return "of a system priority" if isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY) else ""
+
+
+def containers(pod: Field) -> Iterator[tuple[str, Field]]:
+    """The containers of a pod, those that prepare it included, each with what a sentence calls it."""
+    for field in ("initContainers", "containers"):
+        for place, container in pod.at(field).parts().named:
+            name = container.at("name").text()
+            yield f"container {name if isinstance(name, str) else f'{field}[{place}]'}", container
+
+
+def unbacked_request(pod: Field) -> tuple[Tri, str]:
+    """Whether a container requests GPUs without a limit, and which one. A limit of another number is gpu-request-differs-from-limit's."""
+    answers: list[tuple[Tri, str]] = [(_unbacked(container.at("resources")), name) for name, container in containers(pod)]
+    found = any_of(answer for answer, _ in answers)
+    return found, next((name for answer, name in answers if answer is found), "")
+
+
+def _unbacked(resources: Field) -> Tri:
+    request, limits = resources.at("requests", GPU_RESOURCE), resources.at("limits")
+    if request.absent or not resources.at("requests").known:
+        return False
+    return limits.at(GPU_RESOURCE).absent if limits.known else UNKNOWN
+
+
+def asks_for_gpus(pod: Field) -> Tri:
+    """Whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
+    answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in containers(pod)]
+    answers.append(pod.at("resourceClaims").parts().any(lambda _: True))
+    answers += [UNKNOWN for field in ("initContainers", "containers") if not pod.at(field).parts().complete]
+    return any_of(answers)
+
+
+def _limits_gpus(limits: Field) -> Tri:
+    listed = limits.parts()
+    answers: list[Tri] = [UNKNOWN] if not listed.complete else []
+    for resource, amount in listed.named:
+        if resource.startswith(GPU_PREFIXES):
+            number = amount.number()
+            answers.append(UNKNOWN if number is UNKNOWN else number is not None and number > 0)
+    return any_of(answers)
+
+
+def placed_on_gpus(pod: Field) -> tuple[Tri, str]:
+    """Whether the pod can run nowhere but on GPU nodes, and which field says so.
+
+    A toleration alone proves nothing: it lets a pod onto GPU nodes and leads it nowhere. Beside a selector that names a pool it does.
+    """
+    selector = pod.at("nodeSelector")
+    selected = [
+        (gpu_selection(Field({"key": key, "operator": "In", "values": [value.value]})).demands, f"nodeSelector {key}")
+        for key, value in selector.parts().named
+    ]
+    named_pool = any_of(key in POOL_LABELS for key, _ in selector.parts().named)
+    terms = pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    answers: list[tuple[Tri, str]] = [
+        *selected,
+        (False if selector.parts().complete else UNKNOWN, "nodeSelector"),
+        # Terms are joined by "or", the expressions of one by "and".
+        (terms.parts().every(lambda term: term.at("matchExpressions").parts().any(_demands)), "node affinity"),
+        (pod.at("runtimeClassName").equals(GPU_RUNTIME), "runtimeClassName"),
+        (
+            all_of([named_pool, pod.at("tolerations").parts().any(tolerates_gpus)]),
+            "a selector of a pool and a toleration of its GPU taint",
+        ),
+    ]
+    placed = any_of(answer for answer, _ in answers)
+    return placed, next((field for answer, field in answers if answer is placed), "")
+
+
+def _demands(expression: Field) -> Tri:
+    return gpu_selection(expression).demands
+
+
+def tolerates_gpus(toleration: Field) -> Tri:
+    """Whether a toleration names the taint of GPU nodes. One without a key tolerates everything, and says nothing of GPUs."""
+    return all_of([toleration.at("key").equals(GPU_RESOURCE), negated(toleration.at("effect").equals("PreferNoSchedule"))])

@@ -1,0 +1,101 @@
+"""The pools of a run by what their nodes are labelled with, so that nobody has to ask every pool about every selector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from policies.inventory.node_offer import karpenter_key, karpenters
+from policies.inventory.views import GpuPool, Pool
+from policies.values.unknown import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from capacity.values.verdict import ObjectIdentity
+    from policies.inventory.node_offer import NodeOffer
+    from policies.inventory.views import Inventory
+    from policies.values.field import Field
+
+PoolT = TypeVar("PoolT", bound=Pool)
+
+
+def pools_for(kind: type[PoolT], wanted: Mapping[str, Field], inventory: Inventory) -> list[PoolT]:
+    """The pools of which it is not certain by one of these labels alone that none of their nodes carries it.
+
+    A pool that is left out is one for which `offer.carries(wanted)` is False; those that are left must still be asked.
+    """
+    return index_of(kind, inventory).candidates(wanted)
+
+
+def index_of(kind: type[PoolT], inventory: Inventory) -> PoolIndex[PoolT]:
+    """The index of the pools of a kind."""
+    return inventory.once("pools by label", kind, lambda: PoolIndex(inventory.of(kind)))
+
+
+def gpu_pool_of(identity: ObjectIdentity, inventory: Inventory) -> GpuPool | None:
+    """The pool that an object declares, if it has GPUs."""
+
+    def index() -> dict[ObjectIdentity, GpuPool]:
+        return {each.identity: each for each in reversed(inventory.of(GpuPool))}
+
+    return inventory.once("GPU pools by object", None, index).get(identity)
+
+
+class PoolIndex(Generic[PoolT]):
+    """Pools by the values that their nodes' labels can have. A label is indexed when somebody first asks for it."""
+
+    def __init__(self, pools: Sequence[PoolT]) -> None:
+        self._pools = pools
+        self._of_key: dict[str, tuple[dict[str | None, list[int]], list[int]]] = {}
+
+    def candidates(self, wanted: Mapping[str, Field]) -> list[PoolT]:
+        """The pools that no single one of the labels rules out, in their order."""
+        return self.among([self.places(key, [value]) for key, value in wanted.items()])
+
+    def among(self, several: Iterable[list[list[int]] | None]) -> list[PoolT]:
+        """The pools of the shortest of several such lists of places; all of them where there is none."""
+        bounded = [lists for lists in several if lists is not None]
+        if not bounded:
+            return list(self._pools)
+        shortest = min(bounded, key=lambda lists: sum(map(len, lists)))
+        return [self._pools[place] for place in sorted({place for each in shortest for place in each})]
+
+    def places(self, key: str, values: Iterable[Field]) -> list[list[int]] | None:
+        """Where the pools are whose nodes may have one of the values of a label, as lists to be joined; None where that may be any pool."""
+        texts = [value.text() for value in values]
+        if UNKNOWN in texts:
+            return None
+        by_value, open_to_any = self._index(key)
+        return [*(by_value.get(text, []) for text in texts if text is not UNKNOWN), open_to_any]
+
+    def _index(self, key: str) -> tuple[dict[str | None, list[int]], list[int]]:
+        if key not in self._of_key:
+            by_value: dict[str | None, list[int]] = {}
+            open_to_any: list[int] = []
+            for place, pool in enumerate(self._pools):
+                possible = _possible_values(pool.offer, key)
+                for value in possible or ():
+                    by_value.setdefault(value, []).append(place)
+                if possible is None:
+                    open_to_any.append(place)
+            self._of_key[key] = by_value, open_to_any
+        return self._of_key[key]
+
+
+def _possible_values(offer: NodeOffer, key: str) -> set[str | None] | None:
+    """The values that a label of the offer's nodes can have, perhaps with some that it cannot; None where it may be any.
+
+    Follows NodeOffer.carries for one label, and may say more than that but never less.
+    """
+    asked = [each for each in offer.requirements if karpenter_key(each) in {karpenters(key), None}]
+    if key in offer.fixed:
+        own = offer.fixed[key].text()
+        return None if own is UNKNOWN else {own}
+    for each in asked:
+        values = each.at("values").parts()
+        texts = {value.text() for value in values.fields}
+        if each.at("key").known and each.at("operator").text() == "In" and values.complete and UNKNOWN not in texts:
+            return {text for text in texts if text is not UNKNOWN}
+    if asked or key.startswith(offer.open_prefixes) or not offer.complete:
+        return None
+    return set()

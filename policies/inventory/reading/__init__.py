@@ -1,0 +1,34 @@
+"""From resources and manifests, each in its own spelling, to the views of the inventory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.inventory.reading import cloud_resources, eks, gke, karpenter, kubernetes, metrics, pods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from policies.inventory.reading.source import Source
+    from policies.inventory.views import View
+
+READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
+    gke.read,
+    eks.read,
+    karpenter.read,
+    pods.read,
+    kubernetes.read,
+    kubernetes.read_kueue_configuration,
+    karpenter.read_termination_handler,
+    cloud_resources.read,
+    cloud_resources.read_iam,
+    metrics.read_queries,
+    metrics.read_exporters,
+    kubernetes.read_spending,
+)
+"""Every reader sees every object and yields nothing for those that are not its own."""
+
+
+def views_of(source: Source) -> list[View]:
+    """Everything in one object that rules judge; for most of the clouds' resources nothing."""
+    return [view for read in READERS for view in read(source)]

@@ -1,0 +1,104 @@
+"""EKS managed node groups."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
+from policies.inventory.gpu_machines import is_gpu_machine
+from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, machines_of
+from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN, Tri, Unknown, any_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.inventory.reading.source import Source
+
+# What EKS, the kubelet and the cloud's controllers label a node with.
+_CLOUDS = ("eks.amazonaws.com/", "kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "topology.k8s.aws/", "k8s.io/")
+
+
+def read(source: Source) -> Iterator[Pool]:
+    """The `aws:eks` NodeGroup; a GpuPool if it has GPUs.
+
+    A group that takes its machine from a launch template, and whose image does not say which machines it is for, may or may not have GPUs:
+    UNKNOWN.
+    """
+    if (source.family, source.kind) != ("aws:eks", "NodeGroup"):
+        return
+    group = source.fields
+    image = _gpu_image(group.at("amiType"))
+    machines = _gpu_machines(group, group.at("amiType"))
+    concerned = any_of([image, machines])
+    taints = group.at("taints").parts()
+    yield (Pool if concerned is False else GpuPool)(
+        identity=source.identity,
+        concerned=True if concerned is False else concerned,
+        partial=False,
+        evidence=next((name for name, answer in (("instanceTypes", machines), ("amiType", image)) if answer is concerned), ""),
+        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints_complete=taints.complete,
+        taints_field="taints",
+        effect_spelling="NO_SCHEDULE",
+        bounds=((Ceiling("scalingConfig.maxSize", Ceiling.NODES, group.at("scalingConfig", "maxSize").number()),),),
+        offer=_offer(group),
+        spot=group.at("capacityType").equals("SPOT"),
+        spot_field="capacityType",
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
+        gpus=_gpus(group),
+        owner_labels=group.at("tags"),
+        owner_field="tags",
+    )
+
+
+def _offer(group: Field) -> NodeOffer:
+    labels, machines, name = group.at("labels").parts(), group.at("instanceTypes").parts(), group.at("nodeGroupName")
+    capacity = group.at("capacityType")
+    fixed = {
+        **dict(labels.named),
+        "eks.amazonaws.com/nodegroup": Field(UNKNOWN) if name.absent else name,
+        "eks.amazonaws.com/capacityType": Field("ON_DEMAND") if capacity.absent else capacity,
+    }
+    if machines.complete and len(machines.fields) == 1:
+        fixed[INSTANCE_TYPE_LABEL] = machines.fields[0]
+    return NodeOffer(fixed=fixed, open_prefixes=_CLOUDS, complete=labels.complete)
+
+
+def _gpus(group: Field) -> Decimal | Unknown | None:
+    """The most GPUs that the group can have; None where a machine is not in the catalog."""
+    most, machines = group.at("scalingConfig", "maxSize").number(), group.at("instanceTypes").parts()
+    texts = [each.text() for each in machines.fields]
+    if most is UNKNOWN or UNKNOWN in texts or not machines.complete:
+        return UNKNOWN
+    known = [machines_of("aws").get(str(text)) for text in texts]
+    if most is None or not known or None in known:
+        return None
+    return most * max((each.gpu_counts[0] if each.gpu_counts else 0) for each in known if each)
+
+
+def _gpu_image(ami_type: Field) -> Tri:
+    """Whether the image is one with NVIDIA's driver. One that nobody knows yet proves nothing, the machine does."""
+    text = ami_type.text()
+    return isinstance(text, str) and text.endswith(("_NVIDIA", "_x86_64_GPU"))
+
+
+# EKS's own images without NVIDIA's driver. https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
+_PLAIN_IMAGES = frozenset(
+    {"AL2_x86_64", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64"}
+)
+
+
+def _gpu_machines(group: Field, ami_type: Field) -> Tri:
+    machines = group.at("instanceTypes")
+    if machines.absent and not group.at("launchTemplate").absent:
+        # On an image without a driver no pod gets a GPU, whatever machine the template names.
+        return False if ami_type.text() in _PLAIN_IMAGES else UNKNOWN
+
+    def has_gpus(machine: Field) -> Tri:
+        text = machine.text()
+        return UNKNOWN if text is UNKNOWN else is_gpu_machine(text or "")
+
+    return machines.parts().any(has_gpus)

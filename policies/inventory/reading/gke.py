@@ -1,0 +1,112 @@
+"""GKE: node pools, alone or inside a cluster, and node auto-provisioning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.inventory.gke_nodes import gpus_of, notice_of, offer_of
+from policies.inventory.gpu_machines import is_gpu_machine
+from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.inventory.reading.source import Source
+    from policies.inventory.views import View
+    from policies.values.field import Field
+
+_CORES_AND_MEMORY = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY}
+
+
+def read(source: Source) -> Iterator[View]:
+    """The node pools of a `gcp:container` NodePool or Cluster, each as capacity and as it is written, and who else makes nodes in it.
+
+    A cluster has pools in `nodePools` and a default pool, which its own nodeConfig describes unless it is removed.
+    """
+    if source.family != "gcp:container":
+        return
+    if source.kind == "NodePool":
+        yield from _pool(source, source.fields, "")
+    elif source.kind == "Cluster":
+        for place, pool in source.fields.at("nodePools").parts().named:
+            yield from _pool(source, pool, f"nodePools[{place}].")
+        autopilot = source.fields.at("enableAutopilot").equals("true")
+        # The pool that Autopilot begins with is GKE's, and the cluster says nothing of it.
+        if autopilot is not True and source.fields.at("removeDefaultNodePool").equals("true") is not True:
+            yield from _pool(source, source.fields, "")
+        yield from _auto_provisioning(source)
+        if autopilot is not False:
+            yield Autopilot(source.identity, autopilot, False)
+
+
+def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
+    node = pool.at("nodeConfig")
+    machine = node.at("machineType").text()
+
+    def attached(accelerator: Field) -> Tri:
+        return negated(accelerator.at("count").equals("0"))
+
+    accelerators = node.at("guestAccelerators").parts().any(attached)
+    concerned = any_of([accelerators, UNKNOWN if machine is UNKNOWN else is_gpu_machine(machine or "")])
+    taints = node.at("taints").parts()
+    bounds = _pool_bounds(pool, where)
+    spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
+    yield (Pool if concerned is False else GpuPool)(
+        identity=source.identity,
+        concerned=True if concerned is False else concerned,
+        partial=False,
+        evidence=f"{where}nodeConfig.guestAccelerators" if accelerators is True else f"{where}nodeConfig.machineType",
+        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints_complete=taints.complete,
+        taints_field=f"{where}nodeConfig.taints",
+        effect_spelling="NO_SCHEDULE",
+        bounds=bounds,
+        offer=offer_of(pool, spot),
+        spot=spot,
+        spot_field=f"{where}nodeConfig.spot",
+        notice_seconds=notice_of(node),
+        gpus=gpus_of(pool, bounds),
+        owner_labels=node.at("resourceLabels"),
+        owner_field=f"{where}nodeConfig.resourceLabels",
+    )
+    yield GkeNodePool(source.identity, True, False, where, pool)
+
+
+def _pool_bounds(pool: Field, where: str) -> Bounds:
+    """One of the two autoscaling maxima, or the node count where the pool does not scale; the count defaults to one a zone."""
+    autoscaling = pool.at("autoscaling")
+    if not autoscaling.absent:
+        names = ("maxNodeCount", "totalMaxNodeCount")
+        return (tuple(Ceiling(f"{where}autoscaling.{name}", Ceiling.NODES, autoscaling.at(name).number()) for name in names),)
+    counts = [name for name in ("nodeCount", "initialNodeCount") if not pool.at(name).absent]
+    return tuple((Ceiling(f"{where}{name}", Ceiling.NODES, pool.at(name).number()),) for name in counts[:1])
+
+
+def _auto_provisioning(source: Source) -> Iterator[NodeAutoProvisioning]:
+    """Autopilot scales by its own rules and takes no resource limits, so it is left out."""
+    settings = source.fields.at("clusterAutoscaling")
+    on = all_of([settings.at("enabled").equals("true"), negated(source.fields.at("enableAutopilot").equals("true"))])
+    if on is False:
+        return
+    limits = settings.at("resourceLimits").parts()
+    maxima: dict[str, Ceiling] = {}
+    for place, limit in limits.named:
+        named = limit.at("resourceType").text()
+        resource = named if isinstance(named, str) else f"[{place}]"
+        unit = _CORES_AND_MEMORY.get(resource, Ceiling.GPUS)
+        maxima[resource] = Ceiling(f"clusterAutoscaling.resourceLimits {resource}", unit, limit.at("maximum").number())
+    # A type that nobody knows yet may be the one that seems to be missing.
+    missing = None if limits.complete and not any(resource.startswith("[") for resource in maxima) else UNKNOWN
+    for resource, unit in _CORES_AND_MEMORY.items():
+        maxima.setdefault(resource, Ceiling(f"clusterAutoscaling.resourceLimits {resource}", unit, missing))
+    if not limits.complete:
+        maxima["GPUs"] = Ceiling("clusterAutoscaling.resourceLimits", Ceiling.GPUS, UNKNOWN)
+    yield NodeAutoProvisioning(
+        identity=source.identity,
+        concerned=on,
+        partial=False,
+        evidence="clusterAutoscaling.enabled",
+        bounds=tuple((ceiling,) for ceiling in maxima.values()),
+        limits=settings.at("resourceLimits"),
+    )

@@ -1,0 +1,233 @@
+"""Karpenter NodePools, of any version of karpenter.sh, and AWS's Node Termination Handler."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, KARPENTER_POOL_LABEL
+from policies.inventory.gpu_machines import gpu_selection
+from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
+from policies.inventory.objects import TerminationHandler
+from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from policies.inventory.reading.source import Source
+    from policies.values.unknown import Unknown
+
+
+# Labels of the node that Karpenter or its AWS provider knows, beside those of the machine.
+# Source: karpenter.sh/v1 labels.go and karpenter.k8s.aws/v1 labels.go of v1.14.1.
+_WELL_KNOWN = (
+    "karpenter.k8s.aws/",
+    "karpenter.sh/capacity-type",
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "node.kubernetes.io/",
+    "topology.k8s.aws/",
+    "topology.kubernetes.io/",
+    "eks.amazonaws.com/",
+)
+
+_GB = Decimal(1000) ** 3
+
+
+def read(source: Source) -> Iterator[Pool]:
+    """The NodePool; a GpuPool if it makes GPU nodes."""
+    if (source.family, source.kind) != ("karpenter.sh", "NodePool"):
+        return
+    spec = source.fields.at("spec")
+    concerned, evidence = _makes_gpu_nodes(spec)
+    taints = spec.at("template", "spec", "taints").parts()
+    yield (Pool if concerned is False else GpuPool)(
+        identity=source.identity,
+        concerned=True if concerned is False else concerned,
+        partial=source.fields.partial,
+        evidence=evidence,
+        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints_complete=taints.complete,
+        taints_field="spec.template.spec.taints",
+        effect_spelling="NoSchedule",
+        bounds=(_ceilings(spec) if concerned is not False else _ceilings_without_gpus(spec),),
+        offer=_offer(source),
+        spot=_may_be_spot(spec),
+        spot_field=f"what it says of {CAPACITY_TYPE_LABEL}: nothing means any",
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
+        gpus=spec.at("limits", GPU_RESOURCE).number(),
+        owner_labels=source.fields.at("metadata", "labels"),
+        owner_field="metadata.labels",
+    )
+
+
+def _offer(source: Source) -> NodeOffer:
+    template = source.fields.at("spec", "template")
+    labels, requirements = template.at("metadata", "labels").parts(), template.at("spec", "requirements").parts()
+    name = source.fields.at("metadata", "name")
+    return NodeOffer(
+        fixed={**dict(labels.named), KARPENTER_POOL_LABEL: Field(UNKNOWN) if name.absent else name},
+        requirements=requirements.fields,
+        open_prefixes=_WELL_KNOWN,
+        complete=labels.complete and requirements.complete,
+    )
+
+
+def _may_be_spot(spec: Field) -> Tri:
+    """Whether Spot is among what the pool takes. A pool that does not say takes whatever there is, Spot before on-demand.
+
+    As Karpenter's provider for AWS 1.14.1 chooses it (getCapacityType in pkg/providers/instance).
+    """
+    requirements = spec.at("template", "spec", "requirements").parts()
+    of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
+    if not requirements.complete:
+        return UNKNOWN
+    if any(each.at("key").value is UNKNOWN for each in of_capacity):
+        return UNKNOWN
+    label = spec.at("template", "metadata", "labels", CAPACITY_TYPE_LABEL)
+    return all_of([_all_allow(of_capacity), True if label.absent else label.equals("spot")])
+
+
+def _all_allow(requirements: list[Field]) -> Tri:
+    answers = [allows(each, "spot") for each in requirements]
+    if False in answers:
+        return False
+    return UNKNOWN if UNKNOWN in answers else True
+
+
+def _makes_gpu_nodes(spec: Field) -> tuple[Tri, str]:
+    """Whether the pool makes GPU nodes, and which field says so.
+
+    Requirements are joined by "and": one that allows no GPU machine rules them out. Without such a one, the first that names GPU machines
+    decides, then a label of the nodes, then a limit on GPUs; a limit of 0 says that there are none.
+    """
+    requirements = [(each, gpu_selection(each)) for each in spec.at("template", "spec", "requirements").parts().fields]
+    if any(selection.excludes is True for _, selection in requirements):
+        return False, ""
+    answers: list[tuple[Tri, str]] = [
+        (selection.names, f"its requirement on {_key(requirement)}") for requirement, selection in requirements
+    ]
+    for key, value in spec.at("template", "metadata", "labels").parts().named:
+        label = {"key": key, "operator": "In", "values": [value.value]}
+        answers.append((gpu_selection(Field(label)).names, f"its node label {key}"))
+    limit = spec.at("limits", GPU_RESOURCE)
+    amount = limit.number()
+    answers.append((amount if amount is UNKNOWN else not limit.absent and amount != 0, f"its limit on {GPU_RESOURCE}"))
+    if not spec.at("template", "spec", "requirements").parts().complete:
+        answers.append((UNKNOWN, "its requirements"))
+    concerned = any_of(answer for answer, _ in answers)
+    return concerned, next((evidence for answer, evidence in answers if answer is concerned), "")
+
+
+def _key(requirement: Field) -> str:
+    key = requirement.at("key").text()
+    return key if isinstance(key, str) else "a label"
+
+
+def _ceilings(spec: Field) -> tuple[Ceiling, ...]:
+    """A pool that scales is limited by GPUs; a static one, with `replicas`, may have no other limit than `nodes` (a rule of the CRD).
+
+    While nobody knows which it is, either limit will do. A patch is judged by what is written in it.
+    """
+    gpus, nodes = (
+        Ceiling(f'spec.limits["{resource}"]', unit, spec.at("limits", resource).number())
+        for resource, unit in ((GPU_RESOURCE, Ceiling.GPUS), ("nodes", Ceiling.NODES))
+    )
+    replicas = spec.at("replicas")
+    if replicas.known:
+        return (gpus if replicas.absent else nodes,)
+    written = tuple(ceiling for ceiling in (gpus, nodes) if ceiling.amount is not UNKNOWN)
+    return written if spec.partial and written else (gpus, nodes)
+
+
+def _ceilings_without_gpus(spec: Field) -> tuple[Ceiling, ...]:
+    """A pool without GPUs ends at cores, memory or nodes, whichever is written; a static one, with `replicas`, at those too."""
+    units = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY, "nodes": Ceiling.NODES}
+    amounts = {f"spec.limits.{resource}": (unit, spec.at("limits", resource)) for resource, unit in units.items()}
+    if not spec.at("replicas").absent:
+        amounts["spec.replicas"] = (Ceiling.NODES, spec.at("replicas"))
+    return tuple(Ceiling(field, unit, _in_unit(unit, amount)) for field, (unit, amount) in amounts.items())
+
+
+def _in_unit(unit: str, amount: Field) -> Decimal | Unknown | None:
+    """Memory is written in bytes."""
+    number = amount.number()
+    return number / _GB if isinstance(number, Decimal) and unit == Ceiling.MEMORY else number
+
+
+_NAME = "aws-node-termination-handler"
+_SELECTORS = ("daemonsetNodeSelector", "linuxNodeSelector", "nodeSelector")
+"""In the chart the first of these that is written counts."""
+
+_VARIABLES = {
+    "ENABLE_SQS_TERMINATION_DRAINING": "enableSqsTerminationDraining",
+    "ENABLE_SPOT_INTERRUPTION_DRAINING": "enableSpotInterruptionDraining",
+    "ENABLE_REBALANCE_DRAINING": "enableRebalanceDraining",
+    "CHECK_TAG_BEFORE_DRAINING": "checkTagBeforeDraining",
+    "CHECK_ASG_TAG_BEFORE_DRAINING": "checkASGTagBeforeDraining",
+}
+"""The program's settings by the names that the chart has for them."""
+
+
+def read_termination_handler(source: Source) -> Iterator[TerminationHandler]:
+    """The handler that a chart's release, a DaemonSet or a Deployment installs."""
+    kind = (source.family, source.kind)
+    if kind == ("helm.sh", "Release"):
+        yield from _release(source)
+    elif kind in {("apps", "DaemonSet"), ("apps", "Deployment")}:
+        yield from _workload(source)
+
+
+def _release(source: Source) -> Iterator[TerminationHandler]:
+    chart = source.fields.at("chart").text()
+    if not isinstance(chart, str) or chart.rstrip("/").rpartition("/")[2] != _NAME:
+        return
+    values = source.fields.at("values")
+    complete = source.fields.at("valueYamlFiles").absent
+    switches = {name: values.at(name) for name in _VARIABLES.values()}
+    selectors = [values.at(name) for name in _SELECTORS]
+    selector = next((each for each in selectors if not each.absent), Field(None if complete else UNKNOWN))
+    yield _handler(source, switches if complete else _or_elsewhere(switches), selector)
+
+
+def _workload(source: Source) -> Iterator[TerminationHandler]:
+    pod = source.fields.at("spec", "template", "spec")
+    for container in pod.at("containers").parts().fields:
+        image = container.at("image").text()
+        if not isinstance(image, str) or f"/{_NAME}" not in image:
+            continue
+        variables = container.at("env").parts()
+        # A variable that is taken from elsewhere (valueFrom) has no value here.
+        written = {
+            _VARIABLES[name]: each.at("value") if each.at("valueFrom").absent else Field(UNKNOWN)
+            for each in variables.fields
+            if (name := str(each.at("name").text())) in _VARIABLES
+        }
+        switches = {name: written.get(name, Field(None)) for name in _VARIABLES.values()}
+        complete = variables.complete and container.at("envFrom").absent
+        yield _handler(source, switches if complete else _or_elsewhere(switches), pod.at("nodeSelector"))
+
+
+def _or_elsewhere(switches: Mapping[str, Field]) -> Mapping[str, Field]:
+    """What is not written here may be written where nobody looks."""
+    return {name: Field(UNKNOWN) if each.absent else each for name, each in switches.items()}
+
+
+def _handler(source: Source, switches: Mapping[str, Field], selector: Field) -> TerminationHandler:
+    return TerminationHandler(source.identity, True, source.fields.partial, _drains(switches), selector)
+
+
+def _drains(switches: Mapping[str, Field]) -> Tri:
+    """From a queue it drains what carries its tag, unless told not to look; from the metadata service every node that it runs on.
+
+    Spot interruptions are drained unless told otherwise, rebalance recommendations only if told to.
+    Source: values.yaml and templates of config/helm/aws-node-termination-handler.
+    """
+    queue = switches["enableSqsTerminationDraining"].equals("true")
+    untagged = any_of([switches["checkTagBeforeDraining"].equals("false"), switches["checkASGTagBeforeDraining"].equals("false")])
+    on_node = any_of(
+        [negated(switches["enableSpotInterruptionDraining"].equals("false")), switches["enableRebalanceDraining"].equals("true")]
+    )
+    return any_of([all_of([queue, untagged]), all_of([negated(queue), on_node])])

@@ -1,0 +1,176 @@
+"""The normalised inventory: pools and pods as rules see them, whichever spelling they were written in, and all of them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from policies.inventory.pod_gpus import asks_for_gpus, exemption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+    from decimal import Decimal
+
+    from capacity.values.verdict import ObjectIdentity
+    from policies.inventory.node_offer import NodeOffer
+    from policies.values.field import Field
+    from policies.values.unknown import Tri, Unknown
+
+
+@dataclass(frozen=True)
+class View:
+    """One thing that rules judge. `identity` is of the object it was read from; an object may hold several views.
+
+    `concerned` is whether it is a thing of this sort at all: UNKNOWN for a pool whose machine type nobody knows yet. `partial` views come
+    from patches: what they do not say is said elsewhere.
+    """
+
+    identity: ObjectIdentity
+    concerned: Tri
+    partial: bool
+
+
+@dataclass(frozen=True)
+class Taint:
+    """A taint of a pool's nodes; `effect` in Kubernetes' spelling or in the clouds' (NO_SCHEDULE)."""
+
+    key: Field
+    value: Field
+    effect: Field
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A field that bounds how far capacity grows. `amount` is None where no number is written."""
+
+    NODES: ClassVar[str] = "nodes"
+    GPUS: ClassVar[str] = "GPUs"
+    CORES: ClassVar[str] = "cores"
+    MEMORY: ClassVar[str] = "GB of memory"
+
+    field: str
+    unit: str
+    amount: Decimal | Unknown | None
+
+
+Bounds = tuple[tuple[Ceiling, ...], ...]
+"""What bounds capacity: every group must hold a finite ceiling, and within a group one is enough."""
+
+
+@dataclass(frozen=True)
+class Pool(View):
+    """Nodes that are made and scaled together: a GKE node pool, an EKS node group, a Karpenter NodePool.
+
+    `evidence` says what shows that it has GPUs. `taints_field` and `effect_spelling` are how this kind of pool writes a taint. Unless
+    `taints_complete`, there may be more taints than listed. `offer` is what its nodes are before they boot: labels and machines.
+    `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, and `gpus` how many GPUs it
+    can have in all (None: no end, or none that can be told). `owner_labels` are the labels or tags that say whose it is.
+    """
+
+    evidence: str
+    taints: tuple[Taint, ...]
+    taints_complete: bool
+    taints_field: str
+    effect_spelling: str
+    bounds: Bounds
+    offer: NodeOffer
+    spot: Tri
+    spot_field: str
+    notice_seconds: Decimal | Unknown | None
+    gpus: Decimal | Unknown | None
+    owner_labels: Field
+    owner_field: str
+
+
+class GpuPool(Pool):
+    """A pool with NVIDIA GPUs."""
+
+
+@dataclass(frozen=True)
+class GkeNodePool(View):
+    """A GKE node pool as it is written, alone or inside a cluster: `where` is the path to it, empty or ending in a dot."""
+
+    where: str
+    pool: Field
+
+
+@dataclass(frozen=True)
+class NodeAutoProvisioning(View):
+    """GKE's making of node pools on demand. It is no pool: GKE itself taints the GPU nodes that it makes; only its ceilings are ours.
+
+    `limits` are the entries that `bounds` were read from, as they are written.
+    """
+
+    evidence: str
+    bounds: Bounds
+    limits: Field
+
+
+class Autopilot(View):
+    """A cluster of GKE's Autopilot: GKE makes every node, and no pool has a ceiling."""
+
+
+@dataclass(frozen=True)
+class PodSet(View):
+    """The pods that one pod template makes. `pod` is the pod's spec, `where` the path to it; `kind` is of the object.
+
+    `labels` are those of the object and `template_labels` those of the pods; Kueue reads the queue from `queue_labels`. `job` is the spec
+    of the Job that makes the pods, None where no Job does, and `object_spec` that of the object. `annotations` are those of the object, of
+    what Kueue reads, and of the pods.
+    """
+
+    where: str
+    kind: str
+    namespace: Field
+    pod: Field
+    labels: Field
+    template_labels: Field
+    queue_labels: Field
+    job: Field | None
+    object_spec: Field
+    annotations: tuple[Field, ...]
+
+    @cached_property
+    def asks_for_gpus(self) -> Tri:
+        """What policies.inventory.pod_gpus.asks_for_gpus says of the pod: the first question of nearly every rule about pods."""
+        return asks_for_gpus(self.pod)
+
+    @cached_property
+    def exemption(self) -> str:
+        """Why the pods may sit on GPU nodes without a GPU; empty if they may not."""
+        return exemption(self.kind, self.namespace, self.pod)
+
+
+ViewT = TypeVar("ViewT", bound=View)
+AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Everything that one run was given. `closed`: it is all there is, so that what is not here is nowhere."""
+
+    views: tuple[View, ...]
+    closed: bool = False
+    _found: dict[type[View], tuple[View, ...]] = field(default_factory=dict[type[View], tuple[View, ...]], compare=False, repr=False)
+    _answers: dict[tuple[str, Hashable], Any] = field(default_factory=dict[tuple[str, "Hashable"], Any], compare=False, repr=False)
+
+    def of(self, kind: type[ViewT]) -> tuple[ViewT, ...]:
+        """The views of one kind, those of its subclasses included."""
+        if kind not in self._found:
+            self._found[kind] = tuple(view for view in self.views if isinstance(view, kind))
+        return cast("tuple[ViewT, ...]", self._found[kind])
+
+    def once(self, question: str, about: View | Hashable, answer: Callable[[], AnswerT]) -> AnswerT:
+        """The answer to a question that several rules ask about one view, or about everything (None), worked out the first time.
+
+        `about` may also be what many views have in common, such as what they select nodes by: then they share the answer.
+        """
+        key = question, id(about) if isinstance(about, View) else about
+        if key not in self._answers:
+            self._answers[key] = answer()
+        return self._answers[key]
+
+    def tells(self, *kinds: type[View]) -> bool:
+        """Whether a missing object can be held against anyone: there are objects of one of these kinds, or the input is closed."""
+        return self.closed or any(self.of(kind) for kind in kinds)

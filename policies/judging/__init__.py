@@ -1,0 +1,1 @@
+"""What a rule is, and how a person sets it."""

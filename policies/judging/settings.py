@@ -1,0 +1,183 @@
+"""What a user of the rules sets, read strictly: a level and parameters for each rule, which are locked, and what is suppressed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+from policies.judging.rule import Level
+from policies.values.finding import ConfiguredSuppression, read_suppression
+from policies.values.parameters import Parameters
+from policies.values.unknown import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.judging.rule import AnyRule
+    from policies.values.parameters import Setting
+
+_LEVEL, _LOCKED = "level", "locked"
+
+SUPPRESSIONS = "suppressions"
+"""The one key of the settings that is no rule: a list of what is suppressed."""
+
+_ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
+"""The keys of a suppression, each with whether it must be there."""
+
+_ALLOWED = {**dict.fromkeys(_ENTRY, "a text"), "until": "a day such as 2026-12-31"}
+
+
+def _today() -> date:
+    return datetime.now(tz=UTC).date()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings.
+
+    `locked` are rules that may not be suppressed, beside those that are shipped so. A suppression that ended before `today` counts no more.
+    """
+
+    levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
+    values: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, "Mapping[str, Setting]"])
+    problems: tuple[str, ...] = ()
+    locked: frozenset[str] = frozenset()
+    suppressions: tuple[ConfiguredSuppression, ...] = ()
+    today: date = field(default_factory=_today)
+
+    def locks(self, rule: AnyRule) -> bool:
+        """Whether `rule` may not be suppressed."""
+        return rule.locked or rule.name in self.locked
+
+    def level(self, rule: AnyRule) -> Level:
+        """The level that counts for `rule`."""
+        return self.levels.get(rule.name, rule.level)
+
+    def parameters(self, rule: AnyRule) -> Parameters:
+        """The parameters of `rule`, the unset ones with their defaults."""
+        return Parameters({**rule.defaults().settings, **self.values.get(rule.name, {})})
+
+
+DEFAULTS = Settings()
+
+
+def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
+    """The JSON schema of the settings: for each rule a level, or a level and parameters."""
+    levels = {"type": "string", "enum": [level.value for level in Level]}
+    of_rules = {
+        rule.name: {
+            "description": f"{rule.why} Default level: {rule.level}.",
+            "oneOf": [
+                levels,
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        _LEVEL: levels,
+                        _LOCKED: {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": rule.locked},
+                        **{each.name: each.schema() for each in rule.parameters},
+                    },
+                },
+            ],
+        }
+        for rule in rules
+    }
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key, needed in _ENTRY.items() if needed],
+        "properties": {key: {"type": "string", "minLength": 1} for key in _ENTRY},
+    }
+    about = (
+        "Accepted violations: of which rule, by which objects (KIND/NAMESPACE/NAME, with * for any text), why, until which day, by whom."
+    )
+    return {**of_rules, SUPPRESSIONS: {"type": "array", "description": about, "items": entry}}
+
+
+def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Settings:
+    """The settings that `{rule: level}` and `{rule: {level: ..., parameter: ...}}` spell.
+
+    Never raises: what is wrong is left at its default and told of in `problems`, all of it at once.
+    """
+    known = {rule.name: rule for rule in rules}
+    levels: dict[str, Level] = {}
+    values: dict[str, dict[str, Setting]] = {}
+    locked: set[str] = set()
+    problems: list[str] = []
+    suppressions: list[ConfiguredSuppression] = []
+    for name, setting in cast("dict[str, Any]", plain(dict(written))).items():
+        if name == SUPPRESSIONS:
+            suppressions = _suppressions(setting, known, problems)
+            continue
+        if name not in known:
+            problems.append(_unknown_name(name, name, known))
+            continue
+        entries = cast("dict[str, Any]", setting) if isinstance(setting, dict) else {_LEVEL: setting}
+        parameters = {parameter.name: parameter for parameter in known[name].parameters}
+        for key, value in entries.items():
+            try:
+                if key == _LEVEL:
+                    levels[name] = _level(value)
+                elif key == _LOCKED:
+                    locked |= {name} if _truth(value) else set()
+                elif key in parameters:
+                    values.setdefault(name, {})[key] = parameters[key].read(value)
+                else:
+                    problems.append(_unknown_name(f"{name}.{key}", key, [_LEVEL, *parameters]))
+            except ValueError as error:
+                problems.append(f"{name}.{key}: {value!r} is not allowed; allowed is {error}")
+    return Settings(levels, values, tuple(problems), frozenset(locked), tuple(suppressions))
+
+
+def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> list[ConfiguredSuppression]:
+    if not isinstance(written, list):
+        problems.append(f"{SUPPRESSIONS}: it is a list of entries with {', '.join(_ENTRY)}")
+        return []
+    found: list[ConfiguredSuppression] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        path = f"{SUPPRESSIONS}.{place}"
+        if not isinstance(each, dict):
+            problems.append(f"{path}: {each!r} is not allowed; allowed is an entry with {', '.join(_ENTRY)}")
+            continue
+        entry = cast("dict[str, Any]", each)
+        wrong = [_unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
+        wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
+        odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}
+        wrong += [f"{path}.{key}: {value!r} is not allowed; allowed is {_ALLOWED[key]}" for key, value in odd.items()]
+        if not wrong and entry["rule"] not in known:
+            wrong = [_unknown_name(f"{path}.rule", entry["rule"], known)]
+        try:
+            suppression = read_suppression(entry.get("reason"), entry.get("until"), entry.get("by", ""))
+        except ValueError as error:
+            wrong = wrong or [f"{path}: {error}"]
+        else:
+            if not wrong:
+                found.append(ConfiguredSuppression(entry["rule"], str(entry["object"]), suppression))
+        problems += wrong
+    return found
+
+
+def _is_written(key: str, value: Any) -> bool:
+    """Whether an entry's value is what its key takes. What reads YAML may have made a day of `until`."""
+    return value != "" and isinstance(value, (str, date) if key == "until" else str)
+
+
+def _truth(written: Any) -> bool:
+    if isinstance(written, bool):
+        return written
+    raise ValueError("true or false")
+
+
+def _level(written: Any) -> Level:
+    if written in list(Level):
+        return Level(written)
+    raise ValueError(f"one of {', '.join(Level)}")
+
+
+def _unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
+    """`name` is what a person wrote, which in YAML may be anything."""
+    names = sorted(allowed)
+    nearest = get_close_matches(str(name), names, n=1)
+    return f"{path}: there is no {name!r}; " + (f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(names)}")

@@ -1,1 +1,0 @@
-"""The forms in which a report is printed."""

@@ -1,0 +1,140 @@
+"""Where pods can run: the pools that their selectors and affinities leave, and the taints that keep them away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL, GPU_RESOURCE
+from policies.inventory.pool_index import index_of
+from policies.inventory.views import GpuPool, NodeAutoProvisioning
+from policies.pods.scheduling_options import KEEPS_AWAY, options_of, tolerates
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from policies.inventory.pool_index import PoolIndex
+    from policies.inventory.views import Inventory, PodSet, Taint
+    from policies.pods.scheduling_options import SchedulingOption
+    from policies.values.field import Parts
+
+_REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+
+
+@dataclass(frozen=True)
+class PoolMatch:
+    """A pool that GPU pods select by one option: whether it `suits` them, and whether a taint, the first such, keeps them `away`."""
+
+    option: SchedulingOption
+    pool: GpuPool
+    suits: Tri
+    away: Tri
+    taint: Taint | None
+
+    @property
+    def possible(self) -> Tri:
+        """Whether the pods can run there."""
+        return all_of([self.suits, negated(self.away)])
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Whether pods can run on any of the pools; and a pool that surely suits them and surely keeps them away, the first such."""
+
+    possible: Tri
+    kept_off: PoolMatch | None
+
+
+def pool_matches(pods: PodSet, inventory: Inventory) -> list[PoolMatch]:
+    """Every option with each pool that may suit the pods. Pods that ask for the same get the same list."""
+    options = options_of(pods, inventory)
+    terms = pods.pod.at(*_REQUIRED_TERMS)
+    shape = (id(options), repr(terms.value), pods.pod.partial)
+    return inventory.once("pool_matches", shape, lambda: list(_pool_matches(options or (), terms.parts(), inventory)))
+
+
+def placement_of(pods: PodSet, inventory: Inventory) -> Placement:
+    """What `pool_matches` come to."""
+    found = pool_matches(pods, inventory)
+
+    def sum_up() -> Placement:
+        kept_off = (each for each in found if each.suits is True and each.away is True and each.taint)
+        return Placement(any_of(each.possible for each in found), next(kept_off, None))
+
+    return inventory.once("placement", id(found), sum_up)
+
+
+def _pool_matches(options: Iterable[SchedulingOption], terms: Parts, inventory: Inventory) -> Iterator[PoolMatch]:
+    index = index_of(GpuPool, inventory)
+    for option in options:
+        for pool in index.among([*(index.places(key, [value]) for key, value in option.selector.items()), _places_of(terms, index)]):
+            suits = _fits(terms, option, pool)
+            if suits is not False:
+                yield PoolMatch(option, pool, suits, *repelling(option, pool))
+
+
+def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | None:
+    """Where the pools are that the terms leave, by one expression of each; None where one of them may leave any pool."""
+    found: list[list[int]] = []
+    for term in terms.fields:
+        expressions = [each for each in term.at("matchExpressions").parts().fields if each.at("operator").text() == "In"]
+        bounds = (
+            index.places(str(key), values.fields)
+            for each in expressions
+            if (values := each.at("values").parts()).complete and (key := each.at("key").text()) is not UNKNOWN
+        )
+        shortest = min((places for places in bounds if places is not None), key=lambda places: sum(map(len, places)), default=None)
+        if shortest is None:
+            return None
+        found += shortest
+    return found if terms.fields and terms.complete else None
+
+
+def fits(pods: PodSet, option: SchedulingOption, pool: GpuPool) -> Tri:
+    """Whether the pool's nodes are of those that the pods select. Only what an affinity requires with In is held against a pool."""
+    return _fits(pods.pod.at(*_REQUIRED_TERMS).parts(), option, pool)
+
+
+def _fits(terms: Parts, option: SchedulingOption, pool: GpuPool) -> Tri:
+    answers = [pool.concerned, pool.offer.carries(option.selector), True if option.complete else UNKNOWN]
+    if terms.fields:
+        answers.append(terms.any(lambda term: _term_fits(term, pool)))
+    return all_of(answers)
+
+
+def _term_fits(term: Field, pool: GpuPool) -> Tri:
+    expressions = term.at("matchExpressions").parts()
+    return all_of([True, *(_allowed(each, pool) for each in expressions.fields)]) if expressions.complete else UNKNOWN
+
+
+def _allowed(expression: Field, pool: GpuPool) -> Tri:
+    key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
+    if UNKNOWN in (key, operator):
+        return UNKNOWN
+    return values.any(lambda value: pool.offer.carries({str(key): value})) if operator == "In" else True
+
+
+def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | None]:
+    """Whether a taint of the pool keeps GPU pods of this option off it, and the first that does.
+
+    The taint on nvidia.com/gpu keeps no GPU pod away: GKE and EKS add its toleration (ExtendedResourceToleration), as GKE adds those of a
+    compute class to the pods that select it and of gke-queued to those of a ProvisioningRequest.
+    """
+    given = {GPU_RESOURCE, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
+    answers: list[tuple[Tri, Taint | None]] = [] if pool.taints_complete else [(UNKNOWN, None)]
+    for taint in pool.taints:
+        if taint.key.text() in given:
+            continue
+        as_field = Field({"key": taint.key.value, "value": taint.value.value, "effect": taint.effect.value})
+        tolerated = any_of([*(tolerates(each, as_field) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
+        away = all_of([taint.effect.equals(*KEEPS_AWAY), UNKNOWN if tolerated is UNKNOWN else not tolerated])
+        answers.append((away, taint))
+    found = any_of(answer for answer, _ in answers)
+    return found, next((taint for answer, taint in answers if answer is found), None)
+
+
+def may_be_provisioned(option: SchedulingOption, inventory: Inventory) -> bool:
+    """Whether GKE's node auto-provisioning may make a node for the pods, of which nothing is known here."""
+    return bool(inventory.of(NodeAutoProvisioning)) and GKE_POOL_LABEL not in option.selector

@@ -1,0 +1,156 @@
+"""Which pods a label selector selects, and how many pods a template makes that run at the same time."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from policies.inventory.views import PodSet
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN, Tri, all_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.inventory.objects import KubernetesObject
+    from policies.inventory.views import Inventory
+    from policies.values.unknown import Unknown
+
+
+_MEMBER = re.compile(r"spec\.(?P<path>[A-Za-z.]+)\[(?P<key>[^\]]+)\]")
+_REPLICATED = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
+
+
+def copies_of(pods: PodSet) -> Decimal | Unknown:
+    """The number that the object itself asks for.
+
+    UNKNOWN where it does not say one because something else may: an autoscaler sets the replicas of a Deployment that names none.
+    """
+    if pods.job is not None:
+        at_once = _at_least_one(pods.job.at("parallelism"))
+        ends = pods.job.at("completions").number()
+        width = min(at_once, ends) if isinstance(at_once, Decimal) and isinstance(ends, Decimal) else at_once
+        return _times(width, _at_least_one(_member(pods).at("replicas")))
+    if pods.kind in _REPLICATED:
+        replicas = pods.object_spec.at("replicas").number()
+        return UNKNOWN if replicas is None else replicas
+    if pods.kind == "LeaderWorkerSet":
+        size = _at_least_one(pods.object_spec.at("leaderWorkerTemplate", "size"))
+        leads = pods.where.endswith("leaderTemplate.spec")
+        width = Decimal(1) if leads or size is UNKNOWN else size - 1
+        return _times(UNKNOWN if size is UNKNOWN else width, _at_least_one(pods.object_spec.at("replicas")))
+    member = _member(pods)
+    most = member.at("maxReplicas")
+    return _at_least_one(member.at("replicas") if most.absent else most)
+
+
+def _member(pods: PodSet) -> Field:
+    """The element or the entry of the object that holds the template, such as one of a JobSet's replicatedJobs."""
+    found = _MEMBER.match(pods.where)
+    if found is None:
+        return Field(None)
+    held = dict(pods.object_spec.at(*found["path"].split(".")).parts().named)
+    return held.get(found["key"], Field(None))
+
+
+def _at_least_one(count: Field) -> Decimal | Unknown:
+    number = count.number()
+    return Decimal(1) if number is None else number
+
+
+def _times(one: Decimal | Unknown, other: Decimal | Unknown) -> Decimal | Unknown:
+    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else one * other
+
+
+_WRITTEN_BY_CONTROLLERS = (
+    *("apps.kubernetes.io/", "batch.kubernetes.io/", "controller-uid", "jobset.sigs.k8s.io/", "leaderworkerset.sigs.k8s.io/"),
+    *("pod-template-hash", "ray.io/", "statefulset.kubernetes.io/", "training.kubeflow.org/"),
+)
+_JOB_NAME = ("job-name", "batch.kubernetes.io/job-name")
+
+
+def selected(budget: KubernetesObject, inventory: Inventory) -> list[tuple[PodSet, Tri]]:
+    """The pod sets of the budget's namespace of which it is not certain that `spec.selector` passes them over."""
+    selector, space = budget.spec.at("selector"), budget.namespace
+    if selector.absent:
+        return []
+    if space is UNKNOWN:
+        here, elsewhere = list[PodSet](), list(inventory.of(PodSet))
+    else:
+        here, elsewhere = _candidates(selector, space, inventory), _candidates(selector, UNKNOWN, inventory)
+    answers = [
+        *((pods, selects(selector, pods)) for pods in here if not pods.partial),
+        *((pods, all_of([selects(selector, pods), UNKNOWN])) for pods in elsewhere if not pods.partial),
+    ]
+    return [(pods, answer) for pods, answer in answers if answer is not False]
+
+
+def _candidates(selector: Field, namespace: str | Unknown, inventory: Inventory) -> list[PodSet]:
+    """The pod sets of a namespace that one of the selector's labels leaves."""
+    everyone = inventory.once("pods by namespace", None, lambda: _by_namespace(inventory)).get(namespace, [])
+    key, value = next(iter(selector.at("matchLabels").parts().named), ("", Field(UNKNOWN)))
+    if not value.known:
+        return everyone
+    of_key = inventory.once("pods by label", (namespace, key), lambda: _by_label(key, everyone))
+    return [*of_key.get(value.text(), []), *of_key.get(UNKNOWN, [])]
+
+
+def _by_namespace(inventory: Inventory) -> Mapping[object, list[PodSet]]:
+    found: dict[object, list[PodSet]] = {}
+    for pods in inventory.of(PodSet):
+        namespace = pods.namespace.text()
+        found.setdefault(UNKNOWN if namespace is UNKNOWN else namespace or "default", []).append(pods)
+    return found
+
+
+def _by_label(key: str, everyone: list[PodSet]) -> Mapping[object, list[PodSet]]:
+    found: dict[object, list[PodSet]] = {}
+    for pods in everyone:
+        found.setdefault(_label(pods, key).text(), []).append(pods)
+    return found
+
+
+def selects(selector: Field, pods: PodSet) -> Tri:
+    """Whether `{matchLabels, matchExpressions}` selects the pods. An empty selector selects all."""
+    labels = selector.at("matchLabels").parts()
+    expressions = selector.at("matchExpressions").parts()
+    if not (selector.known and labels.complete and expressions.complete):
+        return UNKNOWN
+    wanted = [_one_of(_label(pods, key), [value]) for key, value in labels.named]
+    return all_of([True, *wanted, *(_holds(each, pods) for each in expressions.fields)])
+
+
+def _holds(expression: Field, pods: PodSet) -> Tri:
+    key, operator = expression.at("key").text(), expression.at("operator").text()
+    if UNKNOWN in (key, operator):
+        return UNKNOWN
+    label = _label(pods, str(key))
+    there: Tri = not label.absent if label.known else UNKNOWN
+    values = list(expression.at("values").parts().fields)
+    match operator:
+        case "In":
+            return _one_of(label, values)
+        case "NotIn":
+            return negated(_one_of(label, values))
+        case "Exists":
+            return there
+        case _:
+            return negated(there)
+
+
+def _one_of(label: Field, values: list[Field]) -> Tri:
+    texts = [each.text() for each in values]
+    if not label.known:
+        return UNKNOWN
+    return True if label.text() in texts else (UNKNOWN if UNKNOWN in texts else False)
+
+
+def _label(pods: PodSet, key: str) -> Field:
+    written = pods.template_labels.at(key)
+    if not written.absent:
+        return written
+    if key in _JOB_NAME and pods.kind == "Job":
+        return Field(pods.identity.name)
+    controlled = key in _JOB_NAME or key.startswith(_WRITTEN_BY_CONTROLLERS)
+    return Field(UNKNOWN) if controlled and pods.kind != "Pod" else written

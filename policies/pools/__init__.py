@@ -1,0 +1,1 @@
+"""What rules ask about pools: what bounds them, and where they are."""

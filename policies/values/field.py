@@ -1,0 +1,116 @@
+"""Walking an object's tree without ever mistaking what is unknown for what is absent; quantities as people write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+
+from policies.values.unknown import UNKNOWN, Tri, Unknown, all_of, any_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_SUFFIXES = {
+    "": Decimal(1),
+    "m": Decimal("0.001"),
+    **{suffix: Decimal(1000) ** power for power, suffix in enumerate("kMGTPE", start=1)},
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)},
+}
+
+_QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE](?P<exponent>[+-]?\d{1,3})|(?P<suffix>[KMGTPE]i|[mkMGTPE]?))")
+
+
+def quantity(written: str | float) -> Decimal | None:
+    """The number that a quantity such as 8, "8", "1k", "1e3" or "16Gi" means; None for what the API server would refuse.
+
+    Source: k8s.io/apimachinery/pkg/api/resource, the grammar of Quantity (n and u, below a thousandth, are left out).
+    """
+    match = _QUANTITY.fullmatch(str(written))
+    if match is None:
+        return None
+    number = Decimal(match["number"])
+    return number.scaleb(int(match["exponent"])) if match["exponent"] else number * _SUFFIXES[match["suffix"]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A place in an object: a value, nothing (None), or UNKNOWN.
+
+    In a `partial` object, such as a patch, nothing is ever absent: what is not written here may be written elsewhere, so it is UNKNOWN.
+    """
+
+    value: Any
+    partial: bool = False
+
+    def at(self, *path: str) -> Field:
+        """The place below this one. Below UNKNOWN everything is UNKNOWN; below a value of another shape everything is absent."""
+        here = self.value
+        for step in path:
+            if here is UNKNOWN:
+                break
+            here = cast("dict[str, Any]", here).get(step) if isinstance(here, dict) else None
+        return Field(UNKNOWN, self.partial) if here is None and self.partial else Field(here, self.partial)
+
+    @property
+    def known(self) -> bool:
+        """Whether it can be said what stands here, if only that nothing does."""
+        return self.value is not UNKNOWN
+
+    @property
+    def absent(self) -> bool:
+        """Whether it is certain that nothing is written here."""
+        return self.value is None
+
+    def text(self) -> str | Unknown | None:
+        """The text here; a number or a truth value as YAML would spell it, None for anything else."""
+        if self.value is UNKNOWN:
+            return UNKNOWN
+        if isinstance(self.value, bool):
+            return str(self.value).lower()
+        return str(self.value) if isinstance(self.value, str | int) else None
+
+    def number(self) -> Decimal | Unknown | None:
+        """The quantity here; None for nothing and for what is not a quantity."""
+        if self.value is UNKNOWN:
+            return UNKNOWN
+        return quantity(self.value) if isinstance(self.value, str | int | float) and not isinstance(self.value, bool) else None
+
+    def equals(self, *wanted: str) -> Tri:
+        """Whether the text here is one of `wanted`."""
+        text = self.text()
+        return UNKNOWN if text is UNKNOWN else text in wanted
+
+    def parts(self) -> Parts:
+        """What stands in the list or the mapping here: elements, or entries by key."""
+        if self.value is UNKNOWN:
+            return Parts((), complete=False)
+        pairs: list[tuple[str, Any]] = []
+        if isinstance(self.value, list):
+            pairs = [(str(place), each) for place, each in enumerate(cast("list[Any]", self.value))]
+        elif isinstance(self.value, dict):
+            pairs = list(cast("dict[str, Any]", self.value).items())
+        return Parts(tuple((key, Field(each, self.partial)) for key, each in pairs), complete=not self.partial)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The elements of a list or the entries of a mapping, by key. Unless `complete`, there may be more that nobody knows yet."""
+
+    named: tuple[tuple[str, Field], ...]
+    complete: bool
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The values alone."""
+        return tuple(field for _, field in self.named)
+
+    def any(self, holds: Callable[[Field], Tri]) -> Tri:
+        """Whether `holds` is so for one of them, those not known yet included."""
+        return any_of([*map(holds, self.fields), *([] if self.complete else [UNKNOWN])])
+
+    def every(self, holds: Callable[[Field], Tri]) -> Tri:
+        """Whether `holds` is so for all of them, those not known yet included; False when there is none."""
+        return all_of([*map(holds, self.fields), *([bool(self.named)] if self.complete else [UNKNOWN])])

@@ -1,0 +1,178 @@
+"""A finding: what a rule, or the reader of manifests, says of one object; and accepted violations, which somebody gave a reason for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from capacity.values.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from capacity.values.verdict import Addition, ObjectIdentity, Severity
+    from policies.values.field import Field
+
+
+PREFIX = "flexspot.dev/ignore-"
+"""An annotation is this and a rule's name; its value is `REASON`, or `REASON; until=2026-12-31; by=team-a`."""
+
+RULE, CODE = "suppression", "FLX900"
+"""Name and code of what is found wrong with a suppression itself."""
+
+_KEYS = ("until", "by")
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Why a rule may be broken. `until` is its last day; None: for good. `by` is who answers for it."""
+
+    reason: str
+    until: date | None = None
+    by: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason}{f', until {self.until}' if self.until else ''}{f', by {self.by}' if self.by else ''}"
+
+
+@dataclass(frozen=True)
+class ConfiguredSuppression:
+    """One of the settings' suppressions: for the objects that `objects` matches, with * for any text.
+
+    It is compared with `apiVersion/kind/namespace/name`, with `kind/namespace/name`, with `kind/name` and with the name alone.
+    """
+
+    rule: str
+    objects: str
+    suppression: Suppression
+
+    def covers(self, rule: str, identity: ObjectIdentity) -> bool:
+        """Whether it is meant for this rule and object."""
+        spellings = (
+            str(identity),
+            "/".join(part for part in (identity.kind, identity.namespace, identity.name) if part),
+            f"{identity.kind}/{identity.name}",
+            identity.name,
+        )
+        return rule == self.rule and any(fnmatchcase(spelling, self.objects) for spelling in spellings)
+
+
+def read_suppression(reason: object, until: object = None, by: object = "") -> Suppression:
+    """Raises ValueError saying what is wrong: without a reason nothing is suppressed."""
+    text = str(reason or "").strip()
+    if not text:
+        raise ValueError("it gives no reason; say why the rule may be broken here")
+    try:
+        day = None if until is None or until == "" else date.fromisoformat(str(until))
+    except ValueError:
+        raise ValueError(f"until={until} is no day; write one such as until=2026-12-31") from None
+    return Suppression(text, day, str(by or "").strip())
+
+
+def read_annotation(text: str) -> Suppression:
+    """The suppression that an annotation's value spells. Raises ValueError saying what is wrong."""
+    reason, *rest = text.split(";")
+    settings: dict[str, str] = {}
+    for part in rest:
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if equals and key in _KEYS:
+            settings[key] = value
+        elif key:
+            # A semicolon may belong to the reason.
+            reason = f"{reason};{part}"
+    return read_suppression(reason, settings.get("until"), settings.get("by", ""))
+
+
+def written_on(annotations: Iterable[Field]) -> Iterator[tuple[str, str]]:
+    """Rule name and value of each annotation that suppresses. One whose value is not known yet suppresses nothing yet."""
+    for mapping in annotations:
+        for key, value in mapping.parts().named:
+            if key.startswith(PREFIX):
+                text = value.text()
+                yield key.removeprefix(PREFIX), text if isinstance(text, str) else ""
+
+
+@dataclass(frozen=True)
+class Suppressions:
+    """What is suppressed of one object, by rule name, and what is wrong with what was meant to be."""
+
+    valid: Mapping[str, Suppression]
+    problems: tuple[str, ...]
+
+
+NOTHING = Suppressions({}, ())
+
+
+def suppressions_of(
+    annotations: Iterable[Field],
+    identity: ObjectIdentity,
+    configured: Iterable[ConfiguredSuppression],
+    locked: Mapping[str, bool],
+    today: date,
+) -> Suppressions:
+    """What counts for one object. `locked` says of every rule that there is whether it may be suppressed."""
+    valid: dict[str, Suppression] = {}
+    problems: list[str] = []
+
+    def take(rule: str, place: str, read: Any) -> None:
+        try:
+            _check_rule(rule, locked)
+            suppression: Suppression = read()
+            _check_day(suppression, today)
+        except ValueError as error:
+            problems.append(f"{place}: {error}")
+        else:
+            valid.setdefault(rule, suppression)
+
+    for rule, text in written_on(annotations):
+        take(rule, f"annotation {PREFIX}{rule}", lambda text=text: read_annotation(text))
+    for each in configured:
+        if each.covers(each.rule, identity):
+            take(each.rule, f"the settings' suppression of {each.rule} for {each.objects}", lambda each=each: each.suppression)
+    return Suppressions(valid, tuple(problems))
+
+
+def _check_day(suppression: Suppression, today: date) -> None:
+    if suppression.until and suppression.until < today:
+        raise ValueError(f"it ended on {suppression.until}; mend the object, or give a new day")
+
+
+def _check_rule(rule: str, locked: Mapping[str, bool]) -> None:
+    if rule not in locked:
+        nearest = get_close_matches(rule, sorted(locked), n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(sorted(locked))}"
+        raise ValueError(f"there is no rule {rule!r}; {hint}")
+    if locked[rule]:
+        raise ValueError(f"rule {rule} is locked and cannot be suppressed; mend the object, or ask who owns the rules")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's verdict about one object, ready to be shown.
+
+    `code` is the rule's short id, `link` where its facts come from, `page` the rule's page, `at` the path of the field that it is about,
+    such as spec.limits, `suppressed` why it is accepted, and `adds` what surely mends it.
+    """
+
+    rule: str
+    code: str
+    severity: Severity
+    verdict: Verdict
+    object: ObjectIdentity
+    message: str
+    remediation: str
+    link: str = ""
+    at: str = ""
+    page: str = ""
+    suppressed: Suppression | None = None
+    adds: Addition | None = None
+
+
+def tally(findings: Iterable[Finding]) -> Mapping[Verdict, int]:
+    """How many findings there are of each verdict; suppressed and undecided ones are never dropped."""
+    counted = Counter(finding.verdict for finding in findings)
+    return {verdict: counted[verdict] for verdict in Verdict}

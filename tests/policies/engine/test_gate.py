@@ -1,0 +1,247 @@
+"""The policies inside the engine: what blocks, what advises, what is configured, what is never printed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2
+from policy_server import PolicyServer
+from pulumi.runtime.proto import analyzer_pb2_grpc
+from rule_fixtures import UNKNOWN_STRING
+
+from policies.engine import pack
+from policies.engine.gate import Gate
+from policies.judging.settings import DEFAULTS, read_settings
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from capacity.values.verdict import Outcome
+    from policies.inventory.reading.source import Source
+    from policies.inventory.views import View
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+POLICIES = ["flexspot", "flexspot-advice", "flexspot-stack", "flexspot-stack-advice"]
+
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+UNTAINTED: dict[str, Any] = {
+    "apiVersion": "karpenter.sh/v1",
+    "kind": "NodePool",
+    "metadata": {"name": "gpu"},
+    "spec": {
+        "limits": {"nvidia.com/gpu": 8},
+        "template": {
+            "spec": {
+                "requirements": [
+                    {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]},
+                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+                ]
+            }
+        },
+    },
+}
+
+
+def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> None:
+    [(level, message)] = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", UNTAINTED)
+
+    assert level == "mandatory"
+    assert message == (
+        "gpu-pool-without-taint: NodePool gpu: it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
+        "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away.\n"
+        "  To fix it: add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}\n"
+        "  Severity high (FLX001); see docs/rules/gpu-pool-without-taint.md; see https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases"
+    )
+
+
+def test_an_unknown_value_beside_a_provable_violation_downgrades_nothing() -> None:
+    inputs = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": UNKNOWN_STRING}}
+
+    reported = PolicyServer(Gate(all_rules()[:3])).analyze(NODE_POOL, "gpu", inputs)
+
+    assert [(level, message.partition(":")[0]) for level, message in reported] == [
+        ("mandatory", "gpu-pool-without-taint"),
+        ("advisory", "gpu-pool-without-limit"),
+    ]
+    assert 'cannot be decided yet: spec.limits["nvidia.com/gpu"] is not known yet' in reported[1][1]
+
+
+def test_the_advice_about_one_resource_is_not_told_of_the_next() -> None:
+    server = PolicyServer(Gate())
+    server.analyze(NODE_POOL, "gpu", {**UNTAINTED, "spec": UNKNOWN_STRING})
+
+    assert server.analyze("kubernetes:core/v1:ConfigMap", "other", {"apiVersion": "v1", "kind": "ConfigMap"}) == []
+
+
+@pytest.mark.parametrize("setting", ["advisory", {"level": "advisory"}])
+def test_an_advisory_rule_tells_and_does_not_block(setting: Any) -> None:
+    server = PolicyServer(Gate(), **{"gpu-pool-without-taint": setting})
+
+    assert [level for level, _ in server.analyze(NODE_POOL, "gpu", UNTAINTED)] == ["advisory"]
+
+
+def test_a_disabled_rule_is_not_run() -> None:
+    server = PolicyServer(Gate(), **{"gpu-pool-without-taint": "disabled"})
+
+    assert server.analyze(NODE_POOL, "gpu", UNTAINTED) == []
+
+
+def test_with_the_blocking_policy_disabled_nothing_runs() -> None:
+    server = PolicyServer(Gate())
+    server.disable("flexspot")
+
+    assert server.analyze(NODE_POOL, "gpu", UNTAINTED) == []
+
+
+def test_parameters_arrive_as_floats_and_count() -> None:
+    server = PolicyServer(Gate(), **{"gpu-pool-without-limit": {"most": 7.0}, "gpu-pool-without-taint": {"taint-keys": ["dedicated"]}})
+
+    reported = server.analyze(NODE_POOL, "gpu", UNTAINTED)
+
+    assert any('spec.limits["nvidia.com/gpu"] is not set to a number from 0 to 7.' in message for _, message in reported), reported
+    assert any("no taint on dedicated that keeps" in message for _, message in reported), reported
+
+
+def test_a_setting_that_is_not_understood_blocks_once_and_names_all_of_them() -> None:
+    server = PolicyServer(Gate(), **{"gpu-pool-without-tait": "advisory", "gpu-pool-without-limit": {"mots": 3, "most": "many"}})
+
+    [(level, message)] = server.analyze("pulumi:pulumi:Stack", "dev", {})
+
+    assert level == "mandatory"
+    assert "there is no 'gpu-pool-without-tait'; did you mean gpu-pool-without-taint?" in message
+    assert "gpu-pool-without-limit.mots: there is no 'mots'; did you mean most?" in message
+    assert "gpu-pool-without-limit.most: 'many' is not allowed; allowed is a whole number of 0 or more" in message
+    assert server.analyze("pulumi:pulumi:Stack", "dev", {}) == []
+
+
+def test_a_rule_that_raises_is_advice_that_names_it_and_stops_no_other_rule() -> None:
+    def raises(_view: object, _parameters: object) -> Outcome:
+        raise ValueError("hunter2")
+
+    broken, *others = all_rules()
+    gate = Gate([replace(broken, judge=raises, name="broken-rule", code="FLX999"), *others, broken])
+
+    reported = PolicyServer(gate).analyze(NODE_POOL, "gpu", UNTAINTED)
+
+    assert [(level, message.partition(":")[0]) for level, message in reported] == [
+        ("mandatory", "gpu-pool-without-taint"),
+        ("advisory", "broken-rule"),
+    ]
+    assert "the rule itself is broken: ValueError in test_gate.py, line" in reported[1][1]
+    assert "hunter2" not in reported[1][1]
+
+
+def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing() -> None:
+    def raises(_source: Source) -> Sequence[View]:
+        raise KeyError("hunter2")
+
+    [(level, message)] = PolicyServer(Gate(read=raises)).analyze(NODE_POOL, "gpu", UNTAINTED)
+
+    assert level == "advisory"
+    assert message.startswith("inventory: NodePool gpu: cannot be decided yet: no rule could judge it: KeyError in test_gate.py")
+    assert "hunter2" not in message
+
+
+def test_inputs_of_a_shape_that_nobody_foresaw_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*_: object) -> Source:
+        raise TypeError("hunter2")
+
+    monkeypatch.setattr("policies.engine.gate.from_pulumi", raises)
+
+    [(level, message)] = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", UNTAINTED)
+
+    assert level == "advisory"
+    assert message.startswith(f"inventory: urn:pulumi:dev::flexspot::{NODE_POOL}::gpu: no rule could judge it: TypeError")
+    assert "hunter2" not in message
+
+
+def test_no_value_of_a_workload_or_a_machine_start_script_is_ever_printed() -> None:
+    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "hunter2"}
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "train", "annotations": {"a": "hunter2"}, "labels": {"b": secret}},
+        "spec": {
+            "nodeSelector": {"cloud.google.com/gke-accelerator": secret, "team": secret},
+            "containers": [{"name": "train", "image": secret, "args": [secret], "env": [{"name": "TOKEN", "value": secret}]}],
+        },
+    }
+    script = {"metadata": {"startup-script": secret}, "labels": secret}
+    pool = {"nodeConfig": {"machineType": "g2-standard-8", "taints": [{"key": secret, "value": secret, "effect": secret}], **script}}
+    server = PolicyServer(Gate())
+
+    reported = server.analyze("kubernetes:core/v1:Pod", "train", pod) + server.analyze("gcp:container/nodePool:NodePool", "l4", pool)
+
+    assert len(reported) == 2
+    assert "hunter2" not in str(reported)
+
+
+def test_the_pack_tells_the_engine_its_policies_and_the_schema_of_its_settings() -> None:
+    info = PolicyServer(Gate()).info
+
+    assert [policy.name for policy in info.policies] == POLICIES
+    schema = dict(info.policies[0].configSchema.properties)
+    assert set(schema) == {rule.name for rule in all_rules()} | {"suppressions"}
+    assert "most-cores-or-gb" in str(schema["gpu-pool-without-limit"])
+
+
+def test_the_pack_serves_the_policies_of_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: dict[str, Any] = {}
+
+    def serve(**arguments: Any) -> None:
+        served.update(arguments)
+
+    monkeypatch.setattr(pack, "PolicyPack", serve)
+
+    pack.serve()
+
+    assert served["name"] == "flexspot"
+    assert [policy.name for policy in served["policies"]] == POLICIES
+
+
+@pytest.mark.parametrize("python", [shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin") or "python3"])
+def test_the_executable_pack_started_by_another_python_serves_and_prints_nothing_but_its_port(python: str) -> None:
+    environment = {**os.environ, "PATH": f"{Path(python).parent}:{os.defpath}"}
+    with subprocess.Popen([CHECKOUT / "policies" / "pack"], stdout=subprocess.PIPE, text=True, env=environment, cwd="/") as process:
+        try:
+            assert process.stdout
+            port = process.stdout.readline().strip()
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                stub: Any = analyzer_pb2_grpc.AnalyzerStub(channel)
+                info = stub.GetAnalyzerInfo(empty_pb2.Empty(), timeout=30)
+        finally:
+            process.terminate()
+
+    assert info.name == "flexspot"
+    assert [policy.name for policy in info.policies] == POLICIES
+
+
+def test_settings_that_say_nothing_leave_every_rule_as_shipped() -> None:
+    assert read_settings({}, all_rules()) == DEFAULTS
+    assert [DEFAULTS.level(rule) for rule in all_rules()] == [rule.level for rule in all_rules()]
+
+
+def test_only_the_surface_of_the_engine_imports_pulumi() -> None:
+    program = """
+import sys
+from policies.core import judge
+from policies.inventory.reading.source import from_manifest
+from policies.rules import all_rules
+from policies.judging.settings import DEFAULTS
+pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"runtimeClassName": "nvidia"}}
+assert judge(from_manifest(pod), all_rules(), DEFAULTS)
+print([name for name in sys.modules if name.partition(".")[0] in {"pulumi", "pulumi_policy", "grpc", "google"}])
+"""
+    printed = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+
+    assert printed.strip() == "[]"

@@ -1,0 +1,122 @@
+"""What gathers series, and which labels it adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.inventory.queries import Exporter
+from policies.inventory.reading import views_of
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.values.unknown import UNKNOWN
+
+
+def exporters(manifest: dict[str, Any]) -> list[Exporter]:
+    return [view for view in views_of(from_manifest(manifest)) if isinstance(view, Exporter)]
+
+
+def monitor(kind: str = "ServiceMonitor", name: str = "dcgm-exporter", group: str = "monitoring.coreos.com", **spec: Any) -> list[Exporter]:
+    return exporters({"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+
+def release(chart: str, **values: Any) -> list[Exporter]:
+    views = views_of(from_pulumi("kubernetes:helm.sh/v3:Release", "it", {"chart": chart, "values": values}))
+    return [view for view in views if isinstance(view, Exporter)]
+
+
+UTIL = "DCGM_FI_DEV_GPU_UTIL"
+
+
+def test_a_monitor_gives_what_it_relabels_and_what_it_honors() -> None:
+    [plain] = monitor(endpoints=[{"port": "metrics"}])
+    [named] = monitor(endpoints=[{"relabelings": [{"targetLabel": "node"}]}, {"metricRelabelings": [{"targetLabel": "team"}]}])
+    [honoring] = monitor(endpoints=[{"honorLabels": True}])
+    [of_service] = monitor(targetLabels=["zone"], endpoints=[])
+
+    assert not plain.gives(UTIL, "node")
+    assert [named.gives(UTIL, label) for label in ("node", "team", "namespace")] == [True, True, False]
+    assert honoring.gives(UTIL, "namespace")
+    assert of_service.gives(UTIL, "zone")
+    assert plain.complete
+    assert not plain.gives("kube_pod_info", "node")
+
+
+def test_googles_collector_adds_the_node_if_it_is_told_to() -> None:
+    def google(kind: str, *metadata: str) -> Exporter:
+        [found] = monitor(kind, "gpus-dcgm", "monitoring.googleapis.com", endpoints=[{}], targetLabels={"metadata": list(metadata)})
+        return found
+
+    assert google("PodMonitoring", "node", "pod").gives(UTIL, "node")
+    assert not google("PodMonitoring", "node", "pod").gives(UTIL, "pod"), "it is the exporter's"
+    assert google("ClusterPodMonitoring").gives(UTIL, "pod"), "told to set none, it leaves the exporter's labels alone"
+    assert not google("PodMonitoring").gives(UTIL, "pod")
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        {"honorLabels": UNKNOWN},
+        {"relabelings": UNKNOWN},
+        {"relabelings": [{"targetLabel": UNKNOWN}]},
+        {"relabelings": [{"action": "labelmap", "regex": "(.+)"}]},
+    ],
+)
+def test_a_monitor_that_may_add_more_is_not_complete(endpoint: dict[str, Any]) -> None:
+    assert [each.complete for each in monitor(endpoints=[endpoint])] == [False]
+
+
+def test_monitors_of_other_programs_are_none_of_these() -> None:
+    assert monitor(name="kueue", selector={"matchLabels": {"app": "kueue"}}, endpoints=[{}]) == []
+    assert [each.program for each in monitor(name="gpus", selector={"matchLabels": {"app": "nvidia-dcgm-exporter"}})] == ["dcgm-exporter"]
+
+
+@pytest.mark.parametrize(
+    "written,series,label,given",
+    [
+        ("nodes=[karpenter.sh/capacity-type]", "kube_node_labels", "label_karpenter_sh_capacity_type", True),
+        ("nodes=[nvidia.com/gpu.present,team]", "kube_node_labels", "label_team", True),
+        ("nodes=[nodeRole]", "kube_node_labels", "label_node_role", True),
+        ("pods=[*]", "kube_pod_labels", "label_whatever", True),
+        ("*=[team]", "kube_namespace_labels", "label_team", True),
+        ("pods=[*]", "kube_node_labels", "label_team", False),
+        ("nodes=[team]", "kube_node_labels", "label_teams", False),
+        ("nodes=[team]", "kube_node_annotations", "annotation_team", False),
+    ],
+)
+def test_kube_state_metrics_shows_the_labels_that_it_was_told_to(written: str, series: str, label: str, given: object) -> None:
+    image = "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.20.0"
+    containers = [{"name": "ksm", "image": image, "args": [f"--metric-labels-allowlist={written}", "--port=8080"]}]
+    [run] = exporters(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "k"},
+            "spec": {"template": {"spec": {"containers": containers}}},
+        }
+    )
+    [charted] = release("kube-state-metrics", metricLabelsAllowlist=[written])
+    [stacked] = release(
+        "oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack", **{"kube-state-metrics": {"extraArgs": containers[0]["args"]}}
+    )
+
+    assert {each.gives(series, label) for each in (run, charted, stacked)} == {given}
+    assert all(each.complete for each in (run, charted, stacked))
+
+
+def test_a_chart_whose_values_are_elsewhere_may_say_more() -> None:
+    inputs: dict[str, Any] = {"chart": "kube-state-metrics", "values": {}, "valueYamlFiles": [{"path": "values.yaml"}]}
+    views = views_of(from_pulumi("kubernetes:helm.sh/v3:Release", "it", inputs))
+
+    assert [view.complete for view in views if isinstance(view, Exporter)] == [False]
+    assert [each.complete for each in release("kube-state-metrics", metricAnnotationsAllowList=UNKNOWN)] == [False]
+
+
+def test_charts_of_dcgm_scrape_it_if_their_monitor_is_on() -> None:
+    relabeling = {"relabelings": [{"targetLabel": "node"}]}
+
+    assert [each.gives(UTIL, "node") for each in release("dcgm-exporter", serviceMonitor=relabeling)] == [True]
+    assert release("dcgm-exporter", serviceMonitor={"enabled": False}) == []
+    assert release("gpu-operator", dcgmExporter={"serviceMonitor": relabeling}) == []
+    assert len(release("gpu-operator", dcgmExporter={"serviceMonitor": {"enabled": True}})) == 1
+    assert release("grafana") == []

@@ -1,0 +1,66 @@
+"""Where expressions are found."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.inventory.queries import Query
+from policies.inventory.reading import views_of
+from policies.inventory.reading.source import from_manifest
+
+
+def queries(manifest: dict[str, Any]) -> list[Query]:
+    return [view for view in views_of(from_manifest(manifest)) if isinstance(view, Query)]
+
+
+def dashboard(*expressions: Any, key: str = "gpu.json") -> list[Query]:
+    text = json.dumps({"rows": [{"panels": [{"targets": [{"expr": each, "refId": "A"} for each in expressions]}]}]})
+    return queries({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {key: text}})
+
+
+def test_rules_are_named_by_what_they_make() -> None:
+    rules = [{"alert": "Idle", "expr": "a"}, {"record": "a:b", "expr": 1}, {"expr": "c"}]
+    spec = {"groups": [{"name": "g", "rules": rules}]}
+    found = queries({"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": {"name": "r"}, "spec": spec})
+
+    assert [each.described for each in found] == [
+        "spec.groups[0].rules[0].expr (alert Idle)",
+        "spec.groups[0].rules[1].expr (record a:b)",
+        "spec.groups[0].rules[2].expr (rule 2)",
+    ]
+    assert [each.expression.text() for each in found] == ["a", "1", "c"]
+
+
+@pytest.mark.parametrize(
+    "written,read",
+    [
+        ("rate(x[$__rate_interval])", "rate(x[5m])"),
+        ("rate(x[${__range}:$step])", "rate(x[5m:5m])"),
+        ("x offset $shift", "x offset 5m"),
+        ("topk($count, x)", "topk(1, x)"),
+        ("sum by ($grouping) ($metric)", "sum by (variable) (variable)"),
+        ('x{team=~"[[team]]", pod=~"${pod:regex}"}', 'x{team=~"variable", pod=~"variable"}'),
+    ],
+)
+def test_something_stands_in_for_the_variables_of_a_dashboard(written: str, read: str) -> None:
+    assert [each.expression.text() for each in dashboard(written)] == [read]
+
+
+def test_a_dashboards_expressions_are_found_with_their_paths() -> None:
+    assert [each.where for each in dashboard("a")] == ['data["gpu.json"]: rows[0].panels[0].targets[0].expr']
+    assert dashboard(7, None) == []
+    assert dashboard("a", key="gpu.yaml") == []
+
+
+@pytest.mark.parametrize("text", ['"expr"', '{"expr": ', "[" * 100_000 + '"expr"', '{"expr": "a"}' + " " * 5_000_000])
+def test_what_is_no_dashboard_is_passed_over(text: str) -> None:
+    assert queries({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {"a.json": text}}) == []
+
+
+def test_the_operator_of_grafana_has_dashboards_of_its_own() -> None:
+    manifest = {"apiVersion": "grafana.integreatly.org/v1beta1", "kind": "GrafanaDashboard", "metadata": {"name": "d"}}
+
+    assert [each.where for each in queries(manifest | {"spec": {"json": '{"panels": [{"expr": "a"}]}'}})] == ["spec.json: panels[0].expr"]

@@ -1,0 +1,72 @@
+"""What AWS's Node Termination Handler is told to drain, in its chart's words and in its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.inventory.objects import TerminationHandler
+from policies.inventory.reading import views_of
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.values.unknown import UNKNOWN, Tri
+
+NAMES = {
+    "ENABLE_SQS_TERMINATION_DRAINING": "enableSqsTerminationDraining",
+    "ENABLE_SPOT_INTERRUPTION_DRAINING": "enableSpotInterruptionDraining",
+    "ENABLE_REBALANCE_DRAINING": "enableRebalanceDraining",
+    "CHECK_TAG_BEFORE_DRAINING": "checkTagBeforeDraining",
+}
+
+CASES: list[tuple[dict[str, str], bool]] = [
+    ({}, True),
+    ({"ENABLE_SPOT_INTERRUPTION_DRAINING": "false"}, False),
+    ({"ENABLE_SPOT_INTERRUPTION_DRAINING": "false", "ENABLE_REBALANCE_DRAINING": "true"}, True),
+    ({"ENABLE_SQS_TERMINATION_DRAINING": "true"}, False),
+    ({"ENABLE_SQS_TERMINATION_DRAINING": "true", "CHECK_TAG_BEFORE_DRAINING": "false"}, True),
+]
+
+
+def handler(views: list[Any]) -> TerminationHandler:
+    [found] = [view for view in views if isinstance(view, TerminationHandler)]
+    return found
+
+
+def by_chart(**inputs: Any) -> TerminationHandler:
+    chart = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
+    return handler(views_of(from_pulumi("kubernetes:helm.sh/v3:Release", "nth", {"chart": chart, **inputs})))
+
+
+def by_container(**container: Any) -> TerminationHandler:
+    pod = {
+        "nodeSelector": {"pool": "spot"},
+        "containers": [{"image": "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1", **container}],
+    }
+    manifest = {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {"template": {"spec": pod}}}
+    return handler(views_of(from_manifest(manifest)))
+
+
+@pytest.mark.parametrize("variables,drains", CASES)
+def test_chart_and_container_are_read_alike(variables: dict[str, str], *, drains: Tri) -> None:
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    values = {NAMES[name]: value == "true" for name, value in variables.items()}
+
+    assert by_container(env=env).drains is drains
+    assert by_chart(values=values).drains is drains
+
+
+def test_what_is_set_elsewhere_is_not_known() -> None:
+    elsewhere = [{"name": "ENABLE_SPOT_INTERRUPTION_DRAINING", "valueFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}}]
+
+    assert by_container(env=elsewhere).drains is UNKNOWN
+    assert by_container(envFrom=[{"configMapRef": {"name": "a"}}]).drains is UNKNOWN
+    assert by_chart(valueYamlFiles=["values.yaml"]).drains is UNKNOWN
+
+
+def test_the_most_particular_selector_of_the_chart_counts() -> None:
+    selectors = {"nodeSelector": {"a": "b"}, "linuxNodeSelector": {"c": "d"}}
+
+    assert by_chart(values=selectors).selector.value == {"c": "d"}
+    assert by_chart(values={}).selector.absent
+    assert not by_chart(valueYamlFiles=["values.yaml"]).selector.known
+    assert by_container().selector.value == {"pool": "spot"}

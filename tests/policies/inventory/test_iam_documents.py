@@ -1,0 +1,76 @@
+"""What documents of IAM say, in JSON or as a mapping."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.inventory.iam_documents import allows_everything_of, characters_of, open_to_everybody, passes_any_role, statements_of
+from policies.values.field import Field
+from policies.values.unknown import UNKNOWN
+
+STATEMENT = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+
+
+def statement(**changes: Any) -> Field:
+    return Field(STATEMENT | changes)
+
+
+def test_white_space_does_not_count_however_the_document_is_written() -> None:
+    document = {"Version": "2012-10-17", "Statement": [STATEMENT]}
+
+    assert characters_of(Field(json.dumps(document, indent=4))) == characters_of(Field(document)) == 88
+    assert characters_of(Field({"Statement": [UNKNOWN]})) is UNKNOWN
+
+
+@pytest.mark.parametrize("document", [{"Statement": STATEMENT}, {"Statement": [STATEMENT]}, json.dumps({"Statement": STATEMENT})])
+def test_one_statement_needs_no_list(document: Any) -> None:
+    statements = statements_of(Field(document))
+
+    assert isinstance(statements, tuple)
+    assert [(place, each.value) for place, each in statements] == [("0", STATEMENT)]
+
+
+@pytest.mark.parametrize("document", ["", "see the wiki", "[" * 100_000, "{}", 7])
+def test_what_is_no_document_has_no_statements(document: Any) -> None:
+    assert statements_of(Field(document)) == ()
+
+
+@pytest.mark.parametrize(
+    "changes,expected",
+    [
+        ({}, (True, "s3:*")),
+        ({"Action": ["s3:GetObject", "*"]}, (True, "*")),
+        ({"Resource": ["arn:aws:s3:::models", "arn:aws:s3:::*"]}, (True, "s3:*")),
+        ({"Action": "s3:Get*"}, (False, "s3:Get*")),
+        ({"Resource": "arn:aws:s3:::models/*"}, (False, "s3:*")),
+        ({"Effect": "Deny"}, (False, "s3:*")),
+        ({"Condition": {"Bool": {"aws:MultiFactorAuthPresent": "true"}}}, (False, "s3:*")),
+        ({"Resource": UNKNOWN}, (UNKNOWN, "s3:*")),
+        ({"Action": [UNKNOWN]}, (UNKNOWN, "an action")),
+        ({"Action": None}, (False, "")),
+    ],
+)
+def test_a_statement_allows_everything_of_a_service_on_everything(changes: dict[str, Any], expected: tuple[Any, str]) -> None:
+    assert allows_everything_of(statement(**changes)) == expected
+
+
+@pytest.mark.parametrize("action,answer", [("iam:PassRole", True), ("IAM:*", True), ("iam:Get*", False), (UNKNOWN, UNKNOWN)])
+def test_any_role_may_be_passed(action: Any, answer: Any) -> None:
+    assert passes_any_role(statement(Action=action))[0] is answer
+
+
+@pytest.mark.parametrize(
+    "principal,answer",
+    [
+        ("*", True),
+        ({"AWS": "*"}, True),
+        ({"AWS": ["111122223333", "*"]}, True),
+        ({"Service": "ec2.amazonaws.com"}, False),
+        (UNKNOWN, UNKNOWN),
+    ],
+)
+def test_everybody_is_let_in(principal: Any, answer: Any) -> None:
+    assert open_to_everybody(statement(Principal=principal)) is answer

@@ -1,0 +1,74 @@
+"""What the index of pools and the shared answers leave out changes no verdict and no word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from inventories import Resource, labels, runs
+
+from policies.core import judge_across, read_source
+from policies.inventory.pool_index import PoolIndex, pools_for
+from policies.inventory.reading.source import from_pulumi
+from policies.inventory.views import Inventory, Pool
+from policies.judging.settings import DEFAULTS
+from policies.rules import all_rules
+from policies.values.field import Field
+from policies.values.unknown import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from policies.core import Reading
+
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def read(run: list[Resource]) -> list[Reading]:
+    return [read_source(from_pulumi(*each)) for each in run]
+
+
+def told(readings: Sequence[Reading], *, closed: bool) -> list[list[tuple[str, ...]]]:
+    judged = judge_across(readings, all_rules(), DEFAULTS, closed=closed)
+    return [[(each.rule, each.verdict, str(each.object), each.message, each.remediation) for each in findings] for findings in judged]
+
+
+def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
+    """The straightforward way: every question is answered anew, and of every pool."""
+
+    def answered_anew(_self: Inventory, _question: str, _about: object, answer: Callable[[], Any]) -> Any:
+        return answer()
+
+    def all_of_them(self: PoolIndex[Pool], _several: object) -> list[Pool]:
+        return list(vars(self)["_pools"])
+
+    patch.setattr(Inventory, "once", answered_anew)
+    patch.setattr(PoolIndex, "among", all_of_them)
+
+
+@patient
+@given(runs(), st.booleans())
+def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource], closed: bool) -> None:  # noqa: FBT001 -- drawn
+    readings = read(run)
+    with pytest.MonkeyPatch.context() as patch:
+        asking_every_pool(patch)
+        expected = told(readings, closed=closed)
+
+    found = told(readings, closed=closed)
+
+    assert found == expected
+    assert "the rule itself is broken" not in str(found)
+
+
+@patient
+@given(runs(), labels(most=3))
+def test_a_pool_that_the_index_leaves_out_is_one_that_cannot_have_the_labels(run: list[Resource], wanted: Any) -> None:
+    inventory = Inventory(tuple(view for reading in read(run) for view in reading.views))
+    selector = dict(Field(plain(wanted)).parts().named)
+
+    left = pools_for(Pool, selector, inventory)
+
+    assert [pool.identity for pool in inventory.of(Pool) if pool.offer.carries(selector) is not False and pool not in left] == []
+    assert [pool for pool in inventory.of(Pool) if pool in left] == left, "in their order"

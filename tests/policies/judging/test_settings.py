@@ -1,0 +1,131 @@
+"""Levels and parameters as people write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from capacity.values.verdict import PASSES, Severity
+from policies.inventory.views import View
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.settings import read_settings, schema
+from policies.values.parameters import Parameter
+
+RULE: Rule[View] = Rule(
+    code="FLX999",
+    name="example",
+    severity=Severity.LOW,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(View,),
+    judge=lambda _view, _parameters: PASSES,
+    why="It shows how settings are read.",
+    remediation="Nothing needs to be done.",
+    link="https://example.test",
+    parameters=(
+        Parameter("most", 3, "A number."),
+        Parameter("label", "team", "A text."),
+        Parameter("keys", ("a", "b"), "Texts."),
+    ),
+)
+
+
+@pytest.mark.parametrize("written,level", [("advisory", Level.ADVISORY), ({"level": "disabled"}, Level.DISABLED), ({}, Level.MANDATORY)])
+def test_a_level_stands_alone_or_among_parameters(written: Any, level: Level) -> None:
+    settings = read_settings({"example": written}, [RULE])
+
+    assert settings.level(RULE) is level
+    assert settings.problems == ()
+
+
+def test_a_parameter_that_is_not_set_keeps_its_default() -> None:
+    parameters = read_settings({"example": {"most": 7.0, "keys": ["c"]}}, [RULE]).parameters(RULE)
+
+    assert dict(parameters.settings) == {"most": 7, "label": "team", "keys": ("c",)}
+    assert (parameters.number("most"), parameters.texts("keys")) == (7, ("c",))
+
+
+@pytest.mark.parametrize(
+    "written,problem",
+    [
+        ({"exmaple": "advisory"}, "exmaple: there is no 'exmaple'; did you mean example?"),
+        ({"zzz": "advisory"}, "zzz: there is no 'zzz'; there are example"),
+        ({"example": "loud"}, "example.level: 'loud' is not allowed; allowed is one of mandatory, advisory, disabled"),
+        ({"example": 3}, "example.level: 3 is not allowed; allowed is one of mandatory, advisory, disabled"),
+        ({"example": {"most": -1}}, "example.most: -1 is not allowed; allowed is a whole number of 0 or more"),
+        ({"example": {"most": True}}, "example.most: True is not allowed; allowed is a whole number of 0 or more"),
+        ({"example": {"label": ""}}, "example.label: '' is not allowed; allowed is a text"),
+        ({"example": {"keys": []}}, "example.keys: [] is not allowed; allowed is a list of at least one text"),
+        ({"example": {"keys": [1]}}, "example.keys: [1] is not allowed; allowed is a list of at least one text"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_allowed(written: dict[str, Any], problem: str) -> None:
+    assert read_settings(written, [RULE]).problems == (problem,)
+
+
+SUPPRESSION = {"rule": "example", "object": "Pod/a/b", "reason": "a trial"}
+
+
+@pytest.mark.parametrize(
+    "entry,problem",
+    [
+        ({**SUPPRESSION, "rule": ["a"]}, "suppressions.0.rule: ['a'] is not allowed; allowed is a text"),
+        ({**SUPPRESSION, "until": ["x"]}, "suppressions.0.until: ['x'] is not allowed; allowed is a day such as 2026-12-31"),
+        ({**SUPPRESSION, "reason": {"why": "x"}}, "suppressions.0.reason: {'why': 'x'} is not allowed; allowed is a text"),
+        ({**SUPPRESSION, "rule": "exmaple"}, "suppressions.0.rule: there is no 'exmaple'; did you mean example?"),
+        ({**SUPPRESSION, "until": "soon"}, "suppressions.0: until=soon is no day; write one such as until=2026-12-31"),
+        (5, "suppressions.0: 5 is not allowed; allowed is an entry with rule, object, reason, until, by"),
+        ({**SUPPRESSION, 7: "x"}, "suppressions.0.7: there is no 7; there are by, object, reason, rule, until"),
+    ],
+)
+def test_a_suppression_of_another_form_is_named_with_what_is_allowed(entry: Any, problem: str) -> None:
+    assert read_settings({"suppressions": [entry]}, [RULE]).problems == (problem,)
+
+
+_KEYS = st.sampled_from(["example", "suppressions", *SUPPRESSION, "until", "by", "level", "locked", "most", "keys", "exmaple"])
+_TEXTS = st.sampled_from(["", "example", "advisory", "mandatory", "2026-12-31", "a trial", "Pod/*"])
+_SCALARS = st.none() | st.booleans() | st.integers(-1, 9) | st.floats() | _TEXTS
+_VALUES: st.SearchStrategy[Any] = st.recursive(
+    _SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=5), max_leaves=12
+)
+
+
+def _entry(more: dict[str, Any]) -> dict[str, Any]:
+    return {**SUPPRESSION, **more}
+
+
+_ENTRIES = st.builds(_entry, st.dictionaries(_KEYS, _VALUES, max_size=2))
+
+
+@given(st.dictionaries(_KEYS, _VALUES, max_size=4) | st.fixed_dictionaries({"suppressions": st.lists(_ENTRIES, max_size=2)}))
+def test_whatever_is_written_is_read_without_an_error_and_what_is_taken_is_what_the_schema_allows(written: dict[str, Any]) -> None:
+    problems = read_settings(written, [RULE]).problems
+
+    allowed: Any = Draft202012Validator({"type": "object", "additionalProperties": False, "properties": schema([RULE])})
+    assert problems or allowed.is_valid(written)
+
+
+@given(st.dictionaries(st.none() | st.booleans() | st.integers() | st.dates() | st.text(), st.none()))
+def test_a_key_that_yaml_takes_for_something_else_than_text_is_no_rule(written: dict[Any, None]) -> None:
+    assert len(read_settings(written, [RULE]).problems) == len(written)
+
+
+def test_a_text_parameter_is_read() -> None:
+    assert read_settings({"example": {"label": "owner"}}, [RULE]).parameters(RULE).settings["label"] == "owner"
+
+
+def test_the_schema_gives_every_parameter_its_type_and_its_default() -> None:
+    whole = schema([RULE])["example"]
+    properties = whole["oneOf"][1]["properties"]
+
+    assert {name: (each["type"], each.get("default")) for name, each in properties.items()} == {
+        "level": ("string", None),
+        "locked": ("boolean", False),
+        "most": ("integer", 3),
+        "label": ("string", "team"),
+        "keys": ("array", ["a", "b"]),
+    }

@@ -1,0 +1,164 @@
+"""PromQL as a tree: what rules see of an expression, and what never reaches the parser."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import nullcontext
+from unittest.mock import Mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.metrics.promql import Aggregation, Binary, Call, Literal, Matcher, Selector, parsed, promql_problem, walk
+from policies.values.unknown import UNKNOWN
+
+WORDS = [
+    "x",
+    "sum",
+    "(",
+    ")",
+    "[5m]",
+    "{",
+    "}",
+    "=",
+    '"a"',
+    "by",
+    "on",
+    "group_left",
+    "*",
+    "-",
+    "@",
+    "offset",
+    "1e999",
+    "inf",
+    "nan",
+    ",",
+    ":",
+    "=~",
+]
+
+
+def test_brackets_signs_and_ranges_are_left_out() -> None:
+    assert parsed("-((rate(x[5m:1m])))") == Call((Selector((), "x"),), "rate")
+
+
+def test_an_aggregation_says_which_labels_it_keeps() -> None:
+    assert parsed("sum by (team, node) (x)") == Aggregation((Selector((), "x"),), "sum", ("team", "node"))
+    assert parsed("sum(x)") == Aggregation((Selector((), "x"),), "sum", ())
+    assert parsed("sum without (pod) (x)") == Aggregation((Selector((), "x"),), "sum", None)
+
+
+def test_a_match_says_on_what_and_from_which_side_labels_are_copied() -> None:
+    sides = (Selector((), "a"), Selector((), "b"))
+
+    assert parsed("a * on (node) group_left (zone) b") == Binary(sides, "*", ("node",), ("zone",), 0)
+    assert parsed("a * on (node) group_right () b") == Binary(sides, "*", ("node",), (), 1)
+    assert parsed("a and ignoring (node) b") == Binary(sides, "and")
+    assert parsed("a > 3600") == Binary((Selector((), "a"), Literal((), 3600.0)), ">")
+
+
+def test_a_name_may_be_written_as_a_label() -> None:
+    tree = parsed('{__name__="up", job=~"a|b"}')
+
+    assert isinstance(tree, Selector)
+    assert (tree.name, tree.matchers[1]) == ("up", Matcher("job", "=~", "a|b"))
+    assert parsed('{__name__=~"up.*"}') == Selector((), "", (Matcher("__name__", "=~", "up.*"),))
+
+
+@pytest.mark.parametrize(
+    "matcher,needs",
+    [
+        (Matcher("node", "=", "a"), True),
+        (Matcher("node", "=", ""), False),
+        (Matcher("node", "!=", ""), True),
+        (Matcher("node", "!=", "a"), False),
+        (Matcher("node", "=~", ".+"), True),
+        (Matcher("node", "=~", "a|.*"), False),
+        (Matcher("node", "!~", ".*"), True),
+        (Matcher("node", "!~", "a.+"), False),
+        (Matcher("node", "=~", r"\pL+"), False),
+    ],
+    ids=str,
+)
+def test_a_label_is_needed_where_nothing_without_it_is_selected(matcher: Matcher, needs: object) -> None:
+    assert matcher.needs_label is needs
+
+
+@pytest.mark.parametrize("text", ["", "sum(", "x{", "foo bar", "x[$interval]", "x offset inf", "x" * 20_001])
+def test_what_is_no_promql_is_no_tree(text: str) -> None:
+    assert parsed(text) is None
+
+
+@pytest.mark.parametrize(
+    "text,problem",
+    [
+        ("sum(up)", ""),
+        ("sum(up", "unclosed left parenthesis"),
+        ("x" * 20_001, UNKNOWN),
+        ("holt_winters(up[1h], 0.3, 0.3)", UNKNOWN),
+        ("rate(up[5m] smoothed)", UNKNOWN),
+    ],
+    ids=["none", "a bracket", "too long", "a function of another release", "a feature"],
+)
+def test_what_is_wrong_is_told_where_the_parser_can_know(text: str, problem: object) -> None:
+    assert promql_problem(text) == problem
+
+
+def test_a_panic_of_the_parser_tells_nothing_of_the_expression_and_what_stops_the_program_does() -> None:
+    panic = type("PanicException", (BaseException,), {})
+
+    for raised in (panic, KeyboardInterrupt):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(raised) if raised is KeyboardInterrupt else nullcontext():
+            patch.setattr("promql_parser.parse", Mock(side_effect=raised))
+            assert promql_problem(f"up + {raised.__name__}") is UNKNOWN
+
+
+@pytest.mark.parametrize("text", ["(" * 150 + "x" + ")" * 150, "abs(" * 150 + "x" + ")" * 150, "-" * 190 + "x", "+".join(["x"] * 190)])
+def test_deep_nesting_is_read(text: str) -> None:
+    tree = parsed(text)
+
+    assert tree
+    assert "x" in {node.name for node in walk(tree) if isinstance(node, Selector)}
+
+
+@pytest.mark.parametrize("text", ["(" * 9000 + "x" + ")" * 9000, "-" * 9000 + "x", "+".join(["x"] * 9000), "x" + "[1h:1m]" * 2500])
+def test_what_would_end_the_process_is_not_handed_to_the_parser(text: str) -> None:
+    assert parsed(text) is None
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join))
+def test_nothing_that_is_written_raises(text: str) -> None:
+    tree = parsed(text)
+
+    assert tree is None or list(walk(tree))
+
+
+def test_who_stops_the_program_is_not_taken_for_the_parsers_panic(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("promql_parser.parse", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        parsed("interrupted")
+
+
+def test_the_parser_is_not_loaded_before_an_expression_is_met() -> None:
+    program = """
+import sys
+from policies.core import judge
+from policies.inventory.reading.source import from_manifest
+from policies.rules import all_rules
+from policies.judging.settings import DEFAULTS
+judge(from_manifest({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a.json": "{}"}}), all_rules(), DEFAULTS)
+print("promql_parser" in sys.modules)
+rule = {"groups": [{"name": "a", "rules": [{"alert": "a", "expr": "up == 0"}]}]}
+rules = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": {"name": "a"}, "spec": rule}
+judge(from_manifest(rules), all_rules(), DEFAULTS)
+print("promql_parser" in sys.modules)
+"""
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert printed == "False\nTrue\n"

@@ -1,0 +1,133 @@
+"""What a namespace can hold through its queues: as the plan of a stack reckons it, and within what Kueue allows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.inventory.reading import views_of
+from policies.inventory.reading.source import from_manifest
+from policies.inventory.views import Inventory
+from policies.queues.namespace_shares import Share, gives_gpus, share_of
+from policies.values.unknown import UNKNOWN
+
+
+def kueue(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def quotas(**by_flavor: Any) -> list[dict[str, Any]]:
+    """One group; each flavor by its nominal quota or by all three numbers."""
+    flavors = [
+        {"name": flavor, "resources": [{"name": "nvidia.com/gpu", **(quota if isinstance(quota, dict) else {"nominalQuota": quota})}]}
+        for flavor, quota in by_flavor.items()
+    ]
+    return [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]
+
+
+def queue(name: str, cohort: str = "", **by_flavor: Any) -> dict[str, Any]:
+    return kueue("ClusterQueue", name, {"cohortName": cohort, "resourceGroups": quotas(**by_flavor)})
+
+
+def local(cluster_queue: str, namespace: str = "team") -> dict[str, Any]:
+    return kueue("LocalQueue", f"to-{cluster_queue}", {"clusterQueue": cluster_queue}, namespace=namespace)
+
+
+def among(*manifests: dict[str, Any]) -> Inventory:
+    return Inventory(tuple(view for each in manifests for view in views_of(from_manifest(each))))
+
+
+def share(*manifests: dict[str, Any]) -> Share:
+    return share_of("team", among(local("a"), *manifests))
+
+
+def test_without_a_cohort_it_is_the_nominal_quota_of_all_flavors() -> None:
+    assert share(queue("a", l4=8, h100="16")) == Share(Decimal(24))
+
+
+def test_what_others_lend_is_borrowed_up_to_the_limits_of_both() -> None:
+    other = queue("b", "all", l4={"nominalQuota": 10, "lendingLimit": 6})
+
+    assert share(queue("a", "all", l4=8), other) == Share(Decimal(14))
+    assert share(queue("a", "all", l4={"nominalQuota": 8, "borrowingLimit": 5}), other) == Share(Decimal(13))
+    assert share(queue("a", "all", l4={"nominalQuota": 8, "lendingLimit": 0}), other) == Share(Decimal(14))
+    assert share(queue("a", "all", h100=8), other) == Share(Decimal(8)), "of a flavor that it has not, nothing is borrowed"
+
+
+def test_a_cohort_lends_its_own_quota_and_passes_on_what_is_above_within_its_limits() -> None:
+    top = kueue("Cohort", "top", {"resourceGroups": quotas(l4=100)})
+    other = kueue("Cohort", "other", {"parentName": "top", "resourceGroups": quotas(l4={"nominalQuota": 10, "lendingLimit": 3})})
+    below = kueue("Cohort", "all", {"parentName": "top", "resourceGroups": quotas(l4={"nominalQuota": 4, "borrowingLimit": 50})})
+
+    assert share(queue("a", "all", l4=8), below, other) == Share(Decimal(8 + 4 + 3))
+    assert share(queue("a", "all", l4=8), below, other, top) == Share(Decimal(8 + 4 + 50))
+
+
+def test_each_queue_counts_once_and_one_that_is_not_there_leaves_the_share_open() -> None:
+    twice = kueue("LocalQueue", "again", {"clusterQueue": "a"}, namespace="team")
+
+    assert share(queue("a", l4=8), twice, local("b"), queue("b", t4=2)) == Share(Decimal(10))
+    assert share(queue("a", l4=8), local("elsewhere")) == Share(Decimal(8), complete=False)
+
+
+def test_in_a_circle_of_cohorts_nothing_is_borrowed() -> None:
+    one = kueue("Cohort", "one", {"parentName": "two", "resourceGroups": quotas(l4=1)})
+    two = kueue("Cohort", "two", {"parentName": "one", "resourceGroups": quotas(l4=2)})
+
+    assert share(queue("a", "one", l4=8), queue("b", "two", l4=8), one, two) == Share(Decimal(8))
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"nominalQuota": UNKNOWN},
+        {"nominalQuota": 3, "lendingLimit": UNKNOWN},
+    ],
+)
+def test_a_number_that_is_not_known_yet_counts_nothing_and_leaves_the_share_open(unknown: dict[str, Any]) -> None:
+    assert share(queue("a", "all", l4=8), queue("b", "all", l4=unknown)) == Share(Decimal(8), complete=False)
+
+
+def test_a_queue_of_which_nobody_knows_the_cohort_may_be_in_any() -> None:
+    floating = queue("b", l4=100)
+    floating["spec"]["cohortName"] = UNKNOWN
+
+    assert share(queue("a", "all", l4=8), floating) == Share(Decimal(8), complete=False)
+    assert share(queue("a", l4=8), floating) == Share(Decimal(8))
+
+
+def test_whether_a_namespace_has_a_queue_to_gpus() -> None:
+    cpus = kueue("ClusterQueue", "a", {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": []}]})
+
+    assert gives_gpus("team", among(local("a"), queue("a", l4=0))) is True
+    assert gives_gpus("team", among(local("a"), cpus)) is False
+    assert gives_gpus("team", among(local("a"))) is UNKNOWN
+    assert gives_gpus("another", among(local("a"), queue("a", l4=1))) is False
+
+
+NUMBERS = st.integers(0, 20)
+MEMBERS = st.lists(
+    st.tuples(st.sampled_from(["", "one", "two"]), NUMBERS, st.none() | NUMBERS, st.none() | NUMBERS), min_size=1, max_size=5
+)
+
+
+@given(MEMBERS, st.sampled_from([{}, {"one": "two"}, {"one": "two", "two": "three"}]))
+def test_a_share_is_between_what_is_promised_and_all_there_is(
+    members: list[tuple[str, int, int | None, int | None]], parents: dict[str, str]
+) -> None:
+    def quota(nominal: int, borrowing: int | None, lending: int | None) -> dict[str, int]:
+        return {"nominalQuota": nominal, **{f"{k}Limit": v for k, v in (("borrowing", borrowing), ("lending", lending)) if v is not None}}
+
+    queues = [
+        queue("abcde"[place], cohort, l4=quota(nominal, borrowing, lending))
+        for place, (cohort, nominal, borrowing, lending) in enumerate(members)
+    ]
+    cohorts = [kueue("Cohort", name, {"parentName": above}) for name, above in parents.items()]
+    whole = share(*queues, *cohorts)
+
+    assert members[0][1] <= whole.least <= sum(nominal for _, nominal, _, _ in members)
+    assert whole.complete

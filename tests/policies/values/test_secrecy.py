@@ -1,0 +1,222 @@
+"""A secret is judged as what it is and never told: on its way through the engine's protocol, and in manifests where secrets usually are."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from inventories import Resource, runs
+from policy_server import PolicyServer
+from rule_fixtures import UNKNOWN_STRING, Case, cases
+
+from capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from policies.core import judge_all
+from policies.engine.gate import Gate, violation_text
+from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.judging.settings import DEFAULTS
+from policies.rules import all_rules
+from policies.values.finding import Finding, Suppression
+from policies.values.secrecy import SHOWN, Secrets, secrets_in
+from policies.values.unknown import SECRET, SIGNATURE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from policies.judging.rule import AnyRule
+
+Path = tuple[str | int, ...]
+Report = tuple[str, str]
+"""Level and message."""
+
+HUNTER = "hunter2-17x"
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def marked(value: Any) -> dict[str, Any]:
+    return {SIGNATURE: SECRET, "value": value}
+
+
+def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Where the scalars are, but for those that say what the object is."""
+    if isinstance(value, dict):
+        for key, each in cast("dict[str, Any]", value).items():
+            if (*path, key) not in {("apiVersion",), ("kind",)}:
+                yield from leaves(each, (*path, key))
+    elif isinstance(value, list):
+        for place, each in enumerate(cast("list[Any]", value)):
+            yield from leaves(each, (*path, place))
+    elif value is not None and value != UNKNOWN_STRING:
+        yield path
+
+
+def changed(inputs: dict[str, Any], path: Path, change: Callable[[Any], Any]) -> dict[str, Any]:
+    whole = copy.deepcopy(inputs)
+    place: Any = whole
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = change(place[path[-1]])
+    return whole
+
+
+def judged(resources: list[Resource]) -> str:
+    """Everything that the rules say of the resources, each with its envelopes, as one run."""
+    found = judge_all([from_pulumi(*each) for each in resources], all_rules(), DEFAULTS)
+    return "\n".join(f"{violation_text(each)} {each.at}" for findings in found for each in findings)
+
+
+def reported(resources: list[Resource]) -> list[Report]:
+    """What the pack says of the resources as one stack, through the SDK's own server."""
+    server = PolicyServer(Gate())
+    alone = [each for resource in resources for each in server.analyze(*resource)]
+    return [*alone, *((level, message) for level, _, message in server.analyze_stack([(*each[:2], {}) for each in resources]))]
+
+
+def resources_of(case: Case) -> list[Resource]:
+    return [(each.type_token, each.name, each.inputs) for each in (case, *case.among)]
+
+
+@patient
+@given(st.sampled_from(cases()), st.data())
+def test_no_secret_is_told_wherever_in_an_object_of_any_rule_it_stands(case: Case, data: st.DataObject) -> None:
+    resources = resources_of(case)
+    number = data.draw(st.integers(0, len(resources) - 1))
+    token, name, inputs = resources[number]
+    for place, path in enumerate(data.draw(st.lists(st.sampled_from(list(leaves(inputs)) or [()]), max_size=3, unique=True))):
+        if path:
+            inputs = changed(inputs, path, lambda _, place=place: marked(f"{HUNTER}-{place}"))
+    resources[number] = (token, name, inputs)
+
+    assert HUNTER not in judged(resources)
+
+
+@patient
+@given(runs(), st.data())
+def test_nor_of_any_object_of_a_run_that_is_compared(run: list[Resource], data: st.DataObject) -> None:
+    hidden: list[Resource] = []
+    for token, name, inputs in run:
+        path = data.draw(st.sampled_from(list(leaves(inputs)) or [()]))
+        hidden.append((token, name, changed(inputs, path, lambda _: marked(HUNTER)) if path else inputs))
+
+    assert HUNTER not in judged(hidden)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_nor_through_the_engines_protocol_where_every_value_of_what_breaks_a_rule_is_secret(rule: AnyRule) -> None:
+    case = next(case for case in cases() if case.rule == rule.name and case.verdict is Verdict.FAIL)
+    inputs = case.inputs
+    for place, path in enumerate(leaves(case.inputs)):
+        inputs = changed(inputs, path, lambda was, place=place: marked(f"{HUNTER}-{place}" if isinstance(was, str) else was))
+
+    told = reported([(case.type_token, case.name, inputs), *resources_of(case)[1:]])
+
+    assert HUNTER not in str(told)
+
+
+@patient
+@given(st.sampled_from(cases()), st.data())
+def test_that_a_value_is_secret_changes_no_verdict(case: Case, data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(list(leaves(case.inputs)) or [()]))
+    inputs = changed(case.inputs, path, marked) if path else case.inputs
+
+    def verdicts(of: dict[str, Any]) -> list[tuple[str, Verdict]]:
+        sources = [from_pulumi(case.type_token, case.name, of), *(from_pulumi(*each) for each in resources_of(case)[1:])]
+        return [(each.rule, each.verdict) for findings in judge_all(sources, all_rules(), DEFAULTS) for each in findings]
+
+    assert verdicts(inputs) == verdicts(case.inputs)
+
+
+def test_where_a_secret_would_be_told_it_says_so() -> None:
+    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": marked(HUNTER)}
+    spec = {"template": {"spec": {"nodeClassRef": reference}}}
+    pool: dict[str, Any] = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": marked("the-name")}, "spec": spec}
+    node_class = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "gpu"}}
+
+    told = reported(
+        [("kubernetes:karpenter.sh/v1:NodePool", "pool", pool), ("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "gpu", node_class)]
+    )
+
+    [message] = [message for _, message in told if message.startswith("nodepool-references-missing-class")]
+    assert message.startswith(
+        f"nodepool-references-missing-class: NodePool {SHOWN}: spec.template.spec.nodeClassRef names EC2NodeClass {SHOWN} of "
+    )
+    assert "the-name" not in str(told)
+
+
+def test_the_engine_is_answered_that_nothing_is_remediated_whether_or_not_there_are_secrets() -> None:
+    server = PolicyServer(Gate())
+
+    assert server.remediate("kubernetes:core/v1:Secret", "plain", {"data": {"a": "b"}}) == 0
+    assert server.remediate("kubernetes:core/v1:Secret", "secret", {"data": marked({"a": "b"})}) == 0
+
+
+def test_of_a_secret_mapping_the_values_and_the_keys_that_name_no_field_are_secret() -> None:
+    inputs = {
+        "spec": marked({"maxNodeCount": 3.0, "labels": {"hunter.dev/tier": True}, "memory": "2Ki", "late": UNKNOWN_STRING, "no": None})
+    }
+
+    assert secrets_in(inputs).texts == {"3", "hunter.dev/tier", "true", "2Ki", "2048"}
+    assert secrets_in([inputs, {"plain": ["text"]}]) == secrets_in(inputs)
+
+
+@pytest.mark.parametrize(
+    "secret,text,shown",
+    [
+        ("l4", "pool l4 of l4-spot, not nl4s", f"pool {SHOWN} of {SHOWN}-spot, not nl4s"),
+        ("8", "8 of 18", f"{SHOWN} of 18"),
+        ("spot", "a spotless pool", f"a {SHOWN}less pool"),
+        ("a.b*", "what a.b* is", f"what {SHOWN} is"),
+    ],
+)
+def test_a_short_secret_is_hidden_where_it_stands_by_itself_and_a_long_one_everywhere(secret: str, text: str, shown: str) -> None:
+    assert Secrets(frozenset({secret})).hidden_in(text) == shown
+
+
+def test_a_secret_that_begins_another_leaves_nothing_of_it() -> None:
+    assert Secrets(frozenset({"hunter", "hunter2"})).hidden_in("hunter2 and hunter") == f"{SHOWN} and {SHOWN}"
+
+
+def test_everything_in_a_finding_that_comes_from_an_object_is_hidden() -> None:
+    finding = Finding(
+        rule="a-rule",
+        code="FLX999",
+        severity=Severity.LOW,
+        verdict=Verdict.SUPPRESSED,
+        object=ObjectIdentity("v1", "Pod", HUNTER, HUNTER),
+        message=HUNTER,
+        remediation=f"write {HUNTER}",
+        at=f'spec["{HUNTER}"]',
+        suppressed=Suppression(HUNTER, by=HUNTER),
+    )
+
+    hidden = Secrets(frozenset({HUNTER})).hide(finding)
+
+    assert HUNTER not in repr(hidden)
+    assert repr(hidden).count(SHOWN) == 7
+    assert Secrets().hide(finding) is finding
+
+
+CONTAINERS = (("spec",), ("spec", "template", "spec"))
+SECRETIVE = ("env", "args", "command", "envFrom", "lifecycle")
+
+
+@patient
+@given(st.sampled_from([case for case in cases() if case.manifest]), st.sampled_from(SECRETIVE), st.sampled_from(["name", "value", "data"]))
+def test_what_a_manifest_keeps_in_variables_commands_secrets_and_scripts_is_never_told(case: Case, field: str, key: str) -> None:
+    manifest = copy.deepcopy(case.manifest or {})
+    for path in CONTAINERS:
+        place: Any = manifest
+        for step in path:
+            place = place.get(step) if isinstance(place, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        for container in place.get("containers", ()) if isinstance(place, dict) else ():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            if isinstance(container, dict):
+                container[field] = [{"name": "TOKEN", key: HUNTER}] if field == "env" else [HUNTER]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": HUNTER}, "data": {"a": HUNTER}}
+    script = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "c"}, "spec": {"userData": HUNTER}}
+    sources = [from_manifest(each) for each in (manifest, secret, script, *(each.manifest or {} for each in case.among))]
+
+    told = judge_all(sources, all_rules(), DEFAULTS, closed=True)
+
+    assert HUNTER not in "\n".join(f"{each.message} {each.remediation} {each.at}" for findings in told for each in findings)

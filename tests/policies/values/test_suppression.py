@@ -1,0 +1,142 @@
+"""Accepted violations: on the object, on its pods' template, in the settings; and what does not count."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+from policy_server import PolicyServer
+
+from capacity.values.verdict import Severity, Verdict
+from policies.core import judge_all
+from policies.engine.gate import Gate
+from policies.inventory.reading.source import from_manifest
+from policies.judging.settings import Settings, read_settings
+from policies.rules import all_rules
+from policies.values.finding import Finding, Suppression, read_annotation, tally
+
+RULES = [rule for rule in all_rules() if rule.name in {"gpu-container-without-limit", "missing-owner-labels"}]
+PREFIX = "flexspot.dev/ignore-"
+
+
+def job(on_object: dict[str, Any] | None = None, on_template: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A job that breaks gpu-container-without-limit."""
+    pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "train"}]}
+    template = {"metadata": {"annotations": on_template or {}}, "spec": pod}
+    metadata = {"name": "train", "namespace": "team-a", "annotations": on_object or {}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+
+
+def judged(manifest: dict[str, Any], settings: Settings | None = None) -> list[Finding]:
+    [findings] = judge_all([from_manifest(manifest)], RULES, settings or Settings(today=date(2026, 6, 1)))
+    return [finding for finding in findings if finding.verdict is not Verdict.NOT_APPLICABLE]
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["on the object", "on the pod template"])
+def test_an_annotation_with_a_reason_suppresses_and_is_told(place: int) -> None:
+    written: list[Any] = [{}, {}]
+    written[place] = {f"{PREFIX}gpu-container-without-limit": "driver test; until=2026-06-01; by=team-a"}
+
+    [finding] = judged(job(*written))
+
+    assert finding.verdict is Verdict.SUPPRESSED
+    assert finding.suppressed == Suppression("driver test", date(2026, 6, 1), "team-a")
+    assert tally([finding])[Verdict.SUPPRESSED] == 1
+
+
+@pytest.mark.parametrize(
+    "name,text,problem",
+    [
+        ("gpu-container-without-limit", "", "it gives no reason"),
+        ("gpu-container-without-limit", "; until=2027-01-01", "it gives no reason"),
+        ("gpu-container-without-limit", "a test; until=soon", "until=soon is no day"),
+        ("gpu-container-without-limit", "a test; until=2026-05-31", "it ended on 2026-05-31"),
+        ("gpu-container-without-limits", "a test", "did you mean gpu-container-without-limit?"),
+        ("zzz", "a test", "there is no rule 'zzz'; there are "),
+    ],
+)
+def test_a_suppression_that_is_not_whole_is_a_finding_and_suppresses_nothing(name: str, text: str, problem: str) -> None:
+    found = judged(job({f"{PREFIX}{name}": text}))
+
+    assert [(each.rule, each.verdict) for each in found] == [("gpu-container-without-limit", Verdict.FAIL), ("suppression", Verdict.FAIL)]
+    assert problem in found[1].message
+    assert found[1].severity is Severity.MEDIUM
+
+
+def test_a_semicolon_may_belong_to_the_reason() -> None:
+    assert read_annotation("first; then another; by=ann") == Suppression("first; then another", None, "ann")
+
+
+def test_a_locked_rule_cannot_be_suppressed() -> None:
+    settings = read_settings({"gpu-container-without-limit": {"locked": True}}, all_rules())
+
+    found = judged(job({f"{PREFIX}gpu-container-without-limit": "please"}), settings)
+
+    assert [each.verdict for each in found] == [Verdict.FAIL, Verdict.FAIL]
+    assert "rule gpu-container-without-limit is locked" in found[1].message
+
+
+@pytest.mark.parametrize("objects", ["batch/v1/Job/team-a/train", "Job/team-a/*", "Job/train", "tr*"])
+def test_the_settings_suppress_by_rule_and_object(objects: str) -> None:
+    entry = {"rule": "gpu-container-without-limit", "object": objects, "reason": "a driver test", "by": "ops"}
+
+    [finding] = judged(job(), read_settings({"suppressions": [entry]}, all_rules()))
+
+    assert str(finding.suppressed) == "a driver test, by ops"
+
+
+def test_the_settings_suppress_nothing_else() -> None:
+    entry = {"rule": "gpu-container-without-limit", "object": "Job/team-b/*", "reason": "a driver test"}
+
+    assert [each.verdict for each in judged(job(), read_settings({"suppressions": [entry]}, all_rules()))] == [Verdict.FAIL]
+
+
+@pytest.mark.parametrize(
+    "written,problem",
+    [
+        ({}, "suppressions: it is a list of entries with rule, object, reason, until, by"),
+        ([{"object": "a", "reason": "b"}], "suppressions.0.rule: it is missing"),
+        ([{"rule": "job-without-queues", "object": "a", "reason": "b"}], "did you mean job-without-queue?"),
+        ([{"rule": "job-without-queue", "object": "a", "reason": "b", "untill": "c"}], "did you mean until?"),
+        ([{"rule": "job-without-queue", "object": "a", "reason": "b", "until": "May"}], "until=May is no day"),
+        (["text"], "suppressions.0: 'text' is not allowed; allowed is an entry with rule"),
+    ],
+)
+def test_a_suppression_of_the_settings_that_is_not_whole_is_a_problem_of_theirs(written: Any, problem: str) -> None:
+    settings = read_settings({"suppressions": written}, all_rules())
+
+    assert any(problem in each for each in settings.problems), settings.problems
+    assert settings.suppressions == ()
+
+
+def test_a_day_of_yaml_is_a_day() -> None:
+    entry = {"rule": "job-without-queue", "object": "a", "reason": "b", "until": date(2026, 12, 31)}
+
+    assert read_settings({"suppressions": [entry]}, all_rules()).suppressions[0].suppression.until == date(2026, 12, 31)
+
+
+def test_locked_is_true_or_false() -> None:
+    assert read_settings({"job-without-queue": {"locked": "yes"}}, all_rules()).problems == (
+        "job-without-queue.locked: 'yes' is not allowed; allowed is true or false",
+    )
+
+
+def test_the_engine_tells_of_what_is_suppressed_and_does_not_stop() -> None:
+    server = PolicyServer(Gate(RULES))
+
+    [(level, message)] = server.analyze("kubernetes:batch/v1:Job", "train", job({f"{PREFIX}gpu-container-without-limit": "a driver test"}))
+
+    assert level == "advisory"
+    assert "suppressed (a driver test): spec.template.spec runs on GPU nodes" in message
+
+
+def test_the_engine_stops_at_what_a_broken_suppression_does_not_hide_and_tells_of_the_suppression() -> None:
+    server = PolicyServer(Gate(RULES))
+
+    reported = server.analyze("kubernetes:batch/v1:Job", "train", job({f"{PREFIX}gpu-container-without-limit": ""}))
+
+    assert [(level, message.partition(":")[0]) for level, message in reported] == [
+        ("mandatory", "gpu-container-without-limit"),
+        ("advisory", "suppression"),
+    ]
