@@ -19,6 +19,12 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class DescribedRecord(Record):
+    """A record whose fields are described where they are declared: the text below a field is its description, also in a JSON schema."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
 class Source(Record):
     """Where figures were read and when. `verified` is false for what was never checked against the vendor's own list."""
 

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.data_files import Record, read_records
+from capacity.catalog.data_files import DescribedRecord, Record, read_records
 from capacity.values.names import Name
 
 _SHIPPED = Path(__file__).parent / "classes.yaml"
@@ -35,11 +35,14 @@ class Removal(StrEnum):
     UNDERUTILIZED = "underutilized"
 
 
-class DisruptionRule(Record):
-    """When nodes go: `remove` says from under what, `idle_seconds` after how long (0 to a day)."""
+class DisruptionRule(DescribedRecord):
+    """When nodes go."""
 
     remove: Removal
+    """`empty`: when nothing runs on a node. `underutilized`: also by moving what runs on it."""
+
     idle_seconds: Annotated[int, Field(ge=0, le=86_400)]
+    """Seconds after which it goes."""
 
 
 HIGHEST_PRIORITY = 1_000_000_000

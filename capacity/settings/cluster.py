@@ -7,16 +7,21 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from capacity.catalog.data_files import Record
+from capacity.catalog.data_files import DescribedRecord
 from capacity.values.names import AMI_ALIAS, DOMAIN, EKS_CLUSTER, EKS_VERSION, GKE_VERSION, IAM_ROLE, TIME_OF_DAY, Name
 
 
-class SystemPool(Record):
-    """The nodes of the controllers, without GPUs and never Spot. `machine` is a name of the catalog; ceilings are in nodes."""
+class SystemPool(DescribedRecord):
+    """The nodes of the controllers, without GPUs and never Spot."""
 
     machine: str
+    """A machine of the catalog, without GPUs; on EKS with x86 processors."""
+
     min_nodes: Annotated[int, Field(ge=1, le=100)] = 2
+    """Nodes that are always there."""
+
     max_nodes: Annotated[int, Field(ge=1, le=100)] = 4
+    """Ceiling in nodes."""
 
     @model_validator(mode="after")
     def _room_between(self) -> Self:
@@ -25,18 +30,24 @@ class SystemPool(Record):
         return self
 
 
-class Maintenance(Record):
-    """When GKE may upgrade: every day from `start_utc` for `hours` (4 to 24)."""
+class Maintenance(DescribedRecord):
+    """When GKE may upgrade: every day, in UTC."""
 
     start_utc: Annotated[str, Field(pattern=TIME_OF_DAY)] = "02:00"
+    """When it begins, as HH:MM in UTC."""
+
     hours: Annotated[int, Field(ge=4, le=24)] = 4
+    """For how many hours; GKE counts no window of less than four."""
 
 
-class OtherWork(Record):
-    """Room for work without GPUs, which the autoscaler makes nodes for (node auto-provisioning, Karpenter): its ceiling in all."""
+class OtherWork(DescribedRecord):
+    """Room for work without GPUs, which the autoscaler makes nodes for: node auto-provisioning on GKE, Karpenter on EKS."""
 
     max_vcpu: Annotated[int, Field(ge=0, le=10_000)] = 64
+    """Ceiling in vCPU, of all such nodes."""
+
     max_memory_gib: Annotated[int, Field(ge=0, le=40_000)] = 256
+    """Ceiling in memory in GiB, of all such nodes."""
 
 
 class GkeMode(StrEnum):
@@ -57,25 +68,39 @@ class ReleaseChannel(StrEnum):
     STABLE = "stable"
 
 
-class GkeCluster(Record):
-    """A GKE cluster. `name`: default is the environment's. `deletion_protection`: default is true in production alone.
-
-    `min_version` is the least control-plane version, `1.35.0-gke.1171000` or `1.35`; default: what the channel gives.
-    `groups_domain` is the Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group.
-    With `mode: autopilot`, `system_pool` and `other_work` are not used. `existing` names a cluster of the project and region that is there
-    already; then of the other fields `mode` alone is used.
-    """
+class GkeCluster(DescribedRecord):
+    """A GKE cluster. With `mode: autopilot`, `system_pool` and `other_work` are not used."""
 
     name: Name | None = None
+    """The cluster's name; default: the environment's."""
+
     mode: GkeMode = GkeMode.STANDARD
+    """`standard` has node pools of ours; on `autopilot` all nodes are GKE's, and a pool is a shape that pods may ask for."""
+
     release_channel: ReleaseChannel = ReleaseChannel.REGULAR
+    """The channel from which GKE upgrades the cluster."""
+
     min_version: Annotated[str, Field(pattern=GKE_VERSION)] | None = None
+    """The least version of the control plane, 1.35 or 1.35.0-gke.1171000; default: what the channel gives."""
+
     deletion_protection: bool | None = None
+    """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
+
     system_pool: SystemPool = SystemPool(machine="e2-standard-4")
+    """The nodes of the controllers."""
+
     maintenance: Maintenance = Maintenance()
+    """When GKE may upgrade."""
+
     other_work: OtherWork = OtherWork()
+    """Room for work without GPUs."""
+
     groups_domain: Annotated[str, Field(pattern=DOMAIN)] | None = None
+    """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""
+
     existing: Name | None = None
+    """A cluster of the project and region that is there already, by name; of the other fields `mode` alone is then used. Default: one
+    is made."""
 
 
 class Support(StrEnum):
@@ -89,23 +114,40 @@ LogDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731,
 """The periods for which CloudWatch keeps logs. https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
 
 
-class EksCluster(Record):
-    """An EKS cluster. `name`, `deletion_protection`, `existing`: as for GKE.
-
-    `version` is the Kubernetes version. `ami` is a pinned alias, `al2023@v20250807` or `bottlerocket@1.40.0`: with `@latest`
-    every release of an AMI replaces the nodes, so it is refused in production. `admin_roles` are the roles of IAM that administer it;
-    default: whoever deploys it first. `log_days` is how long the control plane's logs are kept, of the periods that CloudWatch has.
-    `create_spot_role` makes the account's role for Spot instances, which one stack of an account may do, if nobody has.
-    """
+class EksCluster(DescribedRecord):
+    """An EKS cluster."""
 
     name: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
+    """The cluster's name; default: the environment's."""
+
     version: Annotated[str, Field(pattern=EKS_VERSION)]
+    """The version of Kubernetes, in quotes, such as "1.35"."""
+
     ami: Annotated[str, Field(pattern=AMI_ALIAS)]
+    """The nodes' image, a pinned alias such as al2023@v20250807 or bottlerocket@1.40.0: with `@latest` every release of an AMI replaces the
+    nodes, so it is refused in production."""
+
     support: Support = Support.STANDARD
+    """How long AWS supports the version; `extended` costs six times as much an hour once standard support has ended."""
+
     deletion_protection: bool | None = None
+    """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
+
     system_pool: SystemPool = SystemPool(machine="m6i.large")
+    """The nodes of the controllers."""
+
     other_work: OtherWork = OtherWork()
+    """Room for work without GPUs, Spot before on-demand."""
+
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
+    """ARNs of IAM roles that administer the cluster; default: whoever deploys it first."""
+
     log_days: LogDays = 90
+    """For how many days the control plane's logs are kept, of the periods that CloudWatch has."""
+
     create_spot_role: bool = False
+    """Whether this stack makes the account's role for Spot instances, which one stack of an account may do if nobody has."""
+
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
+    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `other_work` and `create_spot_role`
+    are then used. Default: one is made."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from capacity.catalog.data_files import Record
+from capacity.catalog.data_files import DescribedRecord
 from capacity.values.names import RESOURCE_NAME, SUBNET, VPC
 
 if TYPE_CHECKING:
@@ -75,11 +75,15 @@ class Access(StrEnum):
     PUBLIC_CIDRS = "public_cidrs"
 
 
-class ControlPlane(Record):
-    """Access to the API server. `cidrs` are required by `public_cidrs` and by nothing else; the whole internet is not a range."""
+class ControlPlane(DescribedRecord):
+    """How the API server is reached."""
 
     access: Access = Access.PRIVATE
+    """`private`: from inside the network alone, so that `up` needs a runner there. `dns_iam` (GKE): from outside too, by its DNS name, with
+    Google's IAM in front. `public_cidrs`: from outside, from `cidrs`."""
+
     cidrs: tuple[Range, ...] = ()
+    """IPv4 ranges from which the API server is reached, with `public_cidrs` and nothing else; the whole internet is not a range."""
 
     @model_validator(mode="after")
     def _ranges_belong_to_public_access(self) -> Self:
@@ -90,23 +94,35 @@ class ControlPlane(Record):
         return self
 
 
-class GkeNetwork(Record):
-    """The ranges of a GKE cluster.
-
-    `nodes_cidr` has an address for each node, `pods_cidr` a block for each node: of 256 addresses for the default of 110 pods, of the next
-    power of two above twice `max_pods_per_node` in general. `services_cidr` is for Services. `existing_network` and
-    `existing_subnetwork` name what is there already; then `pods_range` and `services_range` name its secondary ranges.
-    """
+class GkeNetwork(DescribedRecord):
+    """The ranges of a GKE cluster, or a network that is there already."""
 
     nodes_cidr: Range = "10.0.0.0/20"
+    """IPv4 range of the nodes, with an address for each."""
+
     pods_cidr: Range = "10.64.0.0/14"
+    """IPv4 range of the pods, with a block for each node: of 256 addresses for 110 pods."""
+
     services_cidr: Range = "10.127.0.0/20"
+    """IPv4 range of the Services."""
+
     control_plane_cidr: ControlPlaneRange = "172.16.0.0/28"
+    """IPv4 range of the control plane, a /28."""
+
     max_pods_per_node: Annotated[int, Field(ge=8, le=256)] = 110
+    """Pods of one node, at most; each node takes the next power of two above twice as many addresses."""
+
     existing_network: str | None = None
+    """The name of a network that is there already; with existing_subnetwork. Default: one is made."""
+
     existing_subnetwork: str | None = None
+    """The name of a subnetwork that is there already; with existing_network. Default: one is made."""
+
     pods_range: RangeName = "pods"
+    """The name of the subnetwork's secondary range of the pods."""
+
     services_range: RangeName = "services"
+    """The name of the subnetwork's secondary range of the Services."""
 
     @model_validator(mode="after")
     def _existing_ones_go_together(self) -> Self:
@@ -126,24 +142,35 @@ class Nat(StrEnum):
     SINGLE = "single"
 
 
-class EksNetwork(Record):
-    """The ranges of an EKS cluster.
-
-    `private_cidrs` and `public_cidrs` are one range for each zone, in the order of `zones`, inside `vpc_cidr`. Each pod takes an address of
-    its node's private range; `pods_per_node` (default 32: GPU nodes run few) says how many to count. `existing_vpc` uses one that is there,
-    with `existing_private_subnets` in the order of `zones`. `runner_cidrs` are ranges outside the VPC, such as a peered network, from which
-    the private API server is reached.
-    """
+class EksNetwork(DescribedRecord):
+    """The ranges of an EKS cluster, or a VPC that is there already."""
 
     vpc_cidr: Range = "10.0.0.0/16"
+    """IPv4 range of the VPC."""
+
     private_cidrs: tuple[Range, ...] = ("10.0.0.0/18", "10.0.64.0/18", "10.0.128.0/18")
+    """IPv4 ranges of nodes and pods, one for each zone in the order of `zones`."""
+
     public_cidrs: tuple[Range, ...] = ("10.0.192.0/22", "10.0.196.0/22", "10.0.200.0/22")
+    """IPv4 ranges of load balancers and NAT gateways, one for each zone in the order of `zones`."""
+
     services_cidr: Range = "172.20.0.0/16"
+    """IPv4 range of the Services."""
+
     pods_per_node: Annotated[int, Field(ge=4, le=250)] = 32
+    """Pods of a node to count addresses for: each takes one of its node's range. GPU nodes run few."""
+
     nat: Nat = Nat.PER_ZONE
+    """`per-zone`: a NAT gateway in each zone. `single`: one for all, which costs less and is lost with its zone."""
+
     existing_vpc: Annotated[str, Field(pattern=VPC)] | None = None
+    """The id of a VPC that is there already; with existing_private_subnets. Default: one is made."""
+
     existing_private_subnets: tuple[Annotated[str, Field(pattern=SUBNET)], ...] = ()
+    """Ids of its private subnets, in the order of `zones`."""
+
     runner_cidrs: tuple[Range, ...] = ()
+    """IPv4 ranges outside the VPC, such as a peered network, from which the private API server is reached."""
 
     @model_validator(mode="after")
     def _existing_ones_go_together(self) -> Self:

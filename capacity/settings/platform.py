@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from capacity.catalog.data_files import Record
+from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
@@ -23,64 +23,128 @@ from capacity.values.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGI
 Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]
 
 
-class PlatformSettings(Record):
-    """The value of `flexspot:platform` in a stack file: what every platform has.
-
-    `environment` and `owner` are on every resource. `cohort` is the root of the cohort tree. `classes` changes or adds workload classes.
-    `prices_file` is a file of one's own prices, beside the stack file, that go before the shipped ones.
-    """
+class PlatformSettings(DescribedRecord):
+    """The value of `flexspot:platform` in a stack file: what every platform has."""
 
     cloud: Platform
+    """Where the platform runs."""
+
     environment: Name
+    """The environment, on every resource."""
+
     owner: Name
+    """Who answers for it, on every resource."""
+
     cohort: Name = "platform"
+    """The root of the cohort tree."""
+
     cohorts: tuple[CohortSettings, ...] = ()
+    """Departments or other groups of teams."""
+
     pools: Annotated[tuple[PoolSettings, ...], Field(min_length=1)]
+    """Pools of GPU machines."""
+
     classes: dict[Name, ClassSettings] = Field(default_factory=dict)
+    """Workload classes: fields of shipped ones that are different here, and classes of one's own, by name."""
+
     teams: Annotated[tuple[TeamSettings, ...], Field(min_length=1)]
+    """Teams, and what is theirs."""
+
     queueing: Queueing = Queueing()
+    """The queues as a whole."""
+
     admission: Admission = Admission()
+    """What the API server itself refuses, or warns of."""
+
     budget: Budget | None = None
+    """What the environment may spend; default: no budget."""
+
     prices_file: str | None = None
+    """A file of one's own prices, beside the stack file, that go before the shipped ones; default: none."""
+
     observability: Observability = Observability()
+    """From when on somebody is told."""
 
 
 class LocalSettings(PlatformSettings):
     """A platform on the local control plane. Its fake nodes are those of EKS in us-east-1."""
 
     cloud: Literal[Platform.LOCAL]
+    """The local control plane."""
+
     pools: Annotated[tuple[LocalPool, ...], Field(min_length=1)]
+    """Pools of GPU machines."""
 
 
 class GkeSettings(PlatformSettings):
-    """A platform on GKE. `project` is the project's id. `gpu_quotas` are what the project may use in the region, by accelerator."""
+    """A platform on GKE."""
 
     cloud: Literal[Platform.GKE]
+    """Google Kubernetes Engine."""
+
     project: Annotated[str, Field(pattern=GCP_PROJECT)]
+    """The id of the Google Cloud project."""
+
     region: Annotated[str, Field(pattern=GCP_REGION)]
+    """The region, such as us-central1."""
+
     zones: Zones
+    """Zones of the region in which nodes may start, in the cloud's own names."""
+
     network: GkeNetwork = GkeNetwork()
+    """The cluster's network."""
+
     control_plane: ControlPlane = ControlPlane()
+    """Who reaches the API server, and from where."""
+
     cluster: GkeCluster = GkeCluster()
+    """The cluster."""
+
     storage: GkeStorage = GkeStorage()
+    """The platform's buckets."""
+
     measurement: GkeMeasurement = GkeMeasurement()
+    """What tells Prometheus of GPUs, and what it records."""
+
     pools: Annotated[tuple[GkePool, ...], Field(min_length=1)]
+    """Pools of GPU machines."""
+
     gpu_quotas: dict[str, GpuQuota] = Field(default_factory=dict)
+    """GPUs that the project may use in the region, by accelerator; ceilings above them are refused."""
 
 
 class EksSettings(PlatformSettings):
-    """A platform on EKS. `account` is the number of the AWS account: with credentials of another one nothing is deployed."""
+    """A platform on EKS."""
 
     cloud: Literal[Platform.EKS]
+    """Amazon Elastic Kubernetes Service."""
+
     account: Annotated[str, Field(pattern=AWS_ACCOUNT)]
+    """The number of the AWS account, 12 digits in quotes: with credentials of another one nothing is deployed."""
+
     region: Annotated[str, Field(pattern=AWS_REGION)]
+    """The region, such as us-east-1."""
+
     zones: Zones
+    """Zones of the region in which nodes may start, in the cloud's own names."""
+
     network: EksNetwork = EksNetwork()
+    """The cluster's network."""
+
     control_plane: ControlPlane = ControlPlane()
+    """Who reaches the API server, and from where."""
+
     cluster: EksCluster
+    """The cluster."""
+
     storage: EksStorage = EksStorage()
+    """The platform's buckets."""
+
     measurement: EksMeasurement = EksMeasurement()
+    """What tells Prometheus of GPUs, and what it records."""
+
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
+    """Pools of GPU machines."""
 
 
 MODELS: dict[Platform, type[PlatformSettings]] = {Platform.LOCAL: LocalSettings, Platform.GKE: GkeSettings, Platform.EKS: EksSettings}

@@ -8,35 +8,49 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.data_files import Record
+from capacity.catalog.data_files import DescribedRecord
 from capacity.values.names import CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
 
 MAX_NODES = 5000
 """The most nodes of a pool, in nodes: more than either cloud takes in one cluster's pool by default."""
 
 
-class PoolSettings(Record):
-    """Machines of one type at one capacity type, up to a ceiling.
-
-    `machine` is a name of the catalog. `gpus_per_node` says how many GPUs a node has: needed where they are attached (GKE's n1), and
-    checked where machine and GPUs are a fixed pair.
-    `max_nodes` or `max_gpus` is the ceiling, of the whole pool and not of a zone; there is no default. `max_vcpu` and `max_memory_gib` cap
-    the pool further; a cap that keeps the other ceiling out of reach is refused.
-    `min_nodes` are kept although nothing runs on them. `zones` are some of the platform's; empty: all of them.
-    `serves` names workload classes.
-    """
+class PoolSettings(DescribedRecord):
+    """Machines of one type at one capacity type, up to a ceiling."""
 
     name: Name
+    """The pool's name, by which shares and limits mean it."""
+
     machine: str
+    """A machine of the catalog."""
+
     capacity_type: CapacityType
+    """How the capacity is bought."""
+
     gpus_per_node: Annotated[int, Field(ge=1, le=16)] | None = None
+    """GPUs of one node: needed where they are attached (GKE's n1), checked where machine and GPUs are a fixed pair, which
+    is the default."""
+
     max_nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
+    """Ceiling in nodes, of the whole pool and not of a zone; this or max_gpus, there is no default."""
+
     max_gpus: Annotated[int, Field(ge=1, le=16 * MAX_NODES)] | None = None
+    """Ceiling in GPUs, of the whole pool and not of a zone; this or max_nodes, there is no default."""
+
     max_vcpu: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Ceiling in vCPU; one that keeps the other ceilings out of reach is refused. Default: none."""
+
     max_memory_gib: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """Ceiling in memory, in GiB; one that keeps the other ceilings out of reach is refused. Default: none."""
+
     min_nodes: Annotated[int, Field(ge=0, le=MAX_NODES)] = 0
+    """Nodes that are kept although nothing runs on them."""
+
     zones: tuple[Zone, ...] = ()
+    """Some of the platform's zones; default: all of them."""
+
     serves: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """The workload classes that may use the pool; one that serves a single class is tainted for it."""
 
     @model_validator(mode="after")
     def _has_a_ceiling(self) -> Self:
@@ -49,6 +63,7 @@ class LocalPool(PoolSettings):
     """A pool of the local control plane, whose fake nodes are those of EKS: Spot and on-demand alone."""
 
     alternatives: tuple[str, ...] = ()
+    """Other machines with the same GPUs, launched too."""
 
 
 class ReservationUse(StrEnum):
@@ -58,12 +73,17 @@ class ReservationUse(StrEnum):
     ANY = "any"
 
 
-class GkeReservation(Record):
-    """The GCP reservation that a reserved pool draws on. `name` belongs to SPECIFIC; `project` is its owner's, when it is shared."""
+class GkeReservation(DescribedRecord):
+    """The GCP reservation that a reserved pool draws on."""
 
     use: ReservationUse = ReservationUse.SPECIFIC
+    """`specific`: the named one alone. `any`: whichever open one matches."""
+
     name: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
+    """The reservation's name; with `specific` alone. Default: none."""
+
     project: Annotated[str, Field(pattern=GCP_PROJECT)] | None = None
+    """The project that owns the reservation, when it is shared; default: the platform's."""
 
     @model_validator(mode="after")
     def _a_specific_one_has_a_name(self) -> Self:
@@ -87,38 +107,54 @@ class SharingStrategy(StrEnum):
     MPS = "mps"
 
 
-class GpuSharing(Record):
-    """Several containers on one GPU, each of which counts as one `nvidia.com/gpu`. `clients_per_gpu` is how many, 2 to 48."""
+class GpuSharing(DescribedRecord):
+    """Several containers on one GPU, each of which counts as one `nvidia.com/gpu`."""
 
     strategy: SharingStrategy
+    """`time-sharing` gives turns and no walls between containers; `mps` runs them side by side with limits."""
+
     clients_per_gpu: Annotated[int, Field(ge=2, le=48)]
+    """Containers on one GPU, at most."""
 
 
 class GkePool(PoolSettings):
-    """A pool of GKE.
-
-    `reservation` belongs to a reserved pool. `max_run_hours` ends every node of a flex-start pool after that time, 168 (7 days) at most
-    and by default; the jobs of a queued pool carry it themselves. `shutdown_grace_seconds` (30 to 120, Spot alone) is the whole time
-    between the signal and the end of a node; the last 15 are kept for system pods. Default: 30, GKE's own. More than 30 needs GKE
-    1.35.0-gke.1171000.
-    `gpu_sharing` and `mig_partition` split a GPU, for classes that wait in no queue alone: a queue's quota counts whole ones.
-    `compact_placement` puts nodes close together. `topology` lets Kueue place a job's pods by where nodes are in the network: the pool then
-    serves classes of its own, and its nodes are always there (min_nodes as many as max_nodes) or come through DWS (queued).
-    `local_ssd_disks` are disks of 375 GB more than come with the machine.
-    `secondary_boot_disk_images` hold container images that nodes need not pull.
-    """
+    """A pool of GKE."""
 
     reservation: GkeReservation | None = None
+    """The reservation of a reserved pool, and of no other. Default: none."""
+
     max_run_hours: Annotated[int, Field(ge=1)] | None = None
+    """Hours after which every node of a flex-start pool ends, 168 (7 days) at most and by default; the jobs of a queued pool carry it
+    themselves."""
+
     shutdown_grace_seconds: Annotated[int, Field(ge=30, le=120)] | None = None
+    """Seconds between the signal and the end of a Spot node, of which the last 15 are for system pods; default: 30, GKE's own. More needs
+    GKE 1.35.0-gke.1171000."""
+
     gpu_driver: GpuDriver = GpuDriver.DEFAULT
+    """The NVIDIA driver that GKE installs: that of its version, the latest, or none where somebody else's DaemonSet does."""
+
     gpu_sharing: GpuSharing | None = None
+    """Several containers on one GPU, for classes that wait in no queue alone: a quota counts whole GPUs. Default: GPUs are whole."""
+
     mig_partition: Annotated[str, Field(pattern=MIG_PARTITION)] | None = None
+    """The MIG partition into which every GPU is split, such as 1g.10gb, for classes without queue alone. Default: GPUs are whole."""
+
     compact_placement: bool = False
+    """Whether nodes are close together, at the price of more stock-outs."""
+
     topology: bool = False
+    """Whether Kueue places a job's pods by where nodes are in the network; for pools that serve classes of their own and whose nodes are
+    always there (min_nodes as many as max_nodes) or queued."""
+
     local_ssd_disks: Annotated[int, Field(ge=0, le=32)] = 0
+    """Disks of 375 GB more than come with the machine."""
+
     boot_disk_gib: Annotated[int, Field(ge=10, le=65_536)] = 200
+    """Size of a node's boot disk, in GiB."""
+
     secondary_boot_disk_images: tuple[Annotated[str, Field(pattern=DISK_IMAGE)], ...] = ()
+    """Disk images with container images that nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""
 
 
 class ReservationKind(StrEnum):
@@ -128,12 +164,17 @@ class ReservationKind(StrEnum):
     CAPACITY_BLOCK = "capacity-block"
 
 
-class EksReservation(Record):
-    """The AWS capacity reservations that a reserved pool draws on: by `ids` (cr-...) or by `tags`, never both."""
+class EksReservation(DescribedRecord):
+    """The AWS capacity reservations that a reserved pool draws on: by ids or by tags, never both."""
 
     kind: ReservationKind = ReservationKind.ON_DEMAND
+    """`on-demand` is an ODCR, until it is given back; `capacity-block` is for a fixed time, in one zone."""
+
     ids: tuple[Annotated[str, Field(pattern=CAPACITY_RESERVATION)], ...] = ()
+    """Ids of reservations, cr-..."""
+
     tags: dict[str, str] = Field(default_factory=dict)
+    """Tags that the reservations have."""
 
     @model_validator(mode="after")
     def _ids_or_tags(self) -> Self:
@@ -142,29 +183,42 @@ class EksReservation(Record):
         return self
 
 
-class QuietHours(Record):
-    """A time, in UTC, in which Karpenter takes no node away by its own choice: from `schedule` (five fields of cron) for `hours`."""
+class QuietHours(DescribedRecord):
+    """A time in which Karpenter takes no node away by its own choice."""
 
     schedule: Annotated[str, Field(pattern=CRON)]
+    """When it begins, in UTC: five fields of cron."""
+
     hours: Annotated[int, Field(ge=1, le=168)]
+    """For how many hours."""
 
 
 class EksPool(PoolSettings):
-    """A pool of EKS. `alternatives` are other machines with the same GPUs, launched too; `reservation` belongs to a reserved pool.
-
-    `efa` gives nodes the network of multi-node training, `compact_placement` puts them close together (a cluster placement group).
-    `boot_disk_gib`, `boot_disk_iops` and `boot_disk_throughput_mib` (MiB/s) are of the encrypted gp3 volume that images and scratch
-    data are on; where a machine has NVMe disks of its own, these take that place. `quiet_hours` are kept free of removals. https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
-    """
+    """A pool of EKS. https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html"""
 
     alternatives: tuple[str, ...] = ()
+    """Other machines with the same GPUs, launched too."""
+
     reservation: EksReservation | None = None
+    """The reservations of a reserved pool, and of no other. Default: none."""
+
     quiet_hours: tuple[QuietHours, ...] = ()
+    """Times in which Karpenter takes no node away by its own choice."""
+
     efa: bool = False
+    """Whether every network card of every node has an EFA interface, for training on several nodes."""
+
     compact_placement: bool = False
+    """Whether nodes are close together in a cluster placement group: in one zone, without a reservation, with more stock-outs."""
+
     boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
+    """Size of the encrypted gp3 volume that images and scratch data are on, in GiB; NVMe disks of the machine take its place."""
+
     boot_disk_iops: Annotated[int, Field(ge=3000, le=16_000)] = 6000
+    """Operations of that volume, a second; at most 500 for each GiB."""
+
     boot_disk_throughput_mib: Annotated[int, Field(ge=125, le=1000)] = 500
+    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops."""
 
     @model_validator(mode="after")
     def _the_disk_can_be_had(self) -> Self:

@@ -9,64 +9,77 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from capacity.catalog.data_files import Record
+from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import PrometheusKind
 from capacity.settings.teams import MonthlyUsd
 from capacity.values.names import LABEL_KEY, LABEL_VALUE
 
 
-class Budget(Record):
-    """The environment's budget in US dollars a month. `alert_percents` are the parts of it at which somebody is told."""
+class Budget(DescribedRecord):
+    """The environment's budget."""
 
     monthly_usd: MonthlyUsd
+    """US dollars a month."""
+
     alert_percents: tuple[Annotated[int, Field(ge=1, le=200)], ...] = (50, 80, 100)
+    """The parts of it, in percent, at which somebody is told."""
 
 
-class GpuQuota(Record):
-    """What the cloud grants of one GPU in the region, in GPUs. `preemptible` is used by Spot, flex-start and queued capacity together."""
+class GpuQuota(DescribedRecord):
+    """What the cloud grants of one GPU in the region."""
 
     preemptible: Annotated[int, Field(ge=0)] | None = None
+    """GPUs for Spot, flex-start and queued capacity together; default: not checked."""
+
     on_demand: Annotated[int, Field(ge=0)] | None = None
+    """GPUs for on-demand capacity; default: not checked."""
 
 
-class Observability(Record):
-    """What is measured, and from when on somebody is told.
-
-    `idle_gpu_minutes`: an on-demand GPU below 5 % for so long. `queue_wait_minutes`: jobs waiting longer. `min_spot_percent`: Spot is less
-    of the running GPUs.
-    """
+class Observability(DescribedRecord):
+    """What is measured, and from when on somebody is told."""
 
     managed_prometheus: bool = True
+    """Whether GKE's managed service for Prometheus is on."""
+
     idle_gpu_minutes: Annotated[int, Field(ge=5)] = 60
+    """Minutes of an on-demand GPU below 5 %, after which somebody is told."""
+
     queue_wait_minutes: Annotated[int, Field(ge=1)] = 60
+    """Minutes that a job waits, after which somebody is told."""
+
     min_spot_percent: Annotated[int, Field(ge=0, le=100)] = 40
+    """Percent of the running GPUs that are on Spot, below which somebody is told."""
 
 
 LabelKey = Annotated[str, Field(pattern=LABEL_KEY)]
 LabelValue = Annotated[str, Field(pattern=LABEL_VALUE)]
 
 
-class Measurement(Record):
-    """Measurement for reports and dashboards.
-
-    `kube_state_metrics` says whether one is installed, with the labels that reports need; false where the cluster has its own, which then
-    needs the argument that docs/guides/chargeback.md names. `prometheus` is who scrapes it and evaluates the recording rules.
-    `monitor_labels` are those by which the Prometheus operator's Prometheus selects its ServiceMonitors and rules, such as
-    `release: kube-prometheus-stack`; default: none.
-    """
+class Measurement(DescribedRecord):
+    """Measurement for reports and dashboards."""
 
     kube_state_metrics: bool = True
+    """Whether kube-state-metrics is installed with the labels that reports need; false where the cluster has its own, which then needs the
+    argument that docs/guides/chargeback.md names."""
+
     prometheus: PrometheusKind
+    """Who scrapes it and evaluates the recording rules."""
+
     monitor_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    """With `operator`: the labels by which its Prometheus selects monitors and rules, such as `release: kube-prometheus-stack`."""
 
 
 class GkeMeasurement(Measurement):
     """Measurement on GKE, whose clusters have Google's managed service for Prometheus."""
 
     prometheus: PrometheusKind = PrometheusKind.MANAGED
+    """Who scrapes kube-state-metrics and evaluates the recording rules: `managed`, Google's service; `operator`, the Prometheus operator;
+    `annotations`, any other that looks for prometheus.io/scrape on Services."""
 
 
 class EksMeasurement(Measurement):
     """Measurement on EKS. By default Prometheus, whichever it is, finds the Service by its annotations."""
 
     prometheus: Literal[PrometheusKind.OPERATOR, PrometheusKind.ANNOTATIONS] = PrometheusKind.ANNOTATIONS
+    """Who scrapes kube-state-metrics and evaluates the recording rules: `operator`, the Prometheus operator; `annotations`, any other that
+    looks for prometheus.io/scrape on Services."""

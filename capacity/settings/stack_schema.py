@@ -20,6 +20,10 @@ def stack_file_schema() -> dict[str, Any]:
     _, generated = models_json_schema([(model, "validation") for model in MODELS.values()], ref_template="#/$defs/{model}")
     definitions: dict[str, Any] = generated["$defs"]
     _name_the_machines(definitions)
+    for each in definitions.values():
+        for told in each.get("properties", {}).values():
+            # As one line: an editor wraps it where its window ends.
+            told["description"] = " ".join(told["description"].split())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Flexspot stack file",

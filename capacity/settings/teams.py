@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from capacity.catalog.data_files import Record
+from capacity.catalog.data_files import DescribedRecord
 from capacity.settings.queueing import Stop
 from capacity.settings.storage import WorkQueue
 from capacity.values.names import GROUP, Name
@@ -31,48 +31,77 @@ StorageGib = Annotated[int, Field(ge=1, le=10_000_000)]
 MonthlyUsd = Annotated[int, Field(ge=1, le=10_000_000_000)]
 
 
-class CohortSettings(Record):
-    """A department or other group of teams. `parent` is another cohort; default: the platform's.
-
-    `shares` are GPUs of queued pools that belong to the group and to no team of it. `borrowing_limits` and `lending_limits` say how many
-    GPUs of a pool the whole group may take from, and give to, the rest; default: all. `weight` is its part when the rest is shared out.
-    """
+class CohortSettings(DescribedRecord):
+    """A department or other group of teams."""
 
     name: Name
+    """The cohort's name."""
+
     parent: Name | None = None
+    """The cohort above; default: the platform's."""
+
     weight: Weight = 1
+    """Its part when idle GPUs are shared out, against the others'."""
+
     shares: GpusOfPools = Field(default_factory=dict)
+    """GPUs of queued pools that belong to the group and to no team of it, by pool."""
+
     borrowing_limits: GpusOfPools = Field(default_factory=dict)
+    """GPUs of a pool that the whole group may take from the rest, by pool; default: all."""
+
     lending_limits: GpusOfPools = Field(default_factory=dict)
+    """GPUs of a pool that the whole group may give to the rest, by pool; default: all."""
 
 
-class TeamSettings(Record):
-    """A team, and how many GPUs of which pools are its own.
-
-    `shares` are of queued pools: guaranteed, lent while unused; 0 means that it may borrow alone. A pool not named is not open to it.
-    `borrowing_limits` and `lending_limits` are as for a cohort. `unqueued` are the GPUs that its classes without queue (services) may use;
-    no queue gives them away. `weight` counts when idle GPUs are shared out. `stop` holds or drains the team's queue, for maintenance.
-    `work_queue` is a cloud queue of work items, default: none. `monthly_budget_usd` is in US dollars.
-
-    `submitters` and `viewers` are groups whose members may start work, or look, in the team's namespace; default: none. `max_pods`,
-    `max_jobs`, `max_volumes` and `max_storage_gib` are the most that the namespace may hold at once. A pod that has ended counts no more;
-    a Job counts until it is deleted, while it waits in the queue too. Default of `max_pods`: two for each GPU that the team may hold, at
-    least 200; what is written is raised to one for each, so that nothing is refused that a queue has admitted.
-    """
+class TeamSettings(DescribedRecord):
+    """A team, and how many GPUs of which pools are its own."""
 
     name: Name
+    """The team's name, and that of its namespace."""
+
     cohort: Name | None = None
+    """The cohort that the team is in; default: the platform's."""
+
     weight: Weight = 1
+    """Its part when idle GPUs are shared out, against the others'."""
+
     shares: GpusOfPools = Field(default_factory=dict)
+    """GPUs of queued pools that are the team's own, by pool: guaranteed, lent while unused. 0: it may borrow alone. A pool that is not
+    named is not open to it."""
+
     borrowing_limits: GpusOfPools = Field(default_factory=dict)
+    """GPUs of a pool that the team may take from others, by pool; default: all."""
+
     lending_limits: GpusOfPools = Field(default_factory=dict)
+    """GPUs of a pool that the team may give to others, by pool; default: all."""
+
     unqueued: GpusOfPools = Field(default_factory=dict)
+    """GPUs that the team's classes without queue (services) may use, by pool; no queue gives them away."""
+
     stop: Stop = Stop.NONE
+    """Holds or drains the team's queue, for maintenance."""
+
     work_queue: WorkQueue | None = None
+    """A queue of work items in the cloud; default: none."""
+
     monthly_budget_usd: MonthlyUsd | None = None
+    """The team's budget in US dollars a month; default: none."""
+
     submitters: Groups = ()
+    """Groups whose members may start work in the team's namespace."""
+
     viewers: Groups = ()
+    """Groups whose members may look into the team's namespace."""
+
     max_pods: Count | None = None
+    """Pods in the namespace at once, at most; one that has ended counts no more. Default: two for each GPU that the team may hold, at least
+    200; what is written is raised to one for each."""
+
     max_jobs: Count = 1000
+    """Jobs in the namespace at once, at most, also those that wait in the queue; a Job counts until it is deleted."""
+
     max_volumes: Count = 50
+    """Volume claims in the namespace at once, at most."""
+
     max_storage_gib: StorageGib = 2048
+    """Storage that these ask for, in GiB, at most."""

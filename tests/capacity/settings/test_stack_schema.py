@@ -63,3 +63,52 @@ def test_other_programs_keys_are_left_alone(validator: Any) -> None:
     changed["secretsprovider"] = "awskms://alias/x"
 
     validator.validate(changed)
+
+
+UNITS = {
+    "_gib": "GiB",
+    "_mib": "MiB",
+    "_seconds": "Seconds",
+    "_minutes": "Minutes",
+    "_hours": "Hours",
+    "_days": "Days",
+    "_usd": "US dollars",
+    "_percent": "Percent",
+    "_percents": "percent",
+    "_vcpu": "vCPU",
+    "_utc": "UTC",
+    "_nodes": "nodes",
+    "_gpus": "GPUs",
+    "_iops": "a second",
+}
+"""What the description of a setting says whose name ends in a unit."""
+
+
+def settings() -> dict[str, dict[str, Any]]:
+    """Every setting, by its model and name, and what the schema says of it."""
+    definitions: dict[str, Any] = stack_file_schema()["$defs"]
+    return {f"{model}.{name}": told for model, each in definitions.items() for name, told in each.get("properties", {}).items()}
+
+
+def test_an_editor_can_explain_every_setting() -> None:
+    assert len(settings()) > 200
+    assert [name for name, told in settings().items() if not told["description"].endswith(".")] == []
+
+
+def test_a_setting_with_a_unit_says_which() -> None:
+    united = {
+        name: (unit, told["description"])
+        for name, told in settings().items()
+        for end, unit in UNITS.items()
+        if name.endswith(end) and "$ref" not in told.get("items", {})
+    }
+
+    assert len(united) > 30
+    assert {name: told for name, (unit, told) in united.items() if unit.lower() not in told.lower()} == {}
+
+
+def test_a_setting_without_a_default_value_says_what_then_holds() -> None:
+    """But for the fields of classes: what is left out there is as shipped, which the model says of all of them."""
+    optional = {name: told["description"] for name, told in settings().items() if told.get("default", "") is None}
+
+    assert [name for name, told in optional.items() if "efault" not in told and not name.startswith("ClassSettings.")] == []
