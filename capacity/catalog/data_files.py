@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -23,6 +23,19 @@ class DescribedRecord(Record):
     """A record whose fields are described where they are declared: the text below a field is its description, also in a JSON schema."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
+
+    @classmethod
+    def default(cls, field: str) -> Any:
+        """The default of a field, for whoever is used without a stack file. Raises KeyError for a field that there is not."""
+        return cls.model_fields[field].get_default(call_default_factory=True)
+
+    @classmethod
+    def bounds(cls, field: str) -> tuple[int, int]:
+        """The least and the most that a field of whole numbers takes. Raises ValueError for one that is not bounded on both sides."""
+        bounds = cls.model_fields[field].metadata
+        [least] = [bound.ge for bound in bounds if hasattr(bound, "ge")]
+        [most] = [bound.le for bound in bounds if hasattr(bound, "le")]
+        return least, most
 
 
 class Source(Record):

@@ -47,12 +47,13 @@ def too_wide(ranges: Iterable[str]) -> bool:
     return any(IPv4Network(each).prefixlen < WIDEST for each in ranges)
 
 
-_CONTROL_PLANE_PREFIX = 28
+CONTROL_PLANE_PREFIX = 28
+"""The size of the range of a GKE control plane."""
 
 
 def _is_a_control_planes(written: str) -> str:
-    if IPv4Network(written).prefixlen != _CONTROL_PLANE_PREFIX:
-        raise ValueError(f"is not a /{_CONTROL_PLANE_PREFIX}; GKE takes no other size of a control plane's range")
+    if IPv4Network(written).prefixlen != CONTROL_PLANE_PREFIX:
+        raise ValueError(f"is not a /{CONTROL_PLANE_PREFIX}; GKE takes no other size of a control plane's range")
     return written
 
 

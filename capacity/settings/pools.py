@@ -15,6 +15,13 @@ MAX_NODES = 5000
 """The most nodes of a pool, in nodes: more than either cloud takes in one cluster's pool by default."""
 
 
+IOPS_PER_GIB, IOPS_PER_MIB = 500, 4
+"""What a gp3 volume gives at most, and needs at least: operations a second for each GiB, and for each MiB a second of throughput.
+
+https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
+"""
+
+
 class PoolSettings(DescribedRecord):
     """Machines of one type at one capacity type, up to a ceiling."""
 
@@ -194,7 +201,11 @@ class QuietHours(DescribedRecord):
 
 
 class EksPool(PoolSettings):
-    """A pool of EKS. https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html"""
+    """A pool of EKS.
+
+    The bounds of its disk are gp3's, as the definition of EC2NodeClass v1.14.1 has them; an image has a few GiB itself, so that less than
+    20 GiB would leave pods none.
+    """
 
     alternatives: tuple[str, ...] = ()
     """Other machines with the same GPUs, launched too."""
@@ -222,8 +233,8 @@ class EksPool(PoolSettings):
 
     @model_validator(mode="after")
     def _the_disk_can_be_had(self) -> Self:
-        if self.boot_disk_throughput_mib > self.boot_disk_iops / 4:
+        if self.boot_disk_throughput_mib * IOPS_PER_MIB > self.boot_disk_iops:
             raise ValueError("boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise the latter")
-        if self.boot_disk_iops > self.boot_disk_gib * 500:
+        if self.boot_disk_iops > self.boot_disk_gib * IOPS_PER_GIB:
             raise ValueError("boot_disk_iops is above 500 for each GiB; raise boot_disk_gib")
         return self

@@ -7,7 +7,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.settings.cluster import Support
+from capacity.settings.cluster import EksCluster
+from capacity.settings.cluster import SystemPool as SystemPoolSettings
+from capacity.settings.network import ControlPlane
 from components.eks.names import cluster_arn
 
 
@@ -108,8 +110,8 @@ class SystemPool:
     """EksSystemPoolArgs with their defaults."""
 
     machine: str
-    min_nodes: int = 2
-    max_nodes: int = 4
+    min_nodes: int = SystemPoolSettings.default("min_nodes")
+    max_nodes: int = SystemPoolSettings.default("max_nodes")
     disk_gib: int = 50
     release: str | None = None
 
@@ -123,16 +125,16 @@ class ClusterShape:
     partition: str = "aws"
     region: str
     version: str
-    support: str = Support.STANDARD.value
+    support: str = EksCluster.default("support").value
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     services_cidr: str
-    access: str = "private"
+    access: str = ControlPlane.default("access").value
     cidrs: list[str] = field(default_factory=list[str])
     private_cidrs: list[str] = field(default_factory=list[str])
     deletion_protection: bool = True
     kms_key: pulumi.Input[str] | None = None
-    log_retention_days: int = 90
+    log_retention_days: int = EksCluster.default("log_days")
     admin_role_arns: list[str] = field(default_factory=list[str])
     system_pool: EksSystemPoolArgs
     ami: str

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import NotRequired, TypedDict
 
 from capacity.catalog.endpoints import default_services
-from capacity.settings.network import Nat
+from capacity.settings.network import EksNetwork, Nat
 from capacity.values.names import AWS_REGION
 from components.eks.names import check_choice, check_cluster_name, check_form
 from components.ipv4_range import ipv4_range
@@ -63,7 +63,7 @@ class NetworkShape:
     zones: list[str]
     private_cidrs: list[str]
     public_cidrs: list[str]
-    nat: str = Nat.PER_ZONE.value
+    nat: str = EksNetwork.default("nat").value
     endpoints: list[str] | None = None
     tags: dict[str, str] = field(default_factory=dict[str, str])
 

@@ -6,8 +6,10 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.settings.cluster import GkeMode, ReleaseChannel
-from capacity.settings.network import Access
+from capacity.settings.cluster import GkeCluster, GkeMode, Maintenance
+from capacity.settings.cluster import SystemPool as SystemPoolSettings
+from capacity.settings.network import ControlPlane, GkeNetwork
+from capacity.settings.spending import Observability
 
 
 class GkeSystemPoolArgs(TypedDict):
@@ -127,7 +129,7 @@ class GkeClusterArgs(TypedDict):
     """
 
     maintenance: NotRequired[GkeMaintenanceArgs]
-    """When GKE may upgrade. Default: from 03:00 UTC, for 4 hours."""
+    """When GKE may upgrade. Default: from 02:00 UTC, for 4 hours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +137,8 @@ class SystemPool:
     """GkeSystemPoolArgs with their defaults."""
 
     machine: str
-    min_nodes: int = 2
-    max_nodes: int = 4
+    min_nodes: int = SystemPoolSettings.default("min_nodes")
+    max_nodes: int = SystemPoolSettings.default("max_nodes")
     disk_gib: int = 100
 
 
@@ -152,22 +154,24 @@ class ClusterShape:
     subnetwork: pulumi.Input[str]
     pods_range: pulumi.Input[str]
     services_range: pulumi.Input[str]
-    control_plane_cidr: str = "172.16.0.0/28"
-    access: str = Access.PRIVATE.value
+    control_plane_cidr: str = GkeNetwork.default("control_plane_cidr")
+    access: str = ControlPlane.default("access").value
     cidrs: list[str] = field(default_factory=list[str])
-    release_channel: str = ReleaseChannel.REGULAR.value
+    release_channel: str = GkeCluster.default("release_channel").value
     min_version: str | None = None
-    mode: str = GkeMode.STANDARD.value
+    mode: str = GkeCluster.default("mode").value
     deletion_protection: bool = True
     node_service_account: pulumi.Input[str]
     resource_labels: dict[str, str] = field(default_factory=dict[str, str])
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
-    max_pods_per_node: int = 110
+    max_pods_per_node: int = GkeNetwork.default("max_pods_per_node")
     system_pool: GkeSystemPoolArgs | None = None
     auto_provisioning: GkeAutoProvisioningArgs | None = None
-    managed_prometheus: bool = True
+    managed_prometheus: bool = Observability.default("managed_prometheus")
     groups_domain: str | None = None
-    maintenance: GkeMaintenanceArgs = field(default_factory=lambda: GkeMaintenanceArgs(start_utc="03:00", hours=4))
+    maintenance: GkeMaintenanceArgs = field(
+        default_factory=lambda: GkeMaintenanceArgs(start_utc=Maintenance.default("start_utc"), hours=Maintenance.default("hours"))
+    )
 
     @property
     def is_autopilot(self) -> bool:

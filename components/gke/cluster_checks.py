@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from capacity.settings.cluster import GkeMode, ReleaseChannel
-from capacity.settings.network import WIDEST, Access, too_wide
+from capacity.settings.cluster import GkeMode, Maintenance, ReleaseChannel
+from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetwork, too_wide
 from capacity.values.names import DOMAIN, TIME_OF_DAY
 from components.gke.names import CLUSTER_NAME_LENGTH, check_name, check_project
 from components.ipv4_range import ipv4_range
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 LARGEST_CEILING = 1_000_000
 """Above it a ceiling holds nothing back; Google's own examples of 10**18 are none."""
 
-_CONTROL_PLANE_PREFIX = 28
-_PODS = range(8, 257)
-_WINDOW_HOURS = range(4, 25)
 _SMALLEST_DISK_GIB = 10
 
 
@@ -32,11 +29,14 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
     _check_choice(f"{where} mode", shape.mode, list(GkeMode))
     _check_choice(f"{where} access", shape.access, list(Access))
     _check_choice(f"{where} release_channel", shape.release_channel, list(ReleaseChannel))
-    if ipv4_range(f"{where} control_plane_cidr", shape.control_plane_cidr).prefixlen != _CONTROL_PLANE_PREFIX:
-        raise ValueError(f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; allowed is a /28; GKE takes no other size")
+    if ipv4_range(f"{where} control_plane_cidr", shape.control_plane_cidr).prefixlen != CONTROL_PLANE_PREFIX:
+        raise ValueError(
+            f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; allowed is a /{CONTROL_PLANE_PREFIX}; GKE takes no other size"
+        )
     _check_cidrs(where, shape)
-    if shape.max_pods_per_node not in _PODS:
-        raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; allowed are 8 to 256; use 110 if in doubt")
+    least, most = GkeNetwork.bounds("max_pods_per_node")
+    if not least <= shape.max_pods_per_node <= most:
+        raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; allowed are {least} to {most}; use 110 if in doubt")
     if shape.groups_domain is not None and not re.fullmatch(DOMAIN, shape.groups_domain):
         raise ValueError(
             f"{where} groups_domain is {shape.groups_domain!r}; allowed is a domain; write it as in an address, such as acme.com"
@@ -78,10 +78,10 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
 def _check_maintenance(where: str, maintenance: GkeMaintenanceArgs) -> None:
     if not re.fullmatch(TIME_OF_DAY, maintenance["start_utc"]):
         raise ValueError(f"{where} maintenance.start_utc is {maintenance['start_utc']!r}; allowed is HH:MM in UTC; write 03:00")
-    if maintenance["hours"] not in _WINDOW_HOURS:
-        raise ValueError(
-            f"{where} maintenance.hours is {maintenance['hours']}; allowed are 4 to 24, because GKE counts no shorter window; use 4"
-        )
+    least, most = Maintenance.bounds("hours")
+    if not least <= maintenance["hours"] <= most:
+        allowed = f"allowed are {least} to {most}, because GKE counts no shorter window; use {least}"
+        raise ValueError(f"{where} maintenance.hours is {maintenance['hours']}; {allowed}")
 
 
 def _check_autopilot(where: str, shape: ClusterShape) -> None:

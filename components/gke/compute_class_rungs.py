@@ -5,6 +5,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS
+from capacity.settings.pools import GkePool
 from components.gke.gpu_machine import gpu_machine
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
@@ -64,7 +65,7 @@ class ComputeClassRungArgs(TypedDict):
     """Seconds between a Spot node's signal and its end, 30 or 120, of which the last 15 are for system pods. Default: GKE's own, 30."""
 
     boot_disk_gib: NotRequired[int | None]
-    """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
+    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
 
 
 def makes_pools(rung: ComputeClassRungArgs) -> bool:
@@ -108,9 +109,10 @@ def _created(where: str, rung: ComputeClassRungArgs, *, autopilot: bool) -> dict
     driver = rung.get("driver") or "default"
     if driver not in GPU_DRIVERS:
         raise ValueError(f"{where}: driver is {driver}; it is {', '.join(GPU_DRIVERS)}; use one of these")
-    disk_gib = _given_or(100, rung.get("boot_disk_gib"))
-    if disk_gib < 10:  # noqa: PLR2004 -- GKE's own bound
-        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes 10 or more; images of GPU work want 100")
+    disk_gib = _given_or(GkePool.default("boot_disk_gib"), rung.get("boot_disk_gib"))
+    least, most = GkePool.bounds("boot_disk_gib")
+    if not least <= disk_gib <= most:
+        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; images of GPU work want 100")
     zones = rung.get("zones")
     scarce = capacity_type in {CapacityType.SPOT, CapacityType.FLEX_START}
     return {

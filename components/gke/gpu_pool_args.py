@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.settings.pools import GkePool
 from components.node_taint import NodeTaint
 
 
@@ -112,7 +113,7 @@ class GkeGpuNodePoolArgs(TypedDict):
     """How many of the 375 GB disks that come with the machine are its ephemeral storage: all or 0. Default: all."""
 
     boot_disk_gib: NotRequired[int]
-    """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
+    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
 
     boot_disk_type: NotRequired[str | None]
     """Type of the boot disk. Default: hyperdisk-balanced on a3-ultragpu, a4 and g4 machines, else pd-balanced."""
@@ -149,13 +150,13 @@ class GpuPool:
     max_run_seconds: int | None = None
     shutdown_grace_seconds: int | None = None
     reservation: GkeReservationArgs | None = None
-    gpu_driver: str = "default"
+    gpu_driver: str = GkePool.default("gpu_driver").value
     gpu_sharing: GkeGpuSharingArgs | None = None
     mig_partition: str | None = None
     compact_placement: bool = False
     local_ssd_disks: int = 0
     bundled_local_ssd_disks: int | None = None
-    boot_disk_gib: int = 100
+    boot_disk_gib: int = GkePool.default("boot_disk_gib")
     boot_disk_type: str | None = None
     secondary_boot_disk_images: list[str] = field(default_factory=list[str])
     gvnic: bool | None = None

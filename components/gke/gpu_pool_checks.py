@@ -7,7 +7,7 @@ from capacity.catalog.capacity_type import CapacityType, Origin, facts_of, gpu_m
 from capacity.catalog.gke_rules import NodePoolOptions, refusals
 from capacity.catalog.machines import Machine
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.settings.pools import GpuDriver, ReservationUse, SharingStrategy
+from capacity.settings.pools import GkePool, GpuDriver, ReservationUse, SharingStrategy
 from capacity.values.names import NAME
 from components.gke.gpu_machine import gpu_machine
 from components.gke.gpu_pool_args import GpuPool
@@ -120,7 +120,8 @@ def _check_disks_and_network(pool: GpuPool, machine: Machine, complain: Complain
     bundled = machine.local_ssd_gb // DISK_GB
     if pool.bundled_local_ssd_disks not in {None, 0, bundled}:
         complain("bundled_local_ssd_disks", pool.bundled_local_ssd_disks, f"{machine.name} has {bundled}", "use all or 0")
-    if pool.boot_disk_gib < 10:  # noqa: PLR2004 -- GKE's own bound
-        complain("boot_disk_gib", pool.boot_disk_gib, "GKE takes 10 or more", "use that; images of GPU work want 100")
+    least, most = GkePool.bounds("boot_disk_gib")
+    if not least <= pool.boot_disk_gib <= most:
+        complain("boot_disk_gib", pool.boot_disk_gib, f"GKE takes {least} to {most}", "use one of these; images of GPU work want 100")
     if pool.gvnic is False and machine.gvnic:
         complain("gvnic", False, f"{machine.name} needs it", "leave it out")

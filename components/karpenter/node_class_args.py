@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.settings.pools import ReservationKind
+from capacity.settings.pools import EksPool, ReservationKind
 
 
 class Ec2NodeClassArgs(TypedDict):
@@ -94,9 +94,9 @@ class NodeClass:
     subnet_ids: list[pulumi.Input[str]] = field(default_factory=list[pulumi.Input[str]])
     security_group_ids: list[pulumi.Input[str]] = field(default_factory=list[pulumi.Input[str]])
     zones: list[str] = field(default_factory=list[str])
-    disk_gib: int = 200
-    disk_iops: int = 6000
-    disk_throughput_mib: int = 500
+    disk_gib: int = EksPool.default("boot_disk_gib")
+    disk_iops: int = EksPool.default("boot_disk_iops")
+    disk_throughput_mib: int = EksPool.default("boot_disk_throughput_mib")
     kms_key: pulumi.Input[str] | None = None
     local_nvme: bool = False
     detailed_monitoring: bool = False

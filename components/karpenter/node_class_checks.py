@@ -3,7 +3,7 @@
 import re
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.settings.pools import ReservationKind
+from capacity.settings.pools import IOPS_PER_GIB, IOPS_PER_MIB, EksPool, ReservationKind
 from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION
 from components.karpenter.node_class_args import NodeClass
 
@@ -15,12 +15,6 @@ _ALIAS_LENGTH = 30
 
 _RESERVED_TAGS = ("eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass")
 _RESERVED_PREFIXES = ("kubernetes.io/cluster", "aws:")
-
-# gp3, as the definition of EC2NodeClass v1.14.1 describes it, and EC2's ratios between the figures (EBS User Guide, General Purpose SSD).
-# An image has a few GiB itself, so less than 20 GiB leaves pods none.
-_GP3 = {"disk_gib": (20, 16_384), "disk_iops": (3000, 16_000), "disk_throughput_mib": (125, 1000)}
-_IOPS_PER_GIB = 500
-_IOPS_PER_MIB = 4
 
 
 def check_node_class(name: str, node_class: NodeClass) -> None:
@@ -61,14 +55,14 @@ def _check_image(where: str, node_class: NodeClass) -> None:
 def _check_disk(where: str, node_class: NodeClass) -> None:
     values = {"disk_gib": node_class.disk_gib, "disk_iops": node_class.disk_iops, "disk_throughput_mib": node_class.disk_throughput_mib}
     for argument, value in values.items():
-        least, most = _GP3[argument]
+        least, most = EksPool.bounds(f"boot_{argument}")
         if not least <= value <= most:
             raise ValueError(f"{where}: {argument} is {value}; a gp3 volume takes {least} to {most}; use one of these")
-    if node_class.disk_iops > _IOPS_PER_GIB * node_class.disk_gib:
-        allowed = f"{node_class.disk_gib} GiB take {_IOPS_PER_GIB * node_class.disk_gib}"
+    if node_class.disk_iops > IOPS_PER_GIB * node_class.disk_gib:
+        allowed = f"{node_class.disk_gib} GiB take {IOPS_PER_GIB * node_class.disk_gib}"
         raise ValueError(f"{where}: disk_iops is {node_class.disk_iops}; {allowed}; lower it, or raise disk_gib")
-    if _IOPS_PER_MIB * node_class.disk_throughput_mib > node_class.disk_iops:
-        allowed = f"disk_iops {node_class.disk_iops} take {node_class.disk_iops // _IOPS_PER_MIB}"
+    if IOPS_PER_MIB * node_class.disk_throughput_mib > node_class.disk_iops:
+        allowed = f"disk_iops {node_class.disk_iops} take {node_class.disk_iops // IOPS_PER_MIB}"
         raise ValueError(f"{where}: disk_throughput_mib is {node_class.disk_throughput_mib}; {allowed}; lower it, or raise disk_iops")
 
 

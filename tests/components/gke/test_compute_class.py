@@ -50,7 +50,7 @@ def test_spot_and_flex_start_pools_are_made_above_a_capped_pool(register: Regist
     made = spec(register, SPOT, FLEX, {"pools": ["l4-od"]}, **ACCOUNT)
 
     gpu = {"type": "nvidia-l4", "count": 1, "driverVersion": "default"}
-    machine = {"machineType": "g2-standard-8", "gpu": gpu, "storage": {"bootDiskSize": 100}, "location": {"locationPolicy": "ANY"}}
+    machine = {"machineType": "g2-standard-8", "gpu": gpu, "storage": {"bootDiskSize": 200}, "location": {"locationPolicy": "ANY"}}
     assert made["priorities"] == [
         {**machine, "spot": True},
         {**machine, "flexStart": {"enabled": True}, "maxRunDurationSeconds": SEVEN_DAYS},
@@ -97,7 +97,7 @@ def test_on_autopilot_gke_makes_every_rung_and_no_field_of_standard_alone_is_set
     made = spec(register, RESERVED, SPOT, FLEX, paid, **AUTOPILOT)
 
     gpu = {"type": "nvidia-l4", "count": 1, "driverVersion": "default"}
-    machine = {"machineType": "g2-standard-8", "gpu": gpu, "storage": {"bootDiskSize": 100}}
+    machine = {"machineType": "g2-standard-8", "gpu": gpu, "storage": {"bootDiskSize": 200}}
     assert made["priorities"] == [
         {
             **machine,
@@ -158,7 +158,7 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
             "machine is a3-edgegpu-8g; DWS does not give it",
         ),
         ([{**SPOT, "driver": "newest"}], ACCOUNT, "driver is newest; it is default, latest, disabled"),
-        ([{**SPOT, "boot_disk_gib": 0}], ACCOUNT, "boot_disk_gib is 0; GKE takes 10 or more"),
+        ([{**SPOT, "boot_disk_gib": 0}], ACCOUNT, "boot_disk_gib is 0; GKE takes 10 to 65536"),
         ([{**SPOT, "recycling_lead_seconds": 60}], ACCOUNT, "recycling_lead_seconds is 60; it belongs to flex-start"),
         ([{**SPOT, "max_run_seconds": 29}], ACCOUNT, "max_run_seconds is 29; Spot takes 30 to 10368000"),
         ([{**SPOT, "shutdown_grace_seconds": 60}], ACCOUNT, "shutdown_grace_seconds is 60; a ComputeClass takes 30 or 120"),

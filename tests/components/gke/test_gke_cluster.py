@@ -69,7 +69,7 @@ def test_buckets_and_disks_can_be_mounted_and_images_are_streamed(cluster_of: Ca
 @pytest.mark.parametrize(
     "maintenance,start,end",
     [
-        (None, "2025-01-01T03:00:00Z", "2025-01-01T07:00:00Z"),
+        (None, "2025-01-01T02:00:00Z", "2025-01-01T06:00:00Z"),
         ({"start_utc": "22:30", "hours": 6}, "2025-01-01T22:30:00Z", "2025-01-02T04:30:00Z"),
     ],
 )

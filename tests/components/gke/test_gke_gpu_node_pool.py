@@ -48,7 +48,7 @@ def test_a_node_is_hardened_tainted_labelled_and_has_its_driver(register: Regist
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
-        "diskSizeGb": 100,
+        "diskSizeGb": 200,
         "diskType": "pd-balanced",
         "gcfsConfig": {"enabled": True},
     }

@@ -110,7 +110,7 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
         ({**A100, "mig_partition": "small"}, "mig_partition is small; it is COMPUTEg.MEMORYgb"),
         ({"local_ssd_disks": 2}, "local_ssd_disks is 2; g2-standard-8 takes 0 to 1 disks besides its own"),
         ({"bundled_local_ssd_disks": 2}, "bundled_local_ssd_disks is 2; g2-standard-8 has 0; use all or 0"),
-        ({"boot_disk_gib": 9}, "boot_disk_gib is 9; GKE takes 10 or more"),
+        ({"boot_disk_gib": 9}, "boot_disk_gib is 9; GKE takes 10 to 65536"),
         ({**H100_EDGE, "gvnic": False}, "gvnic is False; a3-edgegpu-8g needs it; leave it out"),
         ({"max_pods_per_node": 257}, "max_pods_per_node is 257; GKE takes 8 to 256"),
         ({"zones": []}, "zones is empty; it lists zones of us-central1; name one, such as us-central1-a"),

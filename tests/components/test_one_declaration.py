@@ -1,0 +1,108 @@
+"""What a setting and a component's argument have in common is declared once, in the settings; arguments say of themselves what holds."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import pkgutil
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import components
+from capacity.settings import cluster, network, pools, spending
+from components.eks import cluster_args as eks_cluster
+from components.eks import network_args as eks_network
+from components.gke import cluster_args as gke_cluster
+from components.gke import gpu_pool_args as gke_pool
+from components.karpenter import node_class_args as node_class
+
+if TYPE_CHECKING:
+    from capacity.catalog.data_files import DescribedRecord
+
+SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
+    (gke_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
+    (gke_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
+    (gke_cluster.ClusterShape, "control_plane_cidr", network.GkeNetwork, "control_plane_cidr"),
+    (gke_cluster.ClusterShape, "access", network.ControlPlane, "access"),
+    (gke_cluster.ClusterShape, "release_channel", cluster.GkeCluster, "release_channel"),
+    (gke_cluster.ClusterShape, "mode", cluster.GkeCluster, "mode"),
+    (gke_cluster.ClusterShape, "max_pods_per_node", network.GkeNetwork, "max_pods_per_node"),
+    (gke_cluster.ClusterShape, "managed_prometheus", spending.Observability, "managed_prometheus"),
+    (gke_pool.GpuPool, "min_nodes", pools.GkePool, "min_nodes"),
+    (gke_pool.GpuPool, "gpu_driver", pools.GkePool, "gpu_driver"),
+    (gke_pool.GpuPool, "local_ssd_disks", pools.GkePool, "local_ssd_disks"),
+    (gke_pool.GpuPool, "compact_placement", pools.GkePool, "compact_placement"),
+    (gke_pool.GpuPool, "boot_disk_gib", pools.GkePool, "boot_disk_gib"),
+    (eks_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
+    (eks_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
+    (eks_cluster.ClusterShape, "support", cluster.EksCluster, "support"),
+    (eks_cluster.ClusterShape, "access", network.ControlPlane, "access"),
+    (eks_cluster.ClusterShape, "log_retention_days", cluster.EksCluster, "log_days"),
+    (eks_network.NetworkShape, "nat", network.EksNetwork, "nat"),
+    (node_class.NodeClass, "disk_gib", pools.EksPool, "boot_disk_gib"),
+    (node_class.NodeClass, "disk_iops", pools.EksPool, "boot_disk_iops"),
+    (node_class.NodeClass, "disk_throughput_mib", pools.EksPool, "boot_disk_throughput_mib"),
+]
+"""An argument that a setting is handed on to, where both have a default."""
+
+
+def default_of(filled_in: type[Any], name: str) -> object:
+    [field] = [field for field in dataclasses.fields(filled_in) if field.name == name]
+    return field.default_factory() if field.default is dataclasses.MISSING and callable(field.default_factory) else field.default
+
+
+@pytest.mark.parametrize("filled_in,argument,model,setting", SAME, ids=lambda each: each if isinstance(each, str) else each.__name__)
+def test_a_component_used_alone_has_the_default_of_the_setting(
+    filled_in: type[Any], argument: str, model: type[DescribedRecord], setting: str
+) -> None:
+    assert default_of(filled_in, argument) == model.default(setting)
+
+
+def test_maintenance_is_at_the_hour_of_the_settings() -> None:
+    assert default_of(gke_cluster.ClusterShape, "maintenance") == cluster.Maintenance().model_dump()
+
+
+def documented_defaults() -> list[tuple[str, str, str, object]]:
+    """Module, argument, the default that its docstring gives as a number or a word, and the default itself."""
+    found: list[tuple[str, str, str, object]] = []
+    for info in pkgutil.walk_packages(components.__path__, "components."):
+        module = importlib.import_module(info.name)
+        own = [each for each in vars(module).values() if dataclasses.is_dataclass(each) and getattr(each, "__module__", "") == info.name]
+        defaults = {
+            field.name: default_of(each, field.name)
+            for each in own
+            if isinstance(each, type)
+            for field in dataclasses.fields(each)
+            if field.default is not dataclasses.MISSING
+        }
+        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+        bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)]
+        for body in bodies:
+            for declared, below in pairwise(body):
+                if isinstance(declared, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                    said = re.search(r"Default: ([\w.,/-]+?)\.(?:\s|$)", str(below.value.value))
+                    name = ast.unparse(declared.target)
+                    if said and name in defaults:
+                        found.append((info.name, name, said[1], defaults[name]))
+    return found
+
+
+def as_written(value: object) -> set[str]:
+    """The words in which a docstring may give a default."""
+    if value is None or value == []:
+        return {"none", "all"}
+    number = {f"{value:,}", str(value)} if isinstance(value, int) else {str(value)}
+    return {each.lower() for each in number}
+
+
+def test_what_the_docstring_of_an_argument_says_is_its_default() -> None:
+    found = documented_defaults()
+
+    assert len(found) > 30
+    wrong = [f"{module}.{name}: says {said}, is {value!r}" for module, name, said, value in found if said.lower() not in as_written(value)]
+    assert wrong == []
