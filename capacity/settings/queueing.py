@@ -86,10 +86,10 @@ class ClassSettings(DescribedRecord):
     """Hours after which a run ends; null: none ever does."""
 
     grace_seconds: GraceSeconds | None = None
-    """Seconds that its pods want between the signal and the end."""
+    """Seconds that its pods want between the signal and the end; cut to the notice that its capacity gives."""
 
     checkpoint: bool | None = None
     """Whether it writes what it has done to a bucket, and resumes."""
 
     disruption_budget: bool | None = None
-    """Whether it gets a PodDisruptionBudget, which binds evictions alone."""
+    """Whether its services get a PodDisruptionBudget, which binds evictions alone."""

@@ -88,20 +88,21 @@ class TeamSettings(DescribedRecord):
     """The team's budget in US dollars a month; default: none."""
 
     submitters: Groups = ()
-    """Groups whose members may start work in the team's namespace."""
+    """Groups whose members start and end work in the team's namespace, read its logs and reach it by port-forward."""
 
     viewers: Groups = ()
-    """Groups whose members may look into the team's namespace."""
+    """Groups whose members look into the team's namespace."""
 
     max_pods: Count | None = None
     """Pods in the namespace at once, at most; one that has ended counts no more. Default: two for each GPU that the team may hold, at least
     200; what is written is raised to one for each."""
 
     max_jobs: Count = 1000
-    """Jobs in the namespace at once, at most, also those that wait in the queue; a Job counts until it is deleted."""
+    """Jobs in the namespace at once, at most, also those that wait and those that have ended: give Jobs a
+    ttlSecondsAfterFinished."""
 
     max_volumes: Count = 50
-    """Volume claims in the namespace at once, at most."""
+    """Volume claims in the namespace at once, at most; two are the team's checkpoints and the datasets."""
 
     max_storage_gib: StorageGib = 2048
-    """Storage that these ask for, in GiB, at most."""
+    """Storage of all claims together, in GiB, at most; a bucket's claim counts as 1 GiB."""

@@ -1,19 +1,19 @@
+"""The page of all settings is what the settings say of themselves, and the links to it lead somewhere."""
+
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from capacity.settings.page import PAGE, page
 from capacity.settings.platform import MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.catalog.platform import Platform
-
-PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 
 
 def settings_of(schema: dict[str, Any]) -> Iterator[str]:
@@ -22,10 +22,28 @@ def settings_of(schema: dict[str, Any]) -> Iterator[str]:
         yield from model.get("properties", {})
 
 
+def test_the_page_is_written_from_the_settings() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m capacity.settings.page"
+
+
 @pytest.mark.parametrize("platform", MODELS, ids=str)
-def test_the_page_of_stack_files_names_every_setting(platform: Platform) -> None:
-    code = " ".join(re.findall(r"`[^`]+`|^    .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+def test_the_page_has_a_row_for_every_setting(platform: Platform) -> None:
+    rows = set(re.findall(r"^\| `(\w+)` \|", page(), re.MULTILINE))
 
-    missing = {name for name in settings_of(MODELS[platform].model_json_schema()) if not re.search(rf"\b{name}\b", code)}
+    assert set(settings_of(MODELS[platform].model_json_schema())) - rows == set()
 
-    assert missing == set()
+
+def test_a_row_says_what_a_setting_takes_and_what_holds_by_default() -> None:
+    assert "| `boot_disk_iops` | 3,000 to 16,000 | `6000` | Operations of that volume, a second; at most 500 for each GiB. |" in page()
+    assert "| `clients_per_gpu` | 2 to 48 | **required** | Containers on one GPU, at most. |" in page()
+    assert "| `fallback` | `quota`, `stock-out` |" in page()
+
+
+def test_every_link_to_a_part_of_the_page_leads_to_one() -> None:
+    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", page(), re.MULTILINE)}
+    texts = [path.read_text(encoding="utf-8") for path in PAGE.parent.rglob("*.md")]
+    asked = {target for text in (page(),) for target in re.findall(r"\]\(#([\w-]+)\)", text)}
+    asked |= {target for text in texts for target in re.findall(r"settings-reference\.md#([\w-]+)", text)}
+
+    assert len(asked) > 15
+    assert asked - headings == set()
