@@ -136,6 +136,16 @@ def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozense
     return pods
 
 
+def wait_until_on(ground: QueueGround, name: str, node: str) -> None:
+    """Returns once the one pod of a service is ready on a node, however often it was moved on the way there."""
+
+    def found(pods: list[KubeObject]) -> bool:
+        own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
+        return len(own) == 1 and nodes_of(ready_pods(pods, name)) == {node}
+
+    ground.cluster.wait_for(POD, found, f"{name} on {node}", namespace=ground.own("alpha"), timeout_seconds=240)
+
+
 def names(pods: list[KubeObject]) -> frozenset[str]:
     return frozenset(each["metadata"]["name"] for each in pods)
 
