@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Part(BaseModel):
-    """Frozen; the rest of what a plan says is not looked at."""
+    """Frozen; the rest of what a plan or its file says is not looked at."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -97,17 +97,13 @@ _REMEDY = "give the file that `flexspot preview --offline --stack NAME --plan-ou
 _TOLD = 8
 
 
-class _FilePart(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Cost(_FilePart):
+class _Cost(_Part):
     """What of the cost is needed to work it out anew: the prices of the stack's own file."""
 
     own_prices: PriceFile | None = None
 
 
-class PlanFile(_FilePart):
+class PlanFile(_Part):
     """A plan, the name of its stack, and the prices that it was made with besides the shipped ones."""
 
     version: Literal[1]

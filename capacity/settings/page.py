@@ -82,12 +82,12 @@ def _takes(told: dict[str, Any], models: dict[str, Any]) -> str:
     """What may be written, in words."""
     if "$ref" in told:
         name = told["$ref"].rpartition("/")[2]
-        parts = "properties" in models[name]
-        return f"[{_title(name)}](#{_title(name).lower().replace(' ', '-')})" if parts else _choice(models[name]["enum"])
+        title = _title(name)
+        return f"[{title}](#{title.lower().replace(' ', '-')})" if "properties" in models[name] else _choice(models[name]["enum"])
     if "anyOf" in told:
         return " or ".join(_takes(each, models) for each in told["anyOf"] if each.get("type") != "null")
-    if choice := told.get("enum") or [each for each in (told.get("const"),) if each]:
-        return _choice(choice)
+    if "enum" in told or "const" in told:
+        return _choice(told.get("enum") or [told["const"]])
     if told["type"] == "array":
         return f"list of: {_takes(told['items'], models)}"
     if told["type"] == "object":
@@ -139,7 +139,7 @@ def _title(model: str) -> str:
 
 def _cell(text: str) -> str:
     """Text as a cell of a table has it: in one line, with bars that end no cell."""
-    return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()))
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ SETTINGS_KEY = "flexspot:platform"
 
 NodePath = tuple[str, ...]
 
-_DEEPEST_NODE = 14
-"""Deeper than any setting stands."""
+_DEEPEST = 12
+"""Deeper than any setting stands; an alias that holds itself would go on for ever."""
 
 
 def lines_of(text: str) -> Callable[[str], int | None]:
@@ -72,8 +72,11 @@ def _lines(text: str) -> list[tuple[NodePath, int]]:
 
 
 def _nodes(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[NodePath, Any]]:
-    """Every key and list item below a node. What an alias names is gone through once: it may hold itself, or itself many times."""
-    if id(node) in seen or len(path) > _DEEPEST_NODE:
+    """Every key and list item below a node. What an alias names is gone through once: it may hold itself, or itself many times.
+
+    The settings are two keys deep in the file.
+    """
+    if id(node) in seen or len(path) > _DEEPEST + 2:
         return
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
@@ -85,9 +88,6 @@ def _nodes(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[NodePath
             yield (*path, str(number)), value
             yield from _nodes(value, (*path, str(number)), seen)
 
-
-_DEEPEST = 12
-"""Deeper than any setting stands; an alias that holds itself would go on for ever."""
 
 _TOLD = 50
 """As many problems of this kind as anybody reads; aliases upon aliases would make millions of them."""
