@@ -8,16 +8,15 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.values.names import is_production
+from components.aws_names import EksPlace, node_role_name, partition_of, queue_name
 from components.eks.cluster import EksCluster
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.gpu_plugins import GpuPlugins
-from components.eks.names import EksPlace, partition_of
 from components.eks.network import EksNetwork
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from components.karpenter.controller import KarpenterController
 from components.karpenter.controller_identity import KarpenterControllerIdentity
 from components.karpenter.interruption_queue import InterruptionQueue
-from components.karpenter.names import node_role_name, queue_name
 from components.karpenter.node_identity import KarpenterNodeIdentity
 from infra.cluster_provider import cluster_provider
 from infra.eks_pools import declare_pools

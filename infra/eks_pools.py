@@ -12,8 +12,8 @@ from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
 from components.karpenter.gpu_node_pool import GpuNodePool
 from components.karpenter.placement import EfaPlacementGroup
-from infra.billing_label import billing_label
 from infra.karpenter_pools import node_pool_args
+from infra.pool_marks import billing_label
 
 if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool
+    from components.aws_names import EksPlace
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
-    from components.eks.names import EksPlace
     from components.karpenter.controller import KarpenterController
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs
-    from components.karpenter.gpu_pool_args import GpuNodePoolArgs
+    from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_identity import KarpenterNodeIdentity
-    from components.node_taint import NodeTaint
+    from components.shared_args import NodeTaint
 
 OTHER_WORK = "other-work"
 """The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""

@@ -18,9 +18,8 @@ from capacity.values.errors import ExplainedError
 from infra.checkout import CHECKOUT
 from infra.deployment.identifying import Identifying
 from infra.deployment.settling import Existing, Settling
-from infra.other_runs import other_runs
 from infra.program import main
-from infra.state_file import mend_state_file
+from infra.state_file import mend_state_file, other_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

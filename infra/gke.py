@@ -10,14 +10,13 @@ import pulumi
 from capacity.settings.cluster import GkeMode
 from capacity.values.names import is_production
 from components.fitted_name import fitted
+from components.gcp_names import ACCOUNT_ID_LENGTH
 from components.gke.cluster import GkeCluster
 from components.gke.existing_cluster import ExistingGkeCluster
-from components.gke.names import ACCOUNT_ID_LENGTH
 from components.gke.network import GkeNetwork
 from components.gke.node_identity import GkeNodeIdentity
 from infra.cluster_provider import cluster_provider
-from infra.gke_ladders import declare_compute_classes
-from infra.gke_pools import declare_node_pools
+from infra.gke_pools import declare_compute_classes, declare_node_pools
 from infra.gke_storage import declare_storage, workload_annotations
 from infra.measurement import declare_measurement
 from infra.platform_objects import declare_platform_objects

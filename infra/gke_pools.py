@@ -1,4 +1,4 @@
-"""GPU node pools of GKE Standard, one for each pool of the plan."""
+"""What the plan's pools are on GKE Standard: a node pool each, and compute classes for the classes that move on at a stock-out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
+from capacity.settings.cluster import GkeMode
+from components.gke.compute_class import ComputeClass
 from components.gke.gpu_node_pool import GkeGpuNodePool
-from infra.billing_label import billing_label
-from infra.taints import node_taint
+from infra.pool_marks import billing_label, node_taint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from capacity.settings.platform import GkeSettings
     from capacity.settings.pools import GkePool
     from components.gke.cluster import GkeCluster
+    from components.gke.compute_class import ComputeClassArgs, ComputeClassRungArgs
     from components.gke.existing_cluster import ExistingGkeCluster
     from components.gke.gpu_pool_args import GkeGpuNodePoolArgs
     from components.gke.node_identity import GkeNodeIdentity
@@ -86,3 +88,43 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         "secondary_boot_disk_images": list(options.secondary_boot_disk_images),
         "max_pods_per_node": settings.network.max_pods_per_node,
     }
+
+
+def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.ResourceOptions, *, nodes: GkeNodeIdentity) -> None:
+    """Registers a compute class for each ladder: of the plan's node pools, or on Autopilot of what GKE is to make.
+
+    `nodes` is what the nodes that GKE makes run as.
+    """
+    autopilot = settings.cluster.mode is GkeMode.AUTOPILOT
+    options = {pool.name: pool for pool in settings.pools}
+    pools = {pool.name: pool for pool in plan.pools}
+    for ladder in plan.ladders:
+        named: list[ComputeClassRungArgs] = [{"pools": [name]} for name in ladder.pools]
+        args: ComputeClassArgs = {
+            "name": ladder.name,
+            "labels": plan.labels,
+            "rungs": named,
+            "consolidation_delay_minutes": ladder.consolidation_delay_minutes,
+        }
+        if autopilot:
+            made = [_made(pools[name], options[name]) for name in ladder.pools]
+            args = {**args, "rungs": made, "autopilot": True, "service_account": nodes.email, "owner_labels": plan.labels}
+        ComputeClass(f"class-{ladder.name}", args, opts)
+
+
+def _made(pool: PoolPlan, options: GkePool) -> ComputeClassRungArgs:
+    """What GKE is to make for a pool of the plan."""
+    reservation = options.reservation
+    rung: ComputeClassRungArgs = {
+        "machine": pool.machines[0],
+        "accelerator": pool.accelerator,
+        "gpus": pool.gpus_per_node,
+        "capacity_type": pool.capacity_type.value,
+        "zones": sorted(options.zones) or None,
+        "driver": options.gpu_driver.value,
+        "max_run_seconds": pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
+        "boot_disk_gib": options.boot_disk_gib,
+    }
+    if reservation is not None and reservation.name is not None:
+        rung["reservation"] = {"name": reservation.name, "project": reservation.project}
+    return rung

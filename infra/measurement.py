@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE
 from components.measurement.kube_state_metrics import KubeStateMetrics
 from components.measurement.recording_rules import RecordingRules
-from components.tenancy.pod_security import restricted
+from components.tenancy.team import restricted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

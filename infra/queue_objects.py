@@ -12,14 +12,14 @@ from components.kueue.controller import KueueController
 from components.kueue.dws_provisioning import DwsProvisioning
 from components.kueue.queues import Queues
 from components.kueue.topology import Topology
-from infra.taints import node_taint, toleration
+from infra.pool_marks import node_taint, toleration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, QueuePlan
-    from components.kueue.controller_args import KueueControllerArgs
-    from components.kueue.queue_args import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
+    from components.kueue.controller import KueueControllerArgs
+    from components.kueue.queues import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
 
 DWS = "dws"
 """Name of the AdmissionCheck before queued pools."""

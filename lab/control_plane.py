@@ -13,12 +13,12 @@ from filelock import FileLock, Timeout
 
 from lab.certificates import ensure_certificates
 from lab.errors import LabError
+from lab.home import StaleStateError, load_state
 from lab.part import LabContext
 from lab.parts import PORTS, all_parts
 from lab.probes import Prober
 from lab.processes import Running, end_in_order, log_tail, running_parts
 from lab.start import Start
-from lab.state import StaleStateError, load_state
 
 if TYPE_CHECKING:
     from collections.abc import Generator

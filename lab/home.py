@@ -1,15 +1,19 @@
-"""Where one lab keeps its files."""
+"""Where one lab keeps its files, and what it remembers between runs: the layout's version and its ports."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lab.errors import ExitCode, LabError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 DEFAULT_NAME = "default"
 
@@ -41,7 +45,7 @@ class LabHome:
 
     @property
     def state(self) -> Path:
-        """What must be the same after a restart; see lab.state."""
+        """What must be the same after a restart; see lab.home."""
         return self.folder / "state.json"
 
     @property
@@ -70,3 +74,44 @@ class LabHome:
 def lab_names(root: Path) -> list[str]:
     """The names of the labs that have a folder under `root`."""
     return sorted(folder.name for folder in root.glob("*") if (folder / "state.json").is_file())
+
+
+VERSION = 1
+"""The version of the folder's layout. Raise it when a lab of the older layout cannot be carried on."""
+
+
+class LabState(BaseModel):
+    """Content of state.json. `installed` is the digest of the manifests that were last applied to the API server."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int = VERSION
+    ports: dict[str, int] = {}
+    fixed_api_port: int | None = None
+    installed: str = ""
+
+    def save(self, path: Path) -> None:
+        """Writes the state whole or not at all."""
+        aside = path.with_suffix(".tmp")
+        aside.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        aside.replace(path)
+
+
+class StaleStateError(Exception):
+    """The folder was written by another version, or its state cannot be read; the text says which."""
+
+
+def load_state(path: Path) -> LabState | None:
+    """The state at `path`, None when there is none. Raises StaleStateError when this version cannot carry it on."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        content = json.loads(text)
+        version = content.get("version")
+        if version == VERSION:
+            return LabState.model_validate(content)
+    except (json.JSONDecodeError, AttributeError, ValidationError) as error:
+        raise StaleStateError("its state.json cannot be read") from error
+    raise StaleStateError(f"its folder has layout {version}, this version of flexspot has layout {VERSION}")

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from capacity.chargeback.period import month_period
 from lab.home import LabHome
-from lab.monitoring.watching import serving
+from lab.monitoring import serving
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
 from lab.tools.families import family_named

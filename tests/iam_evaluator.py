@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from components.iam_document import Document, Statement
+    from components.iam import Document, Statement
 
 ELEMENTS = {"Sid", "Effect", "Principal", "Action", "Resource", "Condition"}
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi_aws import eks
 
-from components.eks.role import GrantedRole, RoleShape, granted_role, pod_trust
 from components.eks.system_nodes import CRITICAL_ADDONS, role_name
+from components.iam import GrantedRole, RoleShape, granted_role, pod_trust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks
 
+from components.aws_names import check_cluster_name, check_place, cluster_arn
 from components.eks.kubeconfig import certificate_of, credentials_command, kubeconfig, security_group_of
-from components.eks.names import check_cluster_name, check_place, cluster_arn
 
 
 class ExistingEksClusterArgs(TypedDict):

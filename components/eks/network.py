@@ -1,12 +1,285 @@
-"""A network for an EKS cluster: private subnets for nodes and pods, public ones for load balancers and the way out."""
+"""A network for an EKS cluster: private subnets for nodes and pods, public ones for load balancers, ways out, AWS's endpoints."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import NotRequired, TypedDict
+
 import pulumi
-from pulumi_aws import ec2
+from pulumi_aws import ec2, vpc
 
-from components.eks.network_args import EksNetworkArgs, NetworkShape, check_network
-from components.eks.network_endpoints import interface_endpoints, s3_endpoint
-from components.eks.network_subnets import NetworkBuilder
+from capacity.catalog.endpoints import default_services
+from capacity.settings import network as network_settings
+from capacity.settings.network import Nat
+from capacity.values.names import AWS_REGION
+from components.aws_names import check_choice, check_cluster_name, check_form
+from components.shared_args import ipv4_range
+
+_WIDEST, _NARROWEST = 16, 28
+"""Prefix lengths of a VPC and its subnets (Amazon VPC user guide, IP addressing)."""
+
+_ZONES = range(2, 4)
+_SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
+
+
+class EksNetworkArgs(TypedDict):
+    """Arguments of EksNetwork; all are plain because they shape the network."""
+
+    cluster: str
+    """The name of the cluster that the network is for: Karpenter finds the private subnets by it, and names begin with it."""
+
+    region: str
+    """The region, such as us-east-1."""
+
+    vpc_cidr: str
+    """IPv4 range of the VPC, /16 to /28."""
+
+    zones: list[str]
+    """Two or three zones of the region, such as us-east-1a. EKS needs two."""
+
+    private_cidrs: list[str]
+    """IPv4 ranges of the private subnets, one for each zone in the order of `zones`, inside `vpc_cidr`. Nodes and pods are here."""
+
+    public_cidrs: list[str]
+    """IPv4 ranges of the public subnets, likewise. Load balancers and NAT gateways are here, never nodes."""
+
+    nat: NotRequired[str]
+    """`per-zone`: a NAT gateway in each zone, so that the loss of one leaves the others a way out. `single`: one for all, which costs one,
+    and the traffic between zones. Default: per-zone."""
+
+    endpoints: NotRequired[list[str] | None]
+    """Services of AWS that get an interface endpoint, such as sqs; each is billed by the hour and zone. What has none takes the NAT.
+    Default: what nodes, Karpenter, the EBS driver and Pod Identity call, where the region has it."""
+
+    tags: NotRequired[dict[str, str]]
+    """Tags of everything in the network. Default: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkShape:
+    """EksNetworkArgs with their defaults. `nat` is as it was written until the checks have passed."""
+
+    cluster: str
+    region: str
+    vpc_cidr: str
+    zones: list[str]
+    private_cidrs: list[str]
+    public_cidrs: list[str]
+    nat: str = network_settings.EksNetwork.default("nat").value
+    endpoints: list[str] | None = None
+    tags: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def services(self) -> list[str]:
+        """The services that get an interface endpoint, in one order always."""
+        return default_services(self.region) if self.endpoints is None else sorted(self.endpoints)
+
+    @property
+    def nat_zones(self) -> list[str]:
+        """The zones that have a NAT gateway."""
+        return self.zones if self.nat == Nat.PER_ZONE else [min(self.zones)]
+
+    def named(self, part: str) -> dict[str, str]:
+        """The tags of a part of the network, with the name that AWS's console shows."""
+        return {**self.tags, "Name": f"{self.cluster}-{part}"}
+
+
+def check_network(name: str, shape: NetworkShape) -> None:
+    """Raises ValueError for what AWS would refuse, and for ranges that cannot all be there."""
+    where = f"EksNetwork {name}:"
+    check_cluster_name(where, shape.cluster)
+    check_form(f"{where} region", shape.region, AWS_REGION)
+    check_choice(f"{where} nat", shape.nat, list(Nat))
+    _check_zones(where, shape)
+    _check_ranges(where, shape)
+    strangers = [service for service in shape.services if not re.fullmatch(_SERVICE, service)]
+    if strangers or len(set(shape.services)) < len(shape.services):
+        raise ValueError(
+            f"{where} endpoints is {shape.endpoints!r}; allowed are short names of services, each once, such as ecr.api; leave out what "
+            "stands before: com.amazonaws and the region"
+        )
+
+
+def _check_zones(where: str, shape: NetworkShape) -> None:
+    strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "[a-z]", zone)]
+    if len(shape.zones) not in _ZONES or strangers or len(set(shape.zones)) < len(shape.zones):
+        raise ValueError(
+            f"{where} zones is {shape.zones!r}; allowed are two or three zones of {shape.region}, each once; name some, such as "
+            f"{shape.region}a and {shape.region}b"
+        )
+
+
+def _check_ranges(where: str, shape: NetworkShape) -> None:
+    vpc = _sized(f"{where} vpc_cidr", shape.vpc_cidr)
+    subnets: list[tuple[str, IPv4Network]] = []
+    for key, written in (("private_cidrs", shape.private_cidrs), ("public_cidrs", shape.public_cidrs)):
+        if len(written) != len(shape.zones):
+            raise ValueError(
+                f"{where} {key} is {written!r} for {len(shape.zones)} zones; allowed is one range for each zone, in the order of zones; "
+                "add or remove some"
+            )
+        subnets += [(f"{key} {each}", _sized(f"{where} {key}", each)) for each in written]
+    for named, subnet in subnets:
+        if not subnet.subnet_of(vpc):
+            raise ValueError(f"{where} {named} is outside vpc_cidr, {vpc}; a subnet is inside its VPC; move it, or widen vpc_cidr")
+    for (one, its), (other, others) in combinations(subnets, 2):
+        if its.overlaps(others):
+            raise ValueError(f"{where} {one} overlaps with {other}; subnets share no address; move one of them")
+
+
+def _sized(where: str, written: str) -> IPv4Network:
+    found = ipv4_range(where, written)
+    if not _WIDEST <= found.prefixlen <= _NARROWEST:
+        raise ValueError(f"{where} is {written!r}; allowed are sizes from /{_WIDEST} to /{_NARROWEST}, which is what AWS takes; resize it")
+    return found
+
+
+S3 = "s3"
+"""Images' layers, checkpoints and datasets: by a gateway endpoint, which costs nothing."""
+
+_OF_CHINA = {"ec2", "ecr.api", "ecr.dkr", "eks", "sqs", "sts"}
+"""Services whose endpoints have another prefix in China (aws-cdk, vpc-endpoint.ts, getDefaultEndpointPrefix)."""
+
+
+def service_name(service: str, region: str) -> str:
+    """The full name of a service's endpoint, such as com.amazonaws.us-east-1.sqs."""
+    prefix = "cn.com.amazonaws" if region.startswith("cn-") and service in _OF_CHINA else "com.amazonaws"
+    return f"{prefix}.{region}.{service}"
+
+
+_HTTPS = 443
+
+
+def s3_endpoint(
+    name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], route_table_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
+) -> None:
+    """S3 by the private route tables: models and checkpoints would otherwise be paid for by the gigabyte at the NAT."""
+    ec2.VpcEndpoint(
+        f"{name}-s3-endpoint",
+        vpc_id=vpc_id,
+        service_name=service_name(S3, shape.region),
+        vpc_endpoint_type="Gateway",
+        route_table_ids=route_table_ids,
+        tags=shape.named("s3"),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def interface_endpoints(
+    name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], subnet_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
+) -> None:
+    """An endpoint for each service of the shape, under the service's usual name, which takes HTTPS from the VPC alone."""
+    child = pulumi.ResourceOptions(parent=parent)
+    if not shape.services:
+        return
+    group = ec2.SecurityGroup(
+        f"{name}-endpoints-security-group",
+        # AWS refuses names that begin with sg-, as a cluster's may.
+        name=f"endpoints-{shape.cluster}",
+        description="HTTPS from the VPC to endpoints of AWS services",
+        vpc_id=vpc_id,
+        tags=shape.named("endpoints"),
+        opts=child,
+    )
+    vpc.SecurityGroupIngressRule(
+        f"{name}-endpoints-https",
+        security_group_id=group.id,
+        description="HTTPS from the VPC",
+        cidr_ipv4=shape.vpc_cidr,
+        ip_protocol="tcp",
+        from_port=_HTTPS,
+        to_port=_HTTPS,
+        tags=shape.named("endpoints-https"),
+        opts=child,
+    )
+    for service in shape.services:
+        ec2.VpcEndpoint(
+            f"{name}-{service.replace('.', '-')}-endpoint",
+            vpc_id=vpc_id,
+            service_name=service_name(service, shape.region),
+            vpc_endpoint_type="Interface",
+            private_dns_enabled=True,
+            subnet_ids=subnet_ids,
+            security_group_ids=[group.id],
+            tags=shape.named(service),
+            opts=child,
+        )
+
+
+DISCOVERY_TAG = "karpenter.sh/discovery"
+"""By which Karpenter's node classes find subnets and security groups; its value is the cluster's name."""
+
+_ANYWHERE = "0.0.0.0/0"
+
+
+class NetworkBuilder:
+    """Makes the parts of one network; `name` is what their Pulumi names begin with."""
+
+    def __init__(self, name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], parent: pulumi.Resource) -> None:
+        self._name = name
+        self._shape = shape
+        self._vpc_id = vpc_id
+        self._parent = parent
+        self._child = pulumi.ResourceOptions(parent=parent)
+
+    def public_subnets(self, gateway: ec2.InternetGateway) -> dict[str, ec2.Subnet]:
+        """The public subnets by zone. They share one route table, because they have one way out."""
+        table = ec2.RouteTable(f"{self._name}-public-routes", vpc_id=self._vpc_id, tags=self._shape.named("public"), opts=self._child)
+        ec2.Route(
+            f"{self._name}-public-out",
+            route_table_id=table.id,
+            destination_cidr_block=_ANYWHERE,
+            gateway_id=gateway.id,
+            opts=self._child,
+        )
+        return {
+            zone: self._subnet(f"public-{zone}", zone, cidr, {"kubernetes.io/role/elb": "1"}, table)[0]
+            for zone, cidr in zip(self._shape.zones, self._shape.public_cidrs, strict=True)
+        }
+
+    def nat_gateway(self, zone: str, subnet: ec2.Subnet, gateway: ec2.InternetGateway) -> ec2.NatGateway:
+        """A NAT gateway in a zone's public subnet. It works once the internet gateway is there, which AWS does not wait for by itself."""
+        tags = self._shape.named(f"nat-{zone}")
+        after_gateway = pulumi.ResourceOptions(parent=self._parent, depends_on=[gateway])
+        address = ec2.Eip(f"{self._name}-nat-{zone}-address", domain="vpc", tags=tags, opts=after_gateway)
+        return ec2.NatGateway(f"{self._name}-nat-{zone}", allocation_id=address.id, subnet_id=subnet.id, tags=tags, opts=after_gateway)
+
+    def private_subnet(self, zone: str, cidr: str, nat: ec2.NatGateway) -> tuple[ec2.Subnet, ec2.RouteTable, list[pulumi.Resource]]:
+        """A zone's private subnet, its route table, and what makes the way out."""
+        table = ec2.RouteTable(
+            f"{self._name}-private-{zone}-routes", vpc_id=self._vpc_id, tags=self._shape.named(f"private-{zone}"), opts=self._child
+        )
+        route = ec2.Route(
+            f"{self._name}-private-{zone}-out",
+            route_table_id=table.id,
+            destination_cidr_block=_ANYWHERE,
+            nat_gateway_id=nat.id,
+            opts=self._child,
+        )
+        tags = {DISCOVERY_TAG: self._shape.cluster, "kubernetes.io/role/internal-elb": "1"}
+        subnet, association = self._subnet(f"private-{zone}", zone, cidr, tags, table)
+        return subnet, table, [route, association]
+
+    def _subnet(
+        self, part: str, zone: str, cidr: str, tags: dict[str, str], table: ec2.RouteTable
+    ) -> tuple[ec2.Subnet, ec2.RouteTableAssociation]:
+        subnet = ec2.Subnet(
+            f"{self._name}-{part}",
+            vpc_id=self._vpc_id,
+            availability_zone=zone,
+            cidr_block=cidr,
+            # Not in the public ones either: a load balancer brings its own address, and a machine that strays there gets none.
+            map_public_ip_on_launch=False,
+            tags={**self._shape.named(part), **tags},
+            opts=self._child,
+        )
+        association = ec2.RouteTableAssociation(
+            f"{self._name}-{part}-association", subnet_id=subnet.id, route_table_id=table.id, opts=self._child
+        )
+        return subnet, association
 
 
 class EksNetwork(pulumi.ComponentResource):

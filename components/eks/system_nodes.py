@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_aws import ec2, eks
 
-from components.eks.names import ROLE_NAME_LENGTH
-from components.eks.role import RoleShape, ec2_trust, granted_role
+from components.aws_names import ROLE_NAME_LENGTH
 from components.fitted_name import fitted
+from components.iam import RoleShape, ec2_trust, granted_role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,14 +1,193 @@
-"""A GKE ComputeClass: the order in which pods that select it get their capacity."""
+"""A GKE ComputeClass: the priorities by which pods that select it get their capacity, and how GKE takes them."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from components.gke.compute_class_rungs import ComputeClassRungArgs, makes_pools, priority
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS
+from capacity.settings.pools import GkePool
+from components.gke.gpu_pool_args import gpu_machine
+
+GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
+
+_GRACES = (30, 120)
+# GKE's bounds of a node that is not flex-start: 30 seconds to 120 days (GoogleCloudPlatform/cluster-autoscaler).
+_SPOT_RUN_SECONDS = (30, 10_368_000)
+_ON_AUTOPILOT = tuple(str(name) for name, facts in facts_of("gke").items() if facts.autopilot is not None)
+_OF_ENDING_NODES = ("max_run_seconds", "recycling_lead_seconds", "shutdown_grace_seconds")
+_OF_CREATION = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
+
+
+class ComputeClassReservationArgs(TypedDict):
+    """The reservation that a rung draws on."""
+
+    name: str
+    """Its name."""
+
+    project: NotRequired[str | None]
+    """Project that owns it, when it is shared. Default: the cluster's."""
+
+
+class ComputeClassRungArgs(TypedDict):
+    """One rung: either `pools`, or a machine of which GKE makes pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
+
+    pools: NotRequired[list[str] | None]
+    """Node pools that exist, by name, and nothing else in the rung. Default: none."""
+
+    machine: NotRequired[str | None]
+    """Machine type of the pools that GKE makes, such as g2-standard-8. Default: none; GKE makes no pool."""
+
+    accelerator: NotRequired[str | None]
+    """GKE's name of the machine's GPUs, such as nvidia-l4. Default: none."""
+
+    gpus: NotRequired[int | None]
+    """GPUs of one node. Default: none."""
+
+    capacity_type: NotRequired[str | None]
+    """`spot` or `flex-start`; on Autopilot `reserved` and `on-demand` too. Default: none."""
+
+    reservation: NotRequired[ComputeClassReservationArgs | None]
+    """The reservation of a `reserved` rung, which needs one (GKE 1.31.1-gke.2105000). Default: none."""
+
+    zones: NotRequired[list[str] | None]
+    """Zones in which nodes may start, such as us-central1-a. Default: those of the cluster."""
+
+    driver: NotRequired[str | None]
+    """`default` or `latest`: the driver that GKE installs; `disabled`: something else installs one. Default: default."""
+
+    max_run_seconds: NotRequired[int | None]
+    """Seconds after which every node ends: 600 to 604800 for flex-start, 30 to 10368000 for Spot. Default: 604800 for flex-start."""
+
+    recycling_lead_seconds: NotRequired[int | None]
+    """Seconds before its end at which GKE looks for a flex-start node's successor; under max_run_seconds. Default: it does not."""
+
+    shutdown_grace_seconds: NotRequired[int | None]
+    """Seconds between a Spot node's signal and its end, 30 or 120, of which the last 15 are for system pods. Default: GKE's own, 30."""
+
+    boot_disk_gib: NotRequired[int | None]
+    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
+
+
+def makes_pools(rung: ComputeClassRungArgs) -> bool:
+    """Whether GKE makes node pools for this rung."""
+    return rung.get("pools") is None
+
+
+def priority(where: str, rung: ComputeClassRungArgs, *, autopilot: bool = False) -> dict[str, Any]:
+    """The rung as one of a ComputeClass's priorities, with every value that GKE would fill in.
+
+    Raises ValueError, beginning with `where`, for what GKE's definition of the object would refuse, and for capacity without a ceiling. On
+    `autopilot` no rung has one, so every capacity type is made there, and none is a pool that exists.
+    """
+    given = {key for key, value in rung.items() if value is not None}
+    pools = rung.get("pools")
+    if pools is not None:
+        if autopilot:
+            raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no node pools of ours; name machine and GPUs instead")
+        if beside := sorted(given - {"pools"}):
+            raise ValueError(f"{where}: pools stand beside {', '.join(beside)}; a rung of pools says nothing else; use two rungs")
+        if not pools or len(set(pools)) != len(pools):
+            raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a rung names at least one pool, each once")
+        return {"nodepools": list(pools)}
+    if missing := sorted(_OF_CREATION - given):
+        raise ValueError(f"{where}: {', '.join(missing)} missing; a rung names existing pools, or {', '.join(sorted(_OF_CREATION))}")
+    return _created(where, rung, autopilot=autopilot)
+
+
+def _created(where: str, rung: ComputeClassRungArgs, *, autopilot: bool) -> dict[str, Any]:
+    capacity_type = rung.get("capacity_type")
+    if autopilot and capacity_type not in _ON_AUTOPILOT:
+        raise ValueError(f"{where}: capacity_type is {capacity_type}; Autopilot has {', '.join(_ON_AUTOPILOT)}; use one of these")
+    if not autopilot and capacity_type not in {CapacityType.SPOT, CapacityType.FLEX_START}:
+        raise ValueError(
+            f"{where}: capacity_type is {capacity_type}; GKE makes pools of spot and flex-start here; "
+            "for any other name a capped pool in pools, since pools that GKE makes have no ceiling of their own"
+        )
+    machine = gpu_machine(where, str(rung.get("machine")), str(rung.get("accelerator")), cast("int", rung.get("gpus")))
+    if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
+        raise ValueError(f"{where}: machine is {machine.name}; DWS does not give it; use another machine, or spot")
+    driver = rung.get("driver") or "default"
+    if driver not in GPU_DRIVERS:
+        raise ValueError(f"{where}: driver is {driver}; it is {', '.join(GPU_DRIVERS)}; use one of these")
+    disk_gib = _given_or(GkePool.default("boot_disk_gib"), rung.get("boot_disk_gib"))
+    least, most = GkePool.bounds("boot_disk_gib")
+    if not least <= disk_gib <= most:
+        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; images of GPU work want 100")
+    zones = rung.get("zones")
+    scarce = capacity_type in {CapacityType.SPOT, CapacityType.FLEX_START}
+    return {
+        "machineType": machine.name,
+        "gpu": {"type": rung.get("accelerator"), "count": rung.get("gpus"), "driverVersion": GPU_DRIVERS[driver]},
+        **_asked_by(where, str(capacity_type), rung),
+        "storage": {"bootDiskSize": disk_gib},
+        # Scarce capacity is where it is; balanced zones would wait for the emptiest of them.
+        "location": {**({"zones": list(zones)} if zones else {}), "locationPolicy": "ANY" if scarce else "BALANCED"},
+    }
+
+
+def _asked_by(where: str, capacity_type: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
+    reservation = rung.get("reservation")
+    if (capacity_type == CapacityType.RESERVED) != (reservation is not None):
+        what = "is missing" if reservation is None else f"is {reservation['name']}"
+        raise ValueError(f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved rung names one and no other does")
+    if capacity_type == CapacityType.SPOT:
+        return _spot(where, rung)
+    if capacity_type == CapacityType.FLEX_START:
+        return _flex_start(where, rung)
+    if beside := sorted(key for key in _OF_ENDING_NODES if rung.get(key) is not None):
+        raise ValueError(f"{where}: {', '.join(beside)} given; nodes of {capacity_type} do not end; leave it out")
+    if reservation is None:
+        # Nothing to say against open reservations: Autopilot uses none that is not named.
+        return {"spot": False}
+    project = reservation.get("project")
+    named = {"name": reservation["name"], **({} if project is None else {"project": project})}
+    return {"spot": False, "reservations": {"affinity": "Specific", "specific": [named]}}
+
+
+def _spot(where: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
+    if (lead := rung.get("recycling_lead_seconds")) is not None:
+        raise ValueError(f"{where}: recycling_lead_seconds is {lead}; it belongs to flex-start; leave it out")
+    seconds, grace = rung.get("max_run_seconds"), rung.get("shutdown_grace_seconds")
+    shortest, longest = _SPOT_RUN_SECONDS
+    if seconds is not None and not shortest <= seconds <= longest:
+        raise ValueError(f"{where}: max_run_seconds is {seconds}; Spot takes {shortest} to {longest} (120 days); leave it out for no end")
+    if grace is not None and grace not in _GRACES:
+        raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; a ComputeClass takes 30 or 120; pods get 15 seconds less")
+    kubelet = {"shutdownGracePeriodSeconds": grace, "shutdownGracePeriodCriticalPodsSeconds": CRITICAL_PODS_SECONDS}
+    return {
+        "spot": True,
+        **({} if seconds is None else {"maxRunDurationSeconds": seconds}),
+        **({} if grace is None else {"nodeSystemConfig": {"kubeletConfig": kubelet}}),
+    }
+
+
+def _flex_start(where: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
+    if (grace := rung.get("shutdown_grace_seconds")) is not None:
+        raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; it belongs to spot; leave it out")
+    facts = facts_of("gke")[CapacityType.FLEX_START]
+    shortest, longest = facts.min_run_seconds or 0, facts.max_run_seconds or 0
+    seconds, lead = _given_or(longest, rung.get("max_run_seconds")), rung.get("recycling_lead_seconds")
+    if not shortest <= seconds <= longest:
+        raise ValueError(
+            f"{where}: max_run_seconds is {seconds}; flex-start takes {shortest} (10 minutes) to {longest} (7 days); "
+            "use one of these, and a checkpoint for what runs longer"
+        )
+    if lead is not None and not 1 <= lead < seconds:
+        raise ValueError(f"{where}: recycling_lead_seconds is {lead}; it is 1 to under max_run_seconds, {seconds}; use one of these")
+    return {
+        "flexStart": {"enabled": True, **({} if lead is None else {"nodeRecycling": {"leadTimeSeconds": lead}})},
+        "maxRunDurationSeconds": seconds,
+    }
+
+
+def _given_or(default: int, given: int | None) -> int:
+    return default if given is None else given
+
 
 API_VERSION = "cloud.google.com/v1"
 

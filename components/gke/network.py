@@ -7,8 +7,8 @@ import pulumi
 from pulumi_gcp import compute
 
 from components.fitted_name import fitted
-from components.gke.names import NETWORK_NAME_LENGTH, check_name, check_project
-from components.ipv4_range import ipv4_range
+from components.gcp_names import NETWORK_NAME_LENGTH, check_name, check_project
+from components.shared_args import ipv4_range
 
 _MIN_PORTS = 64
 _MAX_PORTS = 4096

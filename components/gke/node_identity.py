@@ -6,7 +6,7 @@ import pulumi
 from pulumi_gcp import projects, serviceaccount
 
 from components.fitted_name import fitted
-from components.gke.names import ACCOUNT_ID_LENGTH, check_name, check_project
+from components.gcp_names import ACCOUNT_ID_LENGTH, check_name, check_project
 
 _SHORTEST_ACCOUNT_ID = 6
 

@@ -7,8 +7,8 @@ import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from components.aws_names import NAMESPACE, SERVICE_ACCOUNT
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
-from components.karpenter.names import NAMESPACE, SERVICE_ACCOUNT
 
 CHART = "oci://public.ecr.aws/karpenter/karpenter"
 CRD_CHART = "oci://public.ecr.aws/karpenter/karpenter-crd"

@@ -8,18 +8,19 @@ import pulumi
 from pulumi_aws import eks, iam
 
 from capacity.values.names import RESOURCE_NAME
-from components.eks.names import ROLE_NAME_LENGTH, check_cluster_name, check_form, check_place
-from components.eks.role import pod_trust
-from components.iam_document import Document, as_json
-from components.karpenter.controller_policies import controller_policies
-from components.karpenter.controller_scope import ControllerScope
-from components.karpenter.names import (
+from components.aws_names import (
     NAMESPACE,
     QUEUE_NAME_CHARACTERS,
+    ROLE_NAME_LENGTH,
     SERVICE_ACCOUNT,
+    check_cluster_name,
+    check_form,
+    check_place,
     controller_policy_name,
     controller_role_name,
 )
+from components.iam import Document, as_json, pod_trust
+from components.karpenter.controller_policies import ControllerScope, controller_policies
 
 _ROLE = re.compile(rf"[\w+=,.@-]{{1,{ROLE_NAME_LENGTH}}}", re.ASCII)
 _QUEUE = re.compile(rf"[A-Za-z0-9_-]{{1,{QUEUE_NAME_CHARACTERS}}}")

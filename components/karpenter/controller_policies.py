@@ -1,18 +1,161 @@
-"""The managed policies of Karpenter's controller, as documents."""
+"""The managed policies of Karpenter's controller, as documents, and what its permissions are limited to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from components.iam_document import MANAGED_POLICY_CHARACTERS, VERSION, Document, Statement, counted_characters
-from components.karpenter.controller_scope import NODE_CLASS_TAG
-from components.karpenter.node_lifecycle_policy import node_lifecycle
+from components.aws_names import cluster_arn
+from components.iam import MANAGED_POLICY_CHARACTERS, VERSION, Document, Statement, counted_characters
 
-if TYPE_CHECKING:
-    from components.karpenter.controller_scope import ControllerScope
+NODE_POOL_TAG = "karpenter.sh/nodepool"
+NODE_CLAIM_TAG = "karpenter.sh/nodeclaim"
+NODE_CLASS_TAG = "karpenter.k8s.aws/ec2nodeclass"
+CLUSTER_NAME_TAG = "eks:eks-cluster-name"
+REGION_TAG = "topology.kubernetes.io/region"
+"""Tags that Karpenter puts on what it makes, and by which it may change that and nothing else."""
+
+
+@dataclass(frozen=True)
+class ControllerScope:
+    """One cluster in one region, the role of its nodes and its queue; all names are whole and plain."""
+
+    cluster: str
+    account: str
+    partition: str
+    region: str
+    node_role_name: str
+    queue_name: str
+
+    @property
+    def cluster_arn(self) -> str:
+        """The cluster's ARN."""
+        return cluster_arn(self.partition, self.region, self.account, self.cluster)
+
+    @property
+    def node_role_arn(self) -> str:
+        """The ARN of the role that nodes run as, which has no path."""
+        return f"arn:{self.partition}:iam::{self.account}:role/{self.node_role_name}"
+
+    @property
+    def queue_arn(self) -> str:
+        """The interruption queue's ARN."""
+        return f"arn:{self.partition}:sqs:{self.region}:{self.account}:{self.queue_name}"
+
+    @property
+    def instance_profiles(self) -> str:
+        """The ARNs of the account's instance profiles."""
+        return f"arn:{self.partition}:iam::{self.account}:instance-profile/*"
+
+    def ec2(self, *kinds: str) -> list[str]:
+        """The ARNs of EC2 resources of some kinds in the region, those that are shared from another account among them."""
+        return [f"arn:{self.partition}:ec2:{self.region}:*:{kind}/*" for kind in kinds]
+
+    def ownerless(self, *kinds: str) -> list[str]:
+        """The ARNs of EC2 resources whose ARN has no account: images and snapshots."""
+        return [f"arn:{self.partition}:ec2:{self.region}::{kind}/*" for kind in kinds]
+
+    def owned(self, tags: str) -> dict[str, str]:
+        """The condition that the cluster owns it: `tags` is aws:ResourceTag, what exists, or aws:RequestTag, what is being made."""
+        return {f"{tags}/kubernetes.io/cluster/{self.cluster}": "owned"}
+
+    def named(self) -> dict[str, str]:
+        """The condition that what is being made carries the cluster's name, under the key that EKS itself uses."""
+        return {f"aws:RequestTag/{CLUSTER_NAME_TAG}": self.cluster}
+
+    def regional(self, tags: str) -> dict[str, str]:
+        """The condition that it belongs to this region: instance profiles themselves belong to none."""
+        return {f"{tags}/{REGION_TAG}": self.region}
+
+
+_MADE = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
+"""What a launch makes, all of which is tagged while it is made."""
+
+_LAUNCHES = ["ec2:RunInstances", "ec2:CreateFleet"]
 
 _EXISTING = "aws:ResourceTag"
 _NEW = "aws:RequestTag"
+
+
+def node_lifecycle(scope: ControllerScope) -> Document:
+    """The policy NodeLifecycle of Karpenter v1.14, statement by statement.
+
+    Machines are launched only with the cluster's tags, only from launch templates that have them, and ended only where they have them.
+    """
+    return {"Version": VERSION, "Statement": [*_launching(scope), *_tagging(scope), _deletion(scope)]}
+
+
+def _launching(scope: ControllerScope) -> list[Statement]:
+    return [
+        {
+            "Sid": "AllowScopedEC2InstanceAccessActions",
+            "Effect": "Allow",
+            "Resource": [
+                *scope.ownerless("image", "snapshot"),
+                *scope.ec2("security-group", "subnet", "capacity-reservation", "placement-group"),
+            ],
+            "Action": _LAUNCHES,
+        },
+        {
+            "Sid": "AllowScopedEC2LaunchTemplateAccessActions",
+            "Effect": "Allow",
+            "Resource": scope.ec2("launch-template"),
+            "Action": _LAUNCHES,
+            "Condition": {"StringEquals": scope.owned(_EXISTING), "StringLike": {f"{_EXISTING}/{NODE_POOL_TAG}": "*"}},
+        },
+        {
+            "Sid": "AllowScopedEC2InstanceActionsWithTags",
+            "Effect": "Allow",
+            "Resource": scope.ec2(*_MADE),
+            "Action": [*_LAUNCHES, "ec2:CreateLaunchTemplate"],
+            "Condition": {
+                "StringEquals": {**scope.owned(_NEW), **scope.named()},
+                "StringLike": {f"{_NEW}/{NODE_POOL_TAG}": "*"},
+            },
+        },
+    ]
+
+
+def _tagging(scope: ControllerScope) -> list[Statement]:
+    """Tags while something is made, and three tags on the cluster's own machines later, when their node is known."""
+    return [
+        {
+            "Sid": "AllowScopedResourceCreationTagging",
+            "Effect": "Allow",
+            "Resource": scope.ec2(*_MADE),
+            "Action": "ec2:CreateTags",
+            "Condition": {
+                "StringEquals": {
+                    **scope.owned(_NEW),
+                    **scope.named(),
+                    "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"],
+                },
+                "StringLike": {f"{_NEW}/{NODE_POOL_TAG}": "*"},
+            },
+        },
+        {
+            "Sid": "AllowScopedResourceTagging",
+            "Effect": "Allow",
+            "Resource": scope.ec2("instance"),
+            "Action": "ec2:CreateTags",
+            "Condition": {
+                "StringEquals": scope.owned(_EXISTING),
+                "StringLike": {f"{_EXISTING}/{NODE_POOL_TAG}": "*"},
+                "StringEqualsIfExists": scope.named(),
+                "ForAllValues:StringEquals": {"aws:TagKeys": [CLUSTER_NAME_TAG, NODE_CLAIM_TAG, "Name"]},
+            },
+        },
+    ]
+
+
+def _deletion(scope: ControllerScope) -> Statement:
+    return {
+        "Sid": "AllowScopedDeletion",
+        "Effect": "Allow",
+        "Resource": scope.ec2("instance", "launch-template"),
+        "Action": ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
+        "Condition": {"StringEquals": scope.owned(_EXISTING), "StringLike": {f"{_EXISTING}/{NODE_POOL_TAG}": "*"}},
+    }
+
 
 _DESCRIBED = (
     "CapacityReservations",

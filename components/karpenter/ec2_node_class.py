@@ -1,13 +1,288 @@
 """A Karpenter EC2NodeClass: what the EC2 instances of NodePools are made of."""
 
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from dataclasses import dataclass, field
+from typing import Any, NotRequired, TypedDict
+
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from components.karpenter.gpu_pool_args import NodeClassRef
-from components.karpenter.node_class_args import Ec2NodeClassArgs, NodeClass
-from components.karpenter.node_class_checks import check_node_class
-from components.karpenter.node_class_spec import node_class_spec
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.settings.pools import IOPS_PER_GIB, IOPS_PER_MIB, EksPool, ReservationKind
+from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION
+from components.karpenter.gpu_node_pool import NodeClassRef
+
+
+class Ec2NodeClassArgs(TypedDict):
+    """Arguments of Ec2NodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
+
+    node_class: str
+    """The EC2NodeClass's name, which NodePools refer to."""
+
+    ami: str
+    """Alias of the image with its release, al2023@v20250807 or bottlerocket@1.40.0. GPU machines get its NVIDIA variant by themselves."""
+
+    allow_latest_ami: NotRequired[bool]
+    """Whether `ami` may be `@latest`, with which every release of the image replaces the nodes. Default: False."""
+
+    cluster: str
+    """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
+
+    node_role: pulumi.Input[str]
+    """Name, not ARN, of the role that the nodes run as."""
+
+    subnet_ids: NotRequired[list[pulumi.Input[str]]]
+    """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
+
+    security_group_ids: NotRequired[list[pulumi.Input[str]]]
+    """Security groups of the nodes; with EFA, one that lets its own members in and out. Default: as for subnets."""
+
+    zones: NotRequired[list[str]]
+    """Zones in which the nodes may start, as the NodePool has them; a capacity block needs exactly one. Default: those of the subnets."""
+
+    disk_gib: NotRequired[int]
+    """Size of the volume with images, logs and ephemeral storage, in GiB: 20 to 16384. Default: 200."""
+
+    disk_iops: NotRequired[int]
+    """The volume's operations a second: 3000 to 16000, and at most 500 a GiB. Default: 6000."""
+
+    disk_throughput_mib: NotRequired[int]
+    """The volume's MiB a second: 125 to 1000, and at most a quarter of `disk_iops`. Default: 500."""
+
+    kms_key: NotRequired[pulumi.Input[str] | None]
+    """ARN, id or alias of the key that encrypts the volumes. Default: the account's key for EBS."""
+
+    local_nvme: NotRequired[bool]
+    """Whether the machine's own NVMe disks, in one RAID 0, take the place of the volume for images, logs and ephemeral storage.
+
+    Default: False.
+    """
+
+    detailed_monitoring: NotRequired[bool]
+    """Whether CloudWatch has a figure a minute instead of one in five minutes, at a price. Default: False."""
+
+    efa_interfaces: NotRequired[int]
+    """EFA interfaces of a node: as many as its machine has network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
+
+    A machine with fewer is not launched, so the NodePool's machines have the same number.
+    """
+
+    placement_group: NotRequired[pulumi.Input[str] | None]
+    """Name of the placement group in which the nodes start. Default: none."""
+
+    reservation_kind: NotRequired[str]
+    """What is reserved: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
+
+    reservation_ids: NotRequired[list[str]]
+    """Capacity reservations, such as cr-0a1b2c3d4e5f60718, on which nodes may draw. Default: none."""
+
+    reservation_tags: NotRequired[dict[str, str]]
+    """Tags of the capacity reservations on which nodes may draw; `*` is any value. Instead of ids, never beside them. Default: none."""
+
+    tags: dict[str, str]
+    """Tags of the instances, volumes, interfaces and launch templates. Karpenter adds its own, Name among them."""
+
+    labels: NotRequired[dict[str, str]]
+    """Labels of the EC2NodeClass object. Default: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeClass:
+    """Ec2NodeClassArgs with their defaults."""
+
+    node_class: str
+    ami: str
+    allow_latest_ami: bool = False
+    cluster: str
+    node_role: pulumi.Input[str]
+    subnet_ids: list[pulumi.Input[str]] = field(default_factory=list[pulumi.Input[str]])
+    security_group_ids: list[pulumi.Input[str]] = field(default_factory=list[pulumi.Input[str]])
+    zones: list[str] = field(default_factory=list[str])
+    disk_gib: int = EksPool.default("boot_disk_gib")
+    disk_iops: int = EksPool.default("boot_disk_iops")
+    disk_throughput_mib: int = EksPool.default("boot_disk_throughput_mib")
+    kms_key: pulumi.Input[str] | None = None
+    local_nvme: bool = False
+    detailed_monitoring: bool = False
+    efa_interfaces: int = 0
+    placement_group: pulumi.Input[str] | None = None
+    reservation_kind: str = ReservationKind.ON_DEMAND
+    reservation_ids: list[str] = field(default_factory=list[str])
+    reservation_tags: dict[str, str] = field(default_factory=dict[str, str])
+    tags: dict[str, str]
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def is_bottlerocket(self) -> bool:
+        """Whether the image is Bottlerocket: its system is on a small volume, and all else on a second one."""
+        return self.ami.startswith("bottlerocket@")
+
+
+# The name of a Kubernetes object: a DNS subdomain.
+_OBJECT_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+
+_ALIAS_LENGTH = 30
+"""Karpenter's definition of EC2NodeClass takes no longer alias."""
+
+_RESERVED_TAGS = ("eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass")
+_RESERVED_PREFIXES = ("kubernetes.io/cluster", "aws:")
+
+
+def check_node_class(name: str, node_class: NodeClass) -> None:
+    """Raises ValueError for what cannot be, or what no policy lets through.
+
+    The message begins with the rule's name where a policy has one, and names the input, its value, what is allowed and the next step.
+    Values that may be Outputs are not looked at.
+    """
+    where = f"Ec2NodeClass {name}"
+    if not _OBJECT_NAME.fullmatch(node_class.node_class):
+        allowed = "it has lower-case letters, digits, inner hyphens and dots, 253 at most"
+        raise ValueError(f"{where}: node_class is {node_class.node_class!r}; {allowed}; rename it")
+    _check_image(where, node_class)
+    _check_disk(where, node_class)
+    _check_reservation(where, node_class)
+    most = max(machine.efa_interfaces for machine in machines_of(Cloud.AWS).values())
+    if not 0 <= node_class.efa_interfaces <= most:
+        allowed = f"it is the number of the machine's network cards, {most} at most"
+        raise ValueError(f"{where}: efa_interfaces is {node_class.efa_interfaces}; {allowed}; leave it out for none")
+    for key in sorted(node_class.tags):
+        if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
+            own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
+            raise ValueError(f"{where}: tags has the key {key!r}; empty keys are refused, and Karpenter or AWS set {own}; leave it out")
+
+
+def _check_image(where: str, node_class: NodeClass) -> None:
+    ami = node_class.ami
+    if not re.fullmatch(AMI_ALIAS, ami) or len(ami) > _ALIAS_LENGTH:
+        allowed = f"it is al2023@RELEASE or bottlerocket@RELEASE, {_ALIAS_LENGTH} characters at most"
+        raise ValueError(f"{where}: ami is {ami!r}; {allowed}; write one such as al2023@v20250807 or bottlerocket@1.40.0")
+    if ami.endswith("@latest") and not node_class.allow_latest_ami:
+        raise ValueError(
+            f"ami-not-pinned: {where} has ami={ami}, with which every release of the image replaces the nodes; pin one, such as "
+            "al2023@v20250807 or bottlerocket@1.40.0, or set allow_latest_ami"
+        )
+
+
+def _check_disk(where: str, node_class: NodeClass) -> None:
+    values = {"disk_gib": node_class.disk_gib, "disk_iops": node_class.disk_iops, "disk_throughput_mib": node_class.disk_throughput_mib}
+    for argument, value in values.items():
+        least, most = EksPool.bounds(f"boot_{argument}")
+        if not least <= value <= most:
+            raise ValueError(f"{where}: {argument} is {value}; a gp3 volume takes {least} to {most}; use one of these")
+    if node_class.disk_iops > IOPS_PER_GIB * node_class.disk_gib:
+        allowed = f"{node_class.disk_gib} GiB take {IOPS_PER_GIB * node_class.disk_gib}"
+        raise ValueError(f"{where}: disk_iops is {node_class.disk_iops}; {allowed}; lower it, or raise disk_gib")
+    if IOPS_PER_MIB * node_class.disk_throughput_mib > node_class.disk_iops:
+        allowed = f"disk_iops {node_class.disk_iops} take {node_class.disk_iops // IOPS_PER_MIB}"
+        raise ValueError(f"{where}: disk_throughput_mib is {node_class.disk_throughput_mib}; {allowed}; lower it, or raise disk_iops")
+
+
+def _check_reservation(where: str, node_class: NodeClass) -> None:
+    kind, ids, tags = node_class.reservation_kind, node_class.reservation_ids, node_class.reservation_tags
+    if kind not in set(ReservationKind):
+        raise ValueError(f"{where}: reservation_kind is {kind}; kinds are {' and '.join(ReservationKind)}; use one of these")
+    if ids and tags:
+        raise ValueError(f"{where}: reservation_ids is {', '.join(ids)} beside reservation_tags; a pool has one of them; leave one out")
+    for each in ids:
+        if not re.fullmatch(CAPACITY_RESERVATION, each):
+            raise ValueError(f"{where}: reservation_ids has {each!r}; an id looks like cr-0a1b2c3d4e5f60718; copy it from the reservation")
+    for key, value in sorted(tags.items()):
+        if not key or not value:
+            raise ValueError(f"{where}: reservation_tags has {key!r}: {value!r}; neither may be empty; write '*' for any value")
+    if kind != ReservationKind.CAPACITY_BLOCK:
+        return
+    if not ids and not tags:
+        raise ValueError(f"{where}: reservation_kind is {kind}, and no reservation is named; give reservation_ids or reservation_tags")
+    if len(set(node_class.zones)) != 1:
+        found = ", ".join(node_class.zones) or "not given"
+        raise ValueError(
+            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name it alone, and for the "
+            "NodePool as well"
+        )
+
+
+DISCOVERY_TAG = "karpenter.sh/discovery"
+"""The tag by which Karpenter finds the subnets and security groups of a cluster; its value is the cluster's name."""
+
+
+def node_class_spec(node_class: NodeClass) -> dict[str, Any]:
+    """The spec of `node_class`, which has passed its checks. What is empty is left out.
+
+    Source: the definition of EC2NodeClass, karpenter.k8s.aws/v1 of Karpenter's AWS provider v1.14.1.
+    """
+    discovered = [{"tags": {DISCOVERY_TAG: node_class.cluster}}]
+    subnets, groups = _terms(node_class.subnet_ids), _terms(node_class.security_group_ids)
+    reservations = _reservation_terms(node_class)
+    return {
+        "amiSelectorTerms": [{"alias": node_class.ami}],
+        "role": node_class.node_role,
+        "subnetSelectorTerms": subnets or discovered,
+        "securityGroupSelectorTerms": groups or discovered,
+        "blockDeviceMappings": _block_devices(node_class),
+        **({"instanceStorePolicy": "RAID0"} if node_class.local_nvme else {}),
+        # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's
+        # credentials from pods, which have a hop more.
+        "metadataOptions": {
+            "httpEndpoint": "enabled",
+            "httpProtocolIPv6": "disabled",
+            "httpPutResponseHopLimit": 1,
+            "httpTokens": "required",
+        },
+        "detailedMonitoring": node_class.detailed_monitoring,
+        # EC2 gives no public address to an instance with several interfaces, and refuses the question.
+        **(
+            {"networkInterfaces": _network_interfaces(node_class.efa_interfaces)}
+            if node_class.efa_interfaces
+            else {"associatePublicIPAddress": False}
+        ),
+        **({} if node_class.placement_group is None else {"placementGroupSelector": {"name": node_class.placement_group}}),
+        **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
+        "tags": dict(sorted(node_class.tags.items())),
+    }
+
+
+def _terms(ids: list[Any]) -> list[dict[str, Any]]:
+    """A selector term for each id. Known ids are sorted: the order in which they are written decides nothing."""
+    known = all(isinstance(each, str) for each in ids)
+    return [{"id": each} for each in (sorted(ids) if known else ids)]
+
+
+def _block_devices(node_class: NodeClass) -> list[dict[str, Any]]:
+    """The node's volumes, all gp3, encrypted and deleted with it.
+
+    AL2023 has one, its root. Bottlerocket has its system on /dev/xvda, 4 GiB as Karpenter's own default has it, and images, logs and pods'
+    ephemeral storage on /dev/xvdb (pkg/providers/amifamily/bottlerocket.go).
+    """
+    common: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
+    if node_class.kms_key is not None:
+        common["kmsKeyID"] = node_class.kms_key
+    large = common | {"volumeSize": f"{node_class.disk_gib}Gi", "iops": node_class.disk_iops, "throughput": node_class.disk_throughput_mib}
+    if not node_class.is_bottlerocket:
+        return [{"deviceName": "/dev/xvda", "ebs": large}]
+    return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]
+
+
+def _network_interfaces(efa_interfaces: int) -> list[dict[str, Any]]:
+    """One interface with an address, and EFA-only interfaces, which need none, one on each network card.
+
+    The first card has both, at device index 0 and 1; on every other the EFA interface is at device index 0.
+    Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards", and EKS User Guide, "Manage
+    EFA devices on Amazon EKS".
+    """
+    return [
+        {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
+        *({"networkCardIndex": card, "deviceIndex": 1 if card == 0 else 0, "interfaceType": "efa-only"} for card in range(efa_interfaces)),
+    ]
+
+
+def _reservation_terms(node_class: NodeClass) -> list[dict[str, Any]]:
+    """The selector terms of the reservations: one for each id, or one with all the tags."""
+    if node_class.reservation_tags:
+        return [{"tags": dict(sorted(node_class.reservation_tags.items()))}]
+    return [{"id": each} for each in sorted(set(node_class.reservation_ids))]
+
 
 __all__ = ["Ec2NodeClass", "Ec2NodeClassArgs", "ec2_node_class_ref"]
 

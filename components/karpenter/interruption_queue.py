@@ -6,9 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import cloudwatch, sqs
 
-from components.eks.names import check_cluster_name, check_place
-from components.iam_document import VERSION, Document, as_json
-from components.karpenter.names import queue_name, rule_name
+from components.aws_names import check_cluster_name, check_place, queue_name, rule_name
+from components.iam import VERSION, Document, as_json
 
 RETENTION_SECONDS = 300
 """Of Karpenter's template: a warning is two minutes ahead at most, so an older message is of a machine that is gone."""

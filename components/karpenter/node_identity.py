@@ -5,9 +5,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks, iam
 
-from components.eks.names import PARTITIONS, check_choice, check_cluster_name, managed_policy
-from components.eks.role import ec2_trust
-from components.karpenter.names import node_role_name
+from components.aws_names import PARTITIONS, check_choice, check_cluster_name, managed_policy, node_role_name
+from components.iam import ec2_trust
 
 MANAGED_POLICIES = {
     "worker-node": "AmazonEKSWorkerNodePolicy",

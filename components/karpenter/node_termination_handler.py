@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from components.karpenter.names import NAMESPACE
+from components.aws_names import NAMESPACE
 
 CHART = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
 VERSION = "0.27.1"

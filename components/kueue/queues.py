@@ -1,13 +1,264 @@
 """ResourceFlavors, and a ClusterQueue with its LocalQueue for each team, in a tree of cohorts."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import NotRequired, TypedDict
+
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from components.kueue.queue_args import QueuesArgs
-from components.kueue.queue_checks import check_queues
-from components.kueue.queue_specs import cluster_queue_spec, cohort_spec, flavor_spec, local_queue_spec
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.quantities import count_quantity
+from components.shared_args import NodeTaint
+
+
+class FlavorArgs(TypedDict):
+    """A flavor. `tolerations` are added to the pods that Kueue admits with it, `node_labels` become their node selector.
+
+    Pods that do not tolerate `node_taints` by themselves are not admitted with it.
+    """
+
+    name: str
+    """The flavor's name. One with a topology needs another name for other labels or tolerations: Kueue lets neither be changed."""
+
+    node_labels: dict[str, str]
+    """At most 8, one at least beside a topology."""
+
+    node_taints: list[NodeTaint]
+    """At most 8."""
+
+    tolerations: list[dict[str, str]]
+    """At most 8."""
+
+    topology: NotRequired[str | None]
+    """The Topology by which Kueue places pods, which must be there before. Default: None, the scheduler places them."""
+
+
+class AmountArgs(TypedDict):
+    """GPUs and what belongs to them; `cpu` and `memory` as Kubernetes quantities."""
+
+    gpus: int
+    cpu: str
+    memory: str
+
+
+class QuotaArgs(TypedDict):
+    """What is somebody's own of a flavor, the most that it may borrow and the most that it lends. None: no limit."""
+
+    flavor: str
+    nominal: AmountArgs
+    borrowing_limit: AmountArgs | None
+    lending_limit: AmountArgs | None
+
+
+class CohortArgs(TypedDict):
+    """A group of queues, or of groups."""
+
+    name: str
+    """The cohort's name."""
+
+    parent: str | None
+    """The cohort in which it is; None for the root."""
+
+    quotas: list[QuotaArgs]
+    """What belongs to the group and to no queue of it."""
+
+    weight: NotRequired[int]
+    """Its part when idle GPUs are shared out with the other groups and queues of its parent. Default: 1."""
+
+
+class AdmissionCheckArgs(TypedDict):
+    """An AdmissionCheck that stands before `flavors` of a queue, and before none other. It must be there before the queue."""
+
+    name: str
+    flavors: list[str]
+
+
+class QueueArgs(TypedDict):
+    """The queues of one team, with `labels` besides those of every object.
+
+    `namespace` must exist before the LocalQueue: hand its resource over in `depends_on`.
+    """
+
+    name: str
+    """Name of the ClusterQueue."""
+
+    cohort: str
+    """The cohort in which it lends and borrows."""
+
+    namespace: str
+    """The one namespace that may submit."""
+
+    local_queue: str
+    """Name of the LocalQueue in it. `default` takes the namespace's unlabelled jobs."""
+
+    labels: dict[str, str]
+    """Labels of both queues."""
+
+    quotas: list[QuotaArgs]
+    """In the order in which flavors are tried; at least one."""
+
+    weight: NotRequired[int]
+    """The team's part when idle GPUs are shared out in its cohort. Default: 1."""
+
+    moves_on: NotRequired[bool]
+    """Whether work that could have a flavor only by preempting others looks for room in the next flavor first. Default: true."""
+
+    stop: NotRequired[str]
+    """`none`; `hold`: what runs goes on, nothing new starts; `drain`: what runs is stopped too. Default: none."""
+
+    admission_checks: NotRequired[list[AdmissionCheckArgs]]
+    """What besides quota must be ready before work starts on some flavors. Default: none."""
+
+
+class QueuesArgs(TypedDict):
+    """Arguments of Queues."""
+
+    cohorts: list[CohortArgs]
+    """The tree in which the teams lend and borrow what they do not use."""
+
+    flavors: list[FlavorArgs]
+    """Every flavor that a quota names."""
+
+    queues: list[QueueArgs]
+    """One a team; at least one quota each."""
+
+    labels: dict[str, str]
+    """Labels of every object."""
+
+
+STOP_POLICIES = {"none": "None", "hold": "Hold", "drain": "HoldAndDrain"}
+
+# One order for both lists: Kueue refuses a flavor whose resources stand in another order than coveredResources.
+# Pods are counted by the namespace's quota, and ephemeral storage is the node's own: neither is anything that teams lend each other.
+_COVERED = ("cpu", "memory", GPU_RESOURCE)
+
+
+def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
+    """Of a ResourceFlavor."""
+    taints = {"nodeTaints": [dict(taint) for taint in flavor["node_taints"]]} if flavor["node_taints"] else {}
+    tolerations = {"tolerations": flavor["tolerations"]} if flavor["tolerations"] else {}
+    topology = {"topologyName": name} if (name := flavor.get("topology")) else {}
+    return {"nodeLabels": flavor["node_labels"], **taints, **tolerations, **topology}
+
+
+def cohort_spec(cohort: CohortArgs) -> dict[str, object]:
+    """Of a Cohort. A root is shared out with nobody and has no weight."""
+    parent = (
+        {}
+        if cohort["parent"] is None
+        else {"parentName": cohort["parent"], "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
+    )
+    return {**parent, **({"resourceGroups": _resource_groups(cohort["quotas"])} if cohort["quotas"] else {})}
+
+
+def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
+    """Of a ClusterQueue."""
+    checks = [{"name": each["name"], "onFlavors": each["flavors"]} for each in queue.get("admission_checks", [])]
+    return {
+        "cohortName": queue["cohort"],
+        # Null would admit no namespace at all, {} every one.
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": queue["namespace"]}},
+        # A large job that does not fit yet does not keep smaller ones behind it from idle GPUs.
+        "queueingStrategy": "BestEffortFIFO",
+        "flavorFungibility": {
+            # Capacity comes in the order of its cost: idle GPUs of others in an earlier flavor go before one's own in a later one, which
+            # would have to be started, and paid for.
+            "whenCanBorrow": "MayStopSearch",
+            # Nobody is preempted for a flavor while the next one has room, where quota is what moves work on. Where a stock-out does, the
+            # autoscaler has chosen already: the queue stays with the flavor that it can have.
+            "whenCanPreempt": "TryNextFlavor" if queue.get("moves_on", True) else "MayStopSearch",
+        },
+        # What was borrowed is given back to its owner whatever its priority, and within a queue the higher priority goes first. Not with
+        # borrowWithinCohort: fair sharing, which is on, ignores it.
+        "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+        "fairSharing": {"weight": count_quantity(queue.get("weight", 1))},
+        "stopPolicy": STOP_POLICIES[queue.get("stop", "none")],
+        **({"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}),
+        "resourceGroups": _resource_groups(queue["quotas"]),
+    }
+
+
+def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
+    """Of a LocalQueue."""
+    return {"clusterQueue": queue["name"]}
+
+
+def _resource_groups(quotas: list[QuotaArgs]) -> list[dict[str, object]]:
+    flavors = [{"name": quota["flavor"], "resources": _resources(quota)} for quota in quotas]
+    return [{"coveredResources": list(_COVERED), "flavors": flavors}]
+
+
+def _resources(quota: QuotaArgs) -> list[dict[str, str]]:
+    amounts = {"nominalQuota": quota["nominal"], "borrowingLimit": quota["borrowing_limit"], "lendingLimit": quota["lending_limit"]}
+    written = {field: _quantities(amount) for field, amount in amounts.items() if amount is not None}
+    return [{"name": resource} | {field: quantities[resource] for field, quantities in written.items()} for resource in _COVERED]
+
+
+def _quantities(amount: AmountArgs) -> dict[str, str]:
+    return {"cpu": amount["cpu"], "memory": amount["memory"], GPU_RESOURCE: count_quantity(amount["gpus"])}
+
+
+_MOST_OF_A_FLAVOR = 8
+"""Labels, taints and tolerations each: the bounds of ResourceFlavor in kueue.x-k8s.io/v1beta2."""
+
+
+def check_queues(name: str, args: QueuesArgs) -> None:
+    """Raises ValueError for the first thing that is wrong."""
+    flavors = {flavor["name"] for flavor in args["flavors"]}
+    cohorts = {cohort["name"] for cohort in args["cohorts"]}
+    owners = [("queue", queue["name"], queue["quotas"]) for queue in args["queues"]]
+    owners += [("cohort", cohort["name"], cohort["quotas"]) for cohort in args["cohorts"]]
+    _check_flavors(name, args)
+    for kind, owner, quotas in owners:
+        for quota in quotas:
+            if quota["flavor"] not in flavors:
+                allowed = ", ".join(sorted(flavors))
+                raise ValueError(f"Queues {name}: {kind} {owner} has a quota of flavor {quota['flavor']}; flavors are {allowed}")
+    for cohort in args["cohorts"]:
+        if cohort["parent"] is not None and cohort["parent"] not in cohorts:
+            allowed = ", ".join(sorted(cohorts))
+            raise ValueError(f"Queues {name}: cohort {cohort['name']} is in cohort {cohort['parent']}; cohorts are {allowed}")
+        _check_weight(name, "cohort", cohort["name"], cohort.get("weight", 1))
+    for queue in args["queues"]:
+        if queue["cohort"] not in cohorts:
+            raise ValueError(
+                f"Queues {name}: queue {queue['name']} is in cohort {queue['cohort']}; cohorts are {', '.join(sorted(cohorts))}"
+            )
+        _check_queue(name, queue)
+
+
+def _check_flavors(name: str, args: QueuesArgs) -> None:
+    for flavor in args["flavors"]:
+        counts = {field: len(flavor[field]) for field in ("node_labels", "node_taints", "tolerations")}
+        for field, count in counts.items():
+            if count > _MOST_OF_A_FLAVOR:
+                raise ValueError(f"Queues {name}: flavor {flavor['name']} has {count} {field}; Kueue takes {_MOST_OF_A_FLAVOR} at most")
+        topology = flavor.get("topology")
+        if topology and not flavor["node_labels"]:
+            raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it one at least")
+
+
+def _check_queue(name: str, queue: QueueArgs) -> None:
+    _check_weight(name, "queue", queue["name"], queue.get("weight", 1))
+    stop = queue.get("stop", "none")
+    if stop not in STOP_POLICIES:
+        raise ValueError(f"Queues {name}: queue {queue['name']} has stop {stop!r}; allowed: {', '.join(STOP_POLICIES)}")
+    if not queue["quotas"]:
+        raise ValueError(f"Queues {name}: queue {queue['name']} has no quotas; give it a quota, of 0 GPUs where it may borrow alone")
+    own = [quota["flavor"] for quota in queue["quotas"]]
+    for check in queue.get("admission_checks", []):
+        for flavor in check["flavors"]:
+            if flavor not in own:
+                problem = f"has admission check {check['name']} on flavor {flavor}, of which it has no quota"
+                raise ValueError(f"Queues {name}: queue {queue['name']} {problem}; its flavors are {', '.join(own)}")
+
+
+def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
+    # 0 is a weight to Kueue: one that never gets anything.
+    if weight < 1:
+        raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or take away its share")
+
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 

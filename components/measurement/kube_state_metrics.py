@@ -1,18 +1,179 @@
-"""kube-state-metrics, which tells Prometheus of nodes, namespaces and pods what the report reads."""
+"""kube-state-metrics, which tells Prometheus of nodes, namespaces and pods what the report reads: its pods, and how they are scraped."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import NotRequired, TypedDict
+
 import pulumi
-from pulumi_kubernetes.apps.v1 import Deployment
-from pulumi_kubernetes.core.v1 import Service, ServiceAccount, ServicePortArgs, ServiceSpecArgs
-from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.apps.v1 import Deployment, DeploymentSpecArgs, DeploymentStrategyArgs
+from pulumi_kubernetes.core.v1 import (
+    CapabilitiesArgs,
+    ContainerArgs,
+    ContainerPortArgs,
+    HTTPGetActionArgs,
+    PodSecurityContextArgs,
+    PodSpecArgs,
+    PodTemplateSpecArgs,
+    ProbeArgs,
+    ResourceRequirementsArgs,
+    SeccompProfileArgs,
+    SecurityContextArgs,
+    Service,
+    ServiceAccount,
+    ServicePortArgs,
+    ServiceSpecArgs,
+    TolerationArgs,
+)
+from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.platform import PrometheusKind
-from capacity.chargeback.queries import kube_state_resources
-from components.measurement.exporter_pods import METRICS_PORT, NAME, PORT_NAME, SELECTED, exporter_deployment
-from components.measurement.kube_state_metrics_args import KubeStateMetricsArgs
-from components.measurement.prometheus_kinds import checked_kind
-from components.measurement.scraping import INTERVAL_SECONDS, scraped
+from capacity.chargeback.labels import allow_list
+from capacity.chargeback.queries import kube_state_resources, kube_state_series
+from components.measurement.recording_rules import GOOGLE_API, OPERATOR_API, checked_kind
+
+
+class KubeStateMetricsArgs(TypedDict):
+    """Arguments of KubeStateMetrics."""
+
+    namespace: str
+    """The namespace of its objects, which exists."""
+
+    prometheus: str
+    """Who scrapes it: `managed` (Google's managed service), `operator` (the Prometheus operator), or `annotations`."""
+
+    labels: dict[str, str]
+    """Labels of the objects."""
+
+    monitor_labels: NotRequired[dict[str, str]]
+    """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+
+    interval_seconds: NotRequired[int]
+    """Seconds between two scrapes, 5 to 300; with `annotations` Prometheus decides itself. Default: 60, the report's step."""
+
+    memory: NotRequired[str]
+    """Memory, requested and the most, as Kubernetes writes it; more for tens of thousands of pods. Default: 512Mi."""
+
+    node_selector: NotRequired[dict[str, str]]
+    """Labels of the nodes for controllers. Default: any node."""
+
+    tolerations: NotRequired[list[dict[str, str]]]
+    """Tolerations of those nodes' taints. Default: none."""
+
+
+NAME = "kube-state-metrics"
+VERSION = "2.20.0"
+IMAGE = f"registry.k8s.io/kube-state-metrics/kube-state-metrics:v{VERSION}"
+"""The image that the release's own manifests name (examples/standard/deployment.yaml)."""
+
+SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexspot"}
+"""What these pods are found by; the second tells them from those of another kube-state-metrics."""
+
+PORT_NAME, METRICS_PORT = "http-metrics", 8080
+_SELF_NAME, _SELF_PORT = "telemetry", 8081
+_NOBODY = 65534
+
+
+def exporter_arguments() -> list[str]:
+    """What is shown: of the resources that the report reads, its series alone, with its labels."""
+    return [
+        f"--resources={','.join(kube_state_resources())}",
+        f"--metric-allowlist={','.join(kube_state_series())}",
+        allow_list(),
+    ]
+
+
+def exporter_deployment(args: KubeStateMetricsArgs) -> DeploymentSpecArgs:
+    """The spec of the Deployment, which fits into a namespace of Pod Security `restricted`."""
+    return DeploymentSpecArgs(
+        replicas=1,
+        # Two at once would tell everything twice.
+        strategy=DeploymentStrategyArgs(type="Recreate"),
+        selector=LabelSelectorArgs(match_labels=SELECTED),
+        template=PodTemplateSpecArgs(
+            metadata=ObjectMetaArgs(labels={**args["labels"], **SELECTED, "app.kubernetes.io/version": VERSION}),
+            spec=PodSpecArgs(
+                service_account_name=NAME,
+                automount_service_account_token=True,
+                node_selector={"kubernetes.io/os": "linux", **args.get("node_selector", {})},
+                tolerations=[_toleration(each) for each in args.get("tolerations", [])] or None,
+                security_context=PodSecurityContextArgs(
+                    run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
+                ),
+                containers=[_container(args.get("memory", "512Mi"))],
+            ),
+        ),
+    )
+
+
+def _container(memory: str) -> ContainerArgs:
+    """Ports, probes and user are those of the release's own manifests."""
+    return ContainerArgs(
+        name=NAME,
+        image=IMAGE,
+        args=exporter_arguments(),
+        ports=[
+            ContainerPortArgs(name=PORT_NAME, container_port=METRICS_PORT),
+            ContainerPortArgs(name=_SELF_NAME, container_port=_SELF_PORT),
+        ],
+        liveness_probe=_probe("/livez", PORT_NAME),
+        readiness_probe=_probe("/readyz", _SELF_NAME),
+        # More memory than it asked for would end it, or whatever else is on the node; without more cpu it is only slower.
+        resources=ResourceRequirementsArgs(requests={"cpu": "100m", "memory": memory}, limits={"cpu": "500m", "memory": memory}),
+        security_context=SecurityContextArgs(
+            allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])
+        ),
+    )
+
+
+def _toleration(written: dict[str, str]) -> TolerationArgs:
+    return TolerationArgs(
+        key=written.get("key"), operator=written.get("operator"), value=written.get("value"), effect=written.get("effect")
+    )
+
+
+def _probe(path: str, port: str) -> ProbeArgs:
+    return ProbeArgs(http_get=HTTPGetActionArgs(path=path, port=port), initial_delay_seconds=5, timeout_seconds=5)
+
+
+MONITORING = "flexspot-kube-state-metrics"
+"""Google's object is cluster-wide, and others may have one of the exporter's own name."""
+
+INTERVAL_SECONDS = 60
+"""The report's own step."""
+
+
+def scraped(name: str, args: KubeStateMetricsArgs, prometheus: PrometheusKind, opts: pulumi.ResourceOptions) -> None:
+    """Registers the object that says so; none where Prometheus looks for annotations."""
+    interval = f"{args.get('interval_seconds', INTERVAL_SECONDS)}s"
+    if prometheus is PrometheusKind.MANAGED:
+        CustomResource(
+            f"{name}-monitoring",
+            api_version=GOOGLE_API,
+            # Not PodMonitoring, which overwrites the label `namespace` (prometheus-engine, pkg/operator/apis/monitoring/v1/pod_types.go).
+            kind="ClusterPodMonitoring",
+            metadata=ObjectMetaArgs(name=MONITORING, labels=args["labels"]),
+            spec={
+                "selector": {"matchLabels": SELECTED},
+                "endpoints": [{"port": PORT_NAME, "interval": interval}],
+                # Empty, and not left out: then no label of the exporter's own pod takes the place of a pod's.
+                "targetLabels": {"metadata": []},
+            },
+            opts=opts,
+        )
+    elif prometheus is PrometheusKind.OPERATOR:
+        CustomResource(
+            f"{name}-monitor",
+            api_version=OPERATOR_API,
+            kind="ServiceMonitor",
+            metadata=ObjectMetaArgs(name=NAME, namespace=args["namespace"], labels={**args["labels"], **args.get("monitor_labels", {})}),
+            spec={
+                "selector": {"matchLabels": SELECTED},
+                "endpoints": [{"port": PORT_NAME, "interval": interval, "honorLabels": True}],
+            },
+            opts=opts,
+        )
+
 
 CLUSTER_ROLE = "flexspot-kube-state-metrics"
 """Cluster-wide names are this one's own, beside a kube-state-metrics that is there already."""

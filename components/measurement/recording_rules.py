@@ -1,4 +1,4 @@
-"""The recording rules of GPUs, where Prometheus reads rules from."""
+"""The recording rules of GPUs, where Prometheus reads rules from, and the kinds of its objects."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import NotRequired, TypedDict
@@ -11,7 +11,22 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.platform import PrometheusKind
 from capacity.telemetry.recording_rules import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_yaml
 from capacity.telemetry.rule_group import rules_spec
-from components.measurement.prometheus_kinds import GOOGLE_API, OPERATOR_API, checked_kind
+
+GOOGLE_API = "monitoring.googleapis.com/v1"
+"""GoogleCloudPlatform/prometheus-engine, pkg/operator/apis/monitoring/v1; GKE brings the definitions with managed collection."""
+
+OPERATOR_API = "monitoring.coreos.com/v1"
+"""https://prometheus-operator.dev/docs/api-reference/api; the operator brings the definitions."""
+
+
+def checked_kind(where: str, written: str) -> PrometheusKind:
+    """The kind that is meant. Raises ValueError, beginning with `where`, for another word."""
+    try:
+        return PrometheusKind(written)
+    except ValueError as error:
+        allowed = ", ".join(PrometheusKind)
+        raise ValueError(f"{where}: prometheus is {written}; it is {allowed}; use one of these") from error
+
 
 FILE = f"{GROUP}.rules.yaml"
 """The key of the ConfigMap, which is the file's name where it is mounted."""

@@ -1,9 +1,9 @@
-"""A volume over a bucket, and the claim of a namespace that is bound to it; the same with every driver."""
+"""A volume over a folder of a bucket, and the claim of a namespace that is bound to it; the same with every driver."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.core.v1 import (
@@ -17,11 +17,65 @@ from pulumi_kubernetes.core.v1 import (
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.fitted_name import fitted
+from components.storage.purposes import DATASETS, SHARED_FOLDER, check_dns_labels, check_folder, check_purpose
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
-    from components.storage.folder_mount import FolderMount
+
+_USUAL_ID = 1000
+
+
+class FolderMountArgs(TypedDict):
+    """What the arguments of every volume component have, as their own documentation says."""
+
+    team: str
+    namespace: str
+    purpose: str
+    folder: NotRequired[str | None]
+    claim: NotRequired[str | None]
+    run_as_user: NotRequired[int | None]
+    run_as_group: NotRequired[int | None]
+    file_cache_gib: NotRequired[int | None]
+
+
+@dataclass(frozen=True)
+class FolderMount:
+    """The arguments with their defaults."""
+
+    read_only: bool
+    folder: str
+    claim: str
+    user: int
+    group: int
+    file_cache_gib: int
+
+
+def resolve_folder_mount(owner: str, args: FolderMountArgs) -> FolderMount:
+    """The mount that the arguments ask for.
+
+    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is no relative path, root as user or group, and a
+    negative cache.
+    """
+    check_purpose(owner, args["purpose"])
+    read_only = args["purpose"] == DATASETS
+    mount = FolderMount(
+        read_only=read_only,
+        folder=args.get("folder") or (SHARED_FOLDER if read_only else args["team"]),
+        claim=args.get("claim") or args["purpose"],
+        user=_USUAL_ID if (user := args.get("run_as_user")) is None else user,
+        group=_USUAL_ID if (group := args.get("run_as_group")) is None else group,
+        file_cache_gib=args.get("file_cache_gib") or 0,
+    )
+    check_dns_labels(owner, {"team": args["team"], "namespace": args["namespace"], "claim": mount.claim})
+    check_folder(owner, "folder", mount.folder)
+    for argument, value in {"run_as_user": mount.user, "run_as_group": mount.group}.items():
+        if value < 1:
+            raise ValueError(f"{owner}: {argument} is {value}; restricted Pod Security refuses root: give the pods' id, at least 1")
+    if mount.file_cache_gib < 0:
+        raise ValueError(f"{owner}: file_cache_gib is {mount.file_cache_gib}; give 0 for no cache, or a size in GiB")
+    return mount
+
 
 # A socket's path holds the volume's name and has at most 107 characters; the longest name that Kubernetes allows, 253, would not fit.
 VOLUME_NAME_CHARACTERS = 63

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_gcp import storage
 
 from components.fitted_name import fitted
-from components.gcp_labels import check_gcp_labels
+from components.gcp_names import check_gcp_labels
 from components.storage.purposes import CHECKPOINTS, DATASETS, SHARED_FOLDER, check_folder, check_purpose
 
 BUCKET_NAME_CHARACTERS = 63

@@ -5,8 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
-from components.storage.claimed_volume import BucketVolume, declare_claimed_volume
-from components.storage.folder_mount import FolderMount, resolve_folder_mount
+from components.storage.claimed_volume import BucketVolume, FolderMount, declare_claimed_volume, resolve_folder_mount
 
 DRIVER = "gcsfuse.csi.storage.gke.io"
 

@@ -7,8 +7,7 @@ import pulumi
 from pulumi_gcp import serviceaccount, storage
 
 from components.fitted_name import fitted
-from components.storage.purposes import SHARED_FOLDER, check_dataset_folders
-from components.storage.team_names import check_dns_labels, check_setting_names
+from components.storage.purposes import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
 
 ACCOUNT_ID_CHARACTERS = 30
 

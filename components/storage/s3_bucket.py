@@ -1,19 +1,152 @@
-"""An S3 bucket for checkpoints or for datasets."""
+"""An S3 bucket for checkpoints or for datasets: its name, what it refuses whoever asks, what S3 does with its objects by itself."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
 from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import s3
 
 from capacity.values.names import AWS_REGION
-from components.eks.names import check_form, partition_of
-from components.iam_document import as_json
-from components.storage.aws_inputs import check_aws_tags, check_kms_key
+from components.aws_names import check_aws_tags, check_form, check_kms_key, partition_of
+from components.fitted_name import fitted
+from components.iam import VERSION, Document, as_json
 from components.storage.purposes import DATASETS, check_purpose
-from components.storage.s3_bucket_name import check_bucket_name
-from components.storage.s3_bucket_policy import bucket_arn, tls_only
-from components.storage.s3_bucket_rules import encryption_rule, lifecycle_rules
+
+BUCKET_NAME_CHARACTERS = 63
+
+# A dot is allowed by S3, but the certificate of its endpoints does not cover such a name.
+_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
+
+RESERVED_PREFIXES = ("xn--", "sthree-", "amzn-s3-demo-")
+RESERVED_SUFFIXES = ("-s3alias", "--ol-s3", "--x-s3", "--table-s3", "-an")
+"""Aliases of access points, directory buckets, table buckets, and the account's own namespace, in which no bucket is made here.
+
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+"""
+
+
+def bucket_name(account: str, region: str, environment: str, purpose: str) -> str:
+    """A bucket name of at most 63 characters, the same each time, that no other account, region or environment of ours derives.
+
+    Bucket names are shared by all accounts of a partition: somebody else can still have taken it, and then the deployment fails. The
+    account comes first because no reserved word begins with a digit.
+    """
+    return fitted(f"{account}-{environment}-{purpose}-{region}", BUCKET_NAME_CHARACTERS)
+
+
+def check_bucket_name(owner: str, argument: str, bucket: str) -> None:
+    """Raises ValueError for a name that S3 refuses, or that has a dot."""
+    if not _BUCKET_NAME.fullmatch(bucket):
+        raise ValueError(
+            f"{owner}: {argument} is {bucket!r} ({len(bucket)} characters); a name has 3 to {BUCKET_NAME_CHARACTERS} of a-z, 0-9 and -, "
+            "and begins and ends with a letter or digit: use bucket_name(account, region, environment, purpose)"
+        )
+    reserved = [word for word in RESERVED_PREFIXES if bucket.startswith(word)] + [
+        word for word in RESERVED_SUFFIXES if bucket.endswith(word)
+    ]
+    if reserved:
+        raise ValueError(
+            f"{owner}: {argument} is {bucket!r}; S3 keeps names that begin with {', '.join(RESERVED_PREFIXES)} or end with "
+            f"{', '.join(RESERVED_SUFFIXES)} for itself: rename it without {reserved[0]}"
+        )
+
+
+def bucket_arn(partition: str, bucket: str) -> str:
+    """A bucket's ARN; its name is enough, as no two of a partition are alike."""
+    return f"arn:{partition}:s3:::{bucket}"
+
+
+def tls_only(arn: str) -> Document:
+    """The policy of a bucket that answers over TLS 1.2 or later alone.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/example-bucket-policies.html (aws:SecureTransport) and
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/amazon-s3-policy-keys.html (s3:TlsVersion). It allows nothing: permissions are
+    those of the roles.
+    """
+    everything = [arn, f"{arn}/*"]
+    return {
+        "Version": VERSION,
+        "Statement": [
+            {
+                "Sid": "DenyInsecureTransport",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "s3:*",
+                "Resource": everything,
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+            },
+            {
+                "Sid": "DenyOldTls",
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "s3:*",
+                "Resource": everything,
+                "Condition": {"NumericLessThan": {"s3:TlsVersion": "1.2"}},
+            },
+        ],
+    }
+
+
+ABORT_DAYS = 7
+"""After how many days the parts of an upload that never ended are deleted; they are billed, and appear in no listing."""
+
+RESTORE_DAYS = 7
+"""For how many days a dataset's object can be had back after it was deleted or overwritten."""
+
+
+def encryption_rule(kms_key: pulumi.Input[str] | None) -> s3.BucketServerSideEncryptionConfigurationRuleArgs:
+    """Encryption with the key, or with one of S3's where it is None; never with a key that the caller sends."""
+    return s3.BucketServerSideEncryptionConfigurationRuleArgs(
+        apply_server_side_encryption_by_default=s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs(
+            sse_algorithm="AES256" if kms_key is None else "aws:kms", kms_master_key_id=kms_key
+        ),
+        bucket_key_enabled=kms_key is not None,
+        blocked_encryption_types=["SSE-C"],
+    )
+
+
+def lifecycle_rules(purpose: str, retention_days: int | None) -> list[s3.BucketLifecycleConfigurationRuleArgs]:
+    """The rules of a bucket, each of them for all of its objects."""
+    rules = [
+        _rule(
+            "abort-unfinished-uploads",
+            abort_incomplete_multipart_upload=s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs(
+                days_after_initiation=ABORT_DAYS
+            ),
+        )
+    ]
+    if retention_days is not None:
+        rules.append(_rule("delete-after-retention", expiration=s3.BucketLifecycleConfigurationRuleExpirationArgs(days=retention_days)))
+    if purpose == DATASETS:
+        rules.append(
+            _rule(
+                "delete-old-versions",
+                # A marker that hides nothing any more goes too; S3 takes this beside the days of old versions, not of current ones.
+                expiration=s3.BucketLifecycleConfigurationRuleExpirationArgs(expired_object_delete_marker=True),
+                noncurrent_version_expiration=s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs(
+                    noncurrent_days=RESTORE_DAYS
+                ),
+            )
+        )
+    return rules
+
+
+def _rule(
+    rule_id: str,
+    *,
+    expiration: s3.BucketLifecycleConfigurationRuleExpirationArgs | None = None,
+    abort_incomplete_multipart_upload: s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs | None = None,
+    noncurrent_version_expiration: s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs | None = None,
+) -> s3.BucketLifecycleConfigurationRuleArgs:
+    return s3.BucketLifecycleConfigurationRuleArgs(
+        id=rule_id,
+        status="Enabled",
+        filter=s3.BucketLifecycleConfigurationRuleFilterArgs(),
+        expiration=expiration,
+        abort_incomplete_multipart_upload=abort_incomplete_multipart_upload,
+        noncurrent_version_expiration=noncurrent_version_expiration,
+    )
 
 
 class S3BucketArgs(TypedDict):

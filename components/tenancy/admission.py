@@ -1,20 +1,164 @@
-"""Rules that the API server itself holds against what is sent to it, in CEL, without a webhook."""
+"""Rules that the API server itself holds against what is sent to it, in CEL, without a webhook; and owner labels that work gets so."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
 import pulumi
 from pulumi_kubernetes.admissionregistration.v1 import (
+    JSONPatchArgs,
     MatchConditionArgs,
+    MatchResourcesArgs,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
+    MutatingAdmissionPolicyBindingSpecArgs,
+    MutatingAdmissionPolicySpecArgs,
+    MutationArgs,
+    NamedRuleWithOperationsArgs,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
     ValidatingAdmissionPolicyBindingSpecArgs,
     ValidatingAdmissionPolicySpecArgs,
-    ValidationArgs,
     VariableArgs,
 )
-from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.admissionregistration.v1 import ValidationArgs as PolicyValidationArgs
+from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, LabelSelectorRequirementArgs, ObjectMetaArgs
 
-from components.tenancy.admission_args import AdmissionPoliciesArgs, AdmissionPolicyArgs
-from components.tenancy.admission_matching import all_namespaces, constraints, other_namespaces, team_namespaces
+
+class MatchedResourcesArgs(TypedDict):
+    """Objects that a policy is asked about, of whatever version of their API."""
+
+    group: str
+    """The API group; empty for the core one."""
+
+    resources: list[str]
+    """Kinds as the API server's paths call them, such as jobs."""
+
+    operations: list[str]
+    """CREATE, UPDATE or both."""
+
+
+class ExpressionArgs(TypedDict):
+    """CEL with a name."""
+
+    name: str
+    """What others call it by."""
+
+    expression: str
+    """The CEL."""
+
+
+class ValidationArgs(TypedDict):
+    """One rule, in CEL."""
+
+    expression: str
+    """Whether an object keeps the rule."""
+
+    message: str
+    """What is told of one that does not, where `message_expression` fails."""
+
+    message_expression: str
+    """The text that is told otherwise."""
+
+
+class AdmissionPolicyArgs(TypedDict):
+    """Rules of one level, in CEL."""
+
+    name: str
+    """The policy's name, unique in the cluster."""
+
+    stops: bool
+    """Whether what breaks a rule is refused. If not, its sender is warned, in every namespace."""
+
+    matches: list[MatchedResourcesArgs]
+    """What it is asked about; at least one."""
+
+    conditions: list[ExpressionArgs]
+    """Whether it is asked at all, each a truth value; all must hold."""
+
+    variables: list[ExpressionArgs]
+    """What its other CEL may use as `variables.NAME`, in order."""
+
+    validations: list[ValidationArgs]
+    """The rules; at least one."""
+
+
+class AdmissionPoliciesArgs(TypedDict):
+    """Arguments of AdmissionPolicies."""
+
+    policies: list[AdmissionPolicyArgs]
+    """The policies; at least one."""
+
+    team_label: str
+    """The label by which a team's namespace is known, whatever its value."""
+
+    enforce: NotRequired[bool]
+    """Whether teams' work that breaks a rule is refused. Default: true; with false its sender is warned, as everywhere else."""
+
+    labels: dict[str, str]
+    """Labels of every object."""
+
+
+class OwnerLabelsArgs(TypedDict):
+    """Arguments of OwnerLabels."""
+
+    keys: list[str]
+    """The labels; at least one."""
+
+    matches: list[MatchedResourcesArgs]
+    """The objects that get them."""
+
+    expression: str
+    """CEL for the list of JSON patches that adds them."""
+
+    team_label: str
+    """The label by which a team's namespace is known, whatever its value."""
+
+    labels: dict[str, str]
+    """Labels of every object."""
+
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""The label with a namespace's own name, which Kubernetes writes on each."""
+
+SYSTEM = "kube-system"
+
+
+def constraints(matches: Sequence[MatchedResourcesArgs]) -> MatchResourcesArgs:
+    """The objects themselves, and no subresource: neither what a controller writes into a status nor what an autoscaler scales."""
+    return MatchResourcesArgs(
+        match_policy="Equivalent",
+        resource_rules=[
+            NamedRuleWithOperationsArgs(
+                api_groups=[each["group"]], api_versions=["*"], resources=each["resources"], operations=each["operations"]
+            )
+            for each in matches
+        ],
+    )
+
+
+def team_namespaces(label: str) -> MatchResourcesArgs:
+    """The teams' namespaces."""
+    return _in_namespaces(LabelSelectorRequirementArgs(key=label, operator="Exists"))
+
+
+def other_namespaces(label: str) -> MatchResourcesArgs:
+    """All namespaces but the teams' and the cluster's own."""
+    return _in_namespaces(LabelSelectorRequirementArgs(key=label, operator="DoesNotExist"), _not_system())
+
+
+def all_namespaces() -> MatchResourcesArgs:
+    """All namespaces but the cluster's own."""
+    return _in_namespaces(_not_system())
+
+
+def _not_system() -> LabelSelectorRequirementArgs:
+    return LabelSelectorRequirementArgs(key=NAMESPACE_NAME, operator="NotIn", values=[SYSTEM])
+
+
+def _in_namespaces(*requirements: LabelSelectorRequirementArgs) -> MatchResourcesArgs:
+    return MatchResourcesArgs(namespace_selector=LabelSelectorArgs(match_expressions=list(requirements)))
+
 
 _REFUSE = ["Deny", "Audit"]
 _WARN = ["Warn", "Audit"]
@@ -81,7 +225,47 @@ def _spec(policy: AdmissionPolicyArgs) -> ValidatingAdmissionPolicySpecArgs:
         match_conditions=[MatchConditionArgs(name=each["name"], expression=each["expression"]) for each in policy["conditions"]] or None,
         variables=[VariableArgs(name=each["name"], expression=each["expression"]) for each in policy["variables"]],
         validations=[
-            ValidationArgs(expression=each["expression"], message=each["message"], message_expression=each["message_expression"])
+            PolicyValidationArgs(expression=each["expression"], message=each["message"], message_expression=each["message_expression"])
             for each in policy["validations"]
         ],
     )
+
+
+POLICY = "flexspot-owner-labels"
+"""The name of the policy and of its binding."""
+
+
+class OwnerLabels(pulumi.ComponentResource):
+    """A MutatingAdmissionPolicy that gives what is made in a team's namespace the labels of the namespace that it does not have itself.
+
+    It needs Kubernetes 1.36. Raises ValueError for no labels, and where it would look at nothing.
+    """
+
+    keys: pulumi.Output[list[str]]
+    """The labels that are filled in."""
+
+    def __init__(self, name: str, args: OwnerLabelsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for argument, given in {"keys": args["keys"], "matches": args["matches"]}.items():
+            if not given:
+                raise ValueError(f"OwnerLabels {name}: {argument} is empty; give at least one, or leave the component out")
+        super().__init__("flexspot:index:OwnerLabels", name, {**args}, opts)
+        metadata = ObjectMetaArgs(name=POLICY, labels=args["labels"])
+        policy = MutatingAdmissionPolicy(
+            f"{name}-policy",
+            metadata=metadata,
+            spec=MutatingAdmissionPolicySpecArgs(
+                failure_policy="Ignore",
+                reinvocation_policy="Never",
+                match_constraints=constraints(args["matches"]),
+                mutations=[MutationArgs(patch_type="JSONPatch", json_patch=JSONPatchArgs(expression=args["expression"]))],
+            ),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        MutatingAdmissionPolicyBinding(
+            f"{name}-binding",
+            metadata=metadata,
+            spec=MutatingAdmissionPolicyBindingSpecArgs(policy_name=POLICY, match_resources=team_namespaces(args["team_label"])),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
+        )
+        self.keys = pulumi.Output.from_input(args["keys"])
+        self.register_outputs({"keys": self.keys})

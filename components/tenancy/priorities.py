@@ -1,13 +1,40 @@
-"""The PriorityClasses that workload classes have."""
+"""The priorities of workload classes: PriorityClasses for the scheduler, WorkloadPriorityClasses for Kueue."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from typing import TypedDict
 
 import pulumi
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
-from components.tenancy.priority_args import PriorityArgs, check_priorities
+from capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
+
+
+class PriorityArgs(TypedDict):
+    """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others."""
+
+    name: str
+    value: int
+    preempts: bool
+    description: str
+
+
+def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
+    """Raises ValueError, in the name of `owner`, for priorities that Kubernetes refuses or for which no node is ever made."""
+    seen: set[str] = set()
+    for each in classes:
+        place = f"{owner}: class {each['name']}"
+        if each["value"] < SCALE_UP_CUTOFF:
+            problem = f"has value {each['value']}; below {SCALE_UP_CUTOFF} Cluster Autoscaler makes no node for a pod"
+            raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
+        if each["value"] > HIGHEST_PRIORITY:
+            problem = f"has value {each['value']}; Kubernetes keeps what is above {HIGHEST_PRIORITY} for its own"
+            raise ValueError(f"{place} {problem}; use {SCALE_UP_CUTOFF} to {HIGHEST_PRIORITY}")
+        if each["name"].startswith("system-"):
+            raise ValueError(f"{place} has a name of the cluster's own; choose one that does not begin with system-")
+        if each["name"] in seen:
+            raise ValueError(f"{place} stands twice; give each a name of its own")
+        seen.add(each["name"])
 
 
 class PrioritiesArgs(TypedDict):
@@ -42,6 +69,54 @@ class Priorities(pulumi.ComponentResource):
                 description=each["description"],
                 # globalDefault is left out: the server drops a false, and would then see a conflict in every later apply of it.
                 opts=pulumi.ResourceOptions(parent=self),
+            )
+        ordered = sorted(args["classes"], key=lambda each: -each["value"])
+        self.names = pulumi.Output.from_input([each["name"] for each in ordered])
+        self.register_outputs({"names": self.names})
+
+
+API_VERSION = "kueue.x-k8s.io/v1beta2"
+KIND = "WorkloadPriorityClass"
+
+
+class WorkloadPrioritiesArgs(TypedDict):
+    """Arguments of WorkloadPriorities."""
+
+    classes: list[PriorityArgs]
+    """The classes, in any order; `preempts` is of pods and says nothing here: whom a queue preempts is written in the queue."""
+
+    labels: dict[str, str]
+    """Labels of every object."""
+
+
+class WorkloadPriorities(pulumi.ComponentResource):
+    """One WorkloadPriorityClass a workload class, of the name and value of its PriorityClass.
+
+    A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and it can be
+    changed while the job waits. The kind is Kueue's: hand its controller over in `depends_on`.
+
+    Raises ValueError for what Priorities refuses.
+    """
+
+    names: pulumi.Output[list[str]]
+    """Names of the WorkloadPriorityClasses, highest first."""
+
+    def __init__(self, name: str, args: WorkloadPrioritiesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        check_priorities(f"WorkloadPriorities {name}", args["classes"])
+        super().__init__("flexspot:index:WorkloadPriorities", name, {**args}, opts)
+        for each in args["classes"]:
+            # Its value stands beside the metadata and not in a spec, which is all that pulumi_kubernetes' CustomResource takes.
+            pulumi.CustomResource(
+                f"kubernetes:{API_VERSION}:{KIND}",
+                f"{name}-{each['name']}",
+                {
+                    "apiVersion": API_VERSION,
+                    "kind": KIND,
+                    "metadata": {"name": each["name"], "labels": args["labels"]},
+                    "value": each["value"],
+                    "description": each["description"],
+                },
+                pulumi.ResourceOptions(parent=self),
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
         self.names = pulumi.Output.from_input([each["name"] for each in ordered])

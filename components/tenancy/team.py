@@ -1,6 +1,9 @@
 """A team's namespace, with what holds in it: quotas, defaults, who may do what, what may connect to what."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
 import pulumi
 from pulumi_kubernetes.core.v1 import (
     LimitRange,
@@ -15,17 +18,211 @@ from pulumi_kubernetes.core.v1 import (
     ServiceAccount,
     ServiceSpecArgs,
 )
-from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
-from pulumi_kubernetes.networking.v1 import NetworkPolicy
-from pulumi_kubernetes.rbac.v1 import Role, RoleBinding, RoleRefArgs, SubjectArgs
+from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, LabelSelectorRequirementArgs, ObjectMetaArgs
+from pulumi_kubernetes.networking.v1 import (
+    IPBlockArgs,
+    NetworkPolicy,
+    NetworkPolicyEgressRuleArgs,
+    NetworkPolicyIngressRuleArgs,
+    NetworkPolicyPeerArgs,
+    NetworkPolicyPortArgs,
+    NetworkPolicySpecArgs,
+)
+from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.node_labels import GPU_QUOTA
 from capacity.values.quantities import count_quantity
 from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
-from components.tenancy.access import SUBMIT, VIEW, submit_rules, view_rules
-from components.tenancy.network import isolation
-from components.tenancy.pod_security import restricted
-from components.tenancy.team_args import TeamArgs, check_team
+
+
+class EndpointArgs(TypedDict):
+    """An address of the cloud that the team's pods must reach, and how."""
+
+    cidr: str
+    """The address as a range, such as 169.254.169.254/32."""
+
+    protocols: list[str]
+    """TCP, UDP or both."""
+
+    ports: list[int]
+    """The ports."""
+
+
+class ContainerLimits(TypedDict):
+    """The most that one container may have, as Kubernetes quantities. There is no such limit on GPUs: none is safe in a LimitRange."""
+
+    cpu: str
+    memory: str
+
+
+class UnqueuedArgs(TypedDict):
+    """What work that waits in no queue may have."""
+
+    gpus: int
+    """GPUs at once, at least zero."""
+
+    priority_classes: list[str]
+    """The PriorityClasses whose pods are counted; at least one."""
+
+
+class TeamArgs(TypedDict):
+    """Arguments of Team."""
+
+    namespace: str
+    """The namespace's name."""
+
+    labels: dict[str, str]
+    """Labels of every object of the team, those of its owner and of the team among them."""
+
+    hard: dict[str, str]
+    """The most that the namespace may hold at once, by ResourceQuota key, as Kubernetes quantities; `requests.nvidia.com/gpu` is one of
+    them, borrowed GPUs included."""
+
+    unqueued: NotRequired[UnqueuedArgs | None]
+    """The part of the GPUs that work without queue may have. Default: no limit but that of `hard`."""
+
+    container_limits: NotRequired[ContainerLimits | None]
+    """The most that one container may have, and gets where it names no limit. Default: no LimitRange maximum; 1 CPU and 2 GiB where it
+    names none."""
+
+    submitters: NotRequired[list[str]]
+    """Groups whose members may start and end work and reach it by port-forward, as the cluster knows them: on GKE a Google group's
+    address, on EKS a group of an access entry. Default: none."""
+
+    viewers: NotRequired[list[str]]
+    """Groups whose members may look. Default: none."""
+
+    endpoints: NotRequired[list[EndpointArgs]]
+    """The cloud's own addresses, beside name servers in pods and HTTPS. Default: none."""
+
+    service_account_annotations: NotRequired[dict[str, pulumi.Input[str]]]
+    """Annotations of the service account `workloads`; on GKE iam.gke.io/gcp-service-account. Default: none, which is right for EKS."""
+
+
+def check_team(name: str, args: TeamArgs) -> None:
+    """Raises ValueError for arguments that the cluster would refuse, or take and not mean."""
+    hard, unqueued = args["hard"], args.get("unqueued")
+    if GPU_QUOTA not in hard:
+        allowed = f"give {GPU_QUOTA}, 0 for a team without GPUs"
+        raise ValueError(f"Team {name}: hard names {', '.join(sorted(hard)) or 'nothing'} and no ceiling in GPUs; {allowed}")
+    for key, value in hard.items():
+        if key.startswith("limits.") and "/" in key:
+            counted = f"requests.{key.removeprefix('limits.')}"
+            raise ValueError(f"Team {name}: hard names {key}, which Kubernetes takes and never counts; write {counted}")
+        if value.startswith("-") or not value:
+            raise ValueError(f"Team {name}: hard[{key}] is {value!r}; use a quantity of at least 0, such as '0' or '8'")
+    if unqueued is not None and unqueued["gpus"] < 0:
+        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}; use 0 for a team without services, or a ceiling")
+    if unqueued is not None and not unqueued["priority_classes"]:
+        remedy = "name the classes without queue, or leave `unqueued` out"
+        raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs are of nobody; {remedy}")
+    for argument, groups in {"submitters": args.get("submitters", []), "viewers": args.get("viewers", [])}.items():
+        for group in groups:
+            if not group or group.startswith("system:"):
+                remedy = "name a group of people: every user is in some of the cluster's own"
+                raise ValueError(f"Team {name}: {argument} names {group!r}; {remedy}")
+
+
+_READ = ("get", "list", "watch")
+
+SUBMIT, VIEW = "submit", "view"
+"""The names of the two roles."""
+
+
+def view_rules() -> list[PolicyRuleArgs]:
+    """To see what runs, what waits, why, and how much of the quota is left. No Secret, and nothing can be changed."""
+    return [
+        _rule("", ["pods", "events", "persistentvolumeclaims", "resourcequotas", "limitranges"], _READ),
+        _rule("", ["pods/log"], ["get"]),
+        _rule("batch", ["jobs"], _READ),
+        _rule("jobset.x-k8s.io", ["jobsets"], _READ),
+        _rule("kueue.x-k8s.io", ["workloads", "localqueues"], _READ),
+    ]
+
+
+def submit_rules() -> list[PolicyRuleArgs]:
+    """To view, to start and end work, and to reach a notebook by port-forward.
+
+    No `update` or `patch`: a Job's template is fixed anyway, and what is left to change, `suspend`, is Kueue's. No pods: work goes through
+    a queue. No `exec`: who wants it gives it. A forward asks for `create` since Kubernetes 1.35 and for `get` before.
+    """
+    return [
+        *view_rules(),
+        _rule("batch", ["jobs"], ["create", "delete"]),
+        _rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete"]),
+        _rule("", ["pods/portforward"], ["create", "get"]),
+    ]
+
+
+def _rule(group: str, resources: list[str], verbs: list[str] | tuple[str, ...]) -> PolicyRuleArgs:
+    return PolicyRuleArgs(api_groups=[group], resources=resources, verbs=list(verbs))
+
+
+DNS_PORT, HTTPS_PORT = 53, 443
+
+_NAME_SERVERS = ("kube-dns", "node-local-dns")
+"""The label k8s-app of the pods that answer names: CoreDNS and kube-dns have the first; with Dataplane V2 GKE redirects to the second."""
+
+
+def isolation(endpoints: Sequence[EndpointArgs]) -> NetworkPolicySpecArgs:
+    """Denies everything to and from all pods of a namespace, but for what they need; `endpoints` are the cloud's own addresses.
+
+    One policy, so that there is no moment at which only half of it holds. HTTPS is open to every address, because neither a bucket nor the
+    API server has one of its own that a policy could name; another team's pods stay closed, as their own policy lets in nobody.
+    kubectl port-forward and exec, and the kubelet's probes, need no hole: they come from the pod's own node, which policies let through
+    (https://kubernetes.io/docs/concepts/services-networking/network-policies/).
+    """
+    everybody = LabelSelectorArgs()
+    own_pods = NetworkPolicyPeerArgs(pod_selector=everybody)
+    return NetworkPolicySpecArgs(
+        pod_selector=everybody,
+        policy_types=["Ingress", "Egress"],
+        # Pods of one training run talk to each other on any port.
+        ingress=[NetworkPolicyIngressRuleArgs(from_=[own_pods])],
+        egress=[
+            NetworkPolicyEgressRuleArgs(to=[own_pods]),
+            NetworkPolicyEgressRuleArgs(to=[_name_servers()], ports=_ports(["UDP", "TCP"], [DNS_PORT])),
+            *(
+                NetworkPolicyEgressRuleArgs(to=[_address(each["cidr"])], ports=_ports(each["protocols"], each["ports"]))
+                for each in endpoints
+            ),
+            NetworkPolicyEgressRuleArgs(to=[_address("0.0.0.0/0")], ports=_ports(["TCP"], [HTTPS_PORT])),
+        ],
+    )
+
+
+def _name_servers() -> NetworkPolicyPeerArgs:
+    return NetworkPolicyPeerArgs(
+        namespace_selector=LabelSelectorArgs(match_labels={"kubernetes.io/metadata.name": "kube-system"}),
+        pod_selector=LabelSelectorArgs(
+            match_expressions=[LabelSelectorRequirementArgs(key="k8s-app", operator="In", values=list(_NAME_SERVERS))]
+        ),
+    )
+
+
+def _address(cidr: str) -> NetworkPolicyPeerArgs:
+    return NetworkPolicyPeerArgs(ip_block=IPBlockArgs(cidr=cidr))
+
+
+def _ports(protocols: Sequence[str], ports: Sequence[int]) -> list[NetworkPolicyPortArgs]:
+    return [NetworkPolicyPortArgs(protocol=protocol, port=port) for protocol in protocols for port in ports]
+
+
+POD_SECURITY_VERSION = "v1.35"
+"""The Kubernetes version whose Pod Security rules hold, so that an upgrade of the cluster refuses nothing that ran before.
+
+The oldest version that the shipped stacks run. Source: https://kubernetes.io/docs/concepts/security/pod-security-admission/
+"""
+
+
+def restricted() -> dict[str, str]:
+    """Labels of a namespace that takes only pods of Pod Security `restricted`, enforced, and told in warnings and the audit log."""
+    return {
+        f"pod-security.kubernetes.io/{mode}{suffix}": value
+        for mode in ("enforce", "audit", "warn")
+        for suffix, value in (("", "restricted"), ("-version", POD_SECURITY_VERSION))
+    }
+
 
 _DEFAULT_REQUEST = {"cpu": "250m", "memory": "512Mi"}
 _DEFAULT_LIMIT = {"cpu": "1", "memory": "2Gi"}

@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from capacity.workloads.model_cache import MODEL_CACHE, ModelCacheRequest, model_cache
-from components.workloads.service_objects import declare_service_objects
+from components.workloads.declared_objects import declare_service_objects
 from components.workloads.workload_args import plan_of, request_of
 
 

@@ -1,13 +1,60 @@
 """A model that answers requests."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import NotRequired
+
 import pulumi
 
 from capacity.workloads.model_server import MODEL_SERVER, model_server
 from capacity.workloads.requests import ModelServerRequest
-from components.workloads.model_server_args import ModelServerArgs
-from components.workloads.service_objects import declare_service_objects
-from components.workloads.workload_args import plan_of, request_of
+from components.workloads.declared_objects import declare_service_objects
+from components.workloads.workload_args import WorkloadArgs, plan_of, request_of
+
+
+class ModelServerArgs(WorkloadArgs):
+    """Arguments of ModelServer."""
+
+    replicas: NotRequired[int | None]
+    """Replicas that are always there, 1 to 1000. Default: 2."""
+
+    max_replicas: NotRequired[int | None]
+    """The most that an autoscaler may make of them. Default: `replicas`, without an autoscaler."""
+
+    cpu_percent: NotRequired[int | None]
+    """Of the cpu that a pod asks for, the share at which there should be more, 1 to 100. Default: 70."""
+
+    metric: NotRequired[str | None]
+    """A metric of the pods to scale by instead, which an adapter in the cluster serves. Default: the cpu."""
+
+    metric_target: NotRequired[str | None]
+    """The average of `metric` that a pod can bear, such as 5. Default: none; it comes with `metric`."""
+
+    port: NotRequired[int | None]
+    """The port that speaks HTTP, 1024 to 65535. Default: 8000."""
+
+    ready_path: NotRequired[str | None]
+    """The path that answers 200 once the model is loaded. Default: /health."""
+
+    live_path: NotRequired[str | None]
+    """The path that answers 200 as long as the process is well. Default: `ready_path`."""
+
+    start_seconds: NotRequired[int | None]
+    """The longest that loading may take, 10 to 7200. Default: 900."""
+
+    drain_seconds: NotRequired[int | None]
+    """How long an ending pod serves on, inside its grace period. Default: 10."""
+
+    callers: NotRequired[list[str] | None]
+    """Namespaces that may call it beside the team's own. Default: none."""
+
+    model_cache: NotRequired[str | None]
+    """The claim of a ModelCache of the team. Default: none."""
+
+    model_cache_gib: NotRequired[int | None]
+    """The `cache_gib` of that ModelCache, for which a pod on GKE needs room on its node. Default: 0."""
+
+    model_path: NotRequired[str | None]
+    """Where the cache is mounted. Default: /models."""
 
 
 class ModelServer(pulumi.ComponentResource):

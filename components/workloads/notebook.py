@@ -7,7 +7,7 @@ import pulumi
 
 from capacity.workloads.notebook import NOTEBOOK, notebook
 from capacity.workloads.requests import NotebookRequest
-from components.workloads.service_objects import declare_service_objects
+from components.workloads.declared_objects import declare_service_objects
 from components.workloads.workload_args import WorkloadArgs, plan_of, request_of
 
 

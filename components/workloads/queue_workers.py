@@ -7,7 +7,7 @@ import pulumi
 
 from capacity.workloads.requests import QueueWorkersRequest
 from capacity.workloads.workers import QUEUE_WORKERS, queue_workers
-from components.workloads.service_objects import declare_service_objects
+from components.workloads.declared_objects import declare_service_objects
 from components.workloads.workload_args import WorkloadArgs, plan_of, request_of
 
 

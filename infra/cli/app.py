@@ -12,7 +12,6 @@ from capacity.values.errors import ExplainedError
 from infra.cli import (
     advise_commands,
     chargeback_commands,
-    chargeback_rules_command,
     console,
     cost_commands,
     lab_commands,
@@ -41,7 +40,7 @@ stack_commands.add_to(app)
 app.command()(lint_commands.lint)
 app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
-app.command()(chargeback_rules_command.chargeback_rules)
+app.command()(chargeback_commands.chargeback_rules)
 app.command()(render_commands.render)
 
 INTERRUPTED = 130

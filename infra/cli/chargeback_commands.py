@@ -1,7 +1,8 @@
-"""`flexspot chargeback`: who pays what of a month's nodes, from what Prometheus recorded."""
+"""`flexspot chargeback`: who pays what of a month's nodes, from what Prometheus recorded; and `flexspot chargeback-rules`."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from enum import StrEnum
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from capacity.chargeback.costs import ExtraCost
     from capacity.chargeback.period import Period
     from capacity.chargeback.report import Report
-    from infra.prometheus.access import Access
+    from infra.prometheus.client import Access
 
 
 class ChargebackFormat(StrEnum):
@@ -65,7 +66,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     Exit code 1: the report is there, but something is missing from its sums, and it says what. 2: bad usage or input.
     """
     from infra.cli.chargeback_inputs import extra_costs, own_prices, period_asked, period_begun  # noqa: PLC0415
-    from infra.prometheus.access import access_to  # noqa: PLC0415
+    from infra.prometheus.client import access_to  # noqa: PLC0415
 
     now = int(time.time())
     asked = period_asked(month, start, end, timezone)
@@ -103,9 +104,8 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     from capacity.chargeback.queries import queries  # noqa: PLC0415
     from infra.cli.console import ConsoleProgress  # noqa: PLC0415
     from infra.prometheus.client import PrometheusClient  # noqa: PLC0415
-    from infra.prometheus.collection import collection_paused  # noqa: PLC0415
     from infra.prometheus.kept_slices import KeptSlices, ReportIdentity  # noqa: PLC0415
-    from infra.prometheus.reading import Reading  # noqa: PLC0415
+    from infra.prometheus.reading import Reading, collection_paused  # noqa: PLC0415
 
     access, step_name = source.access, "samples"
     tenant = tuple(
@@ -148,8 +148,7 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
 def _write(report: Report, form: ChargebackFormat, path: Path | None) -> None:
     from infra.cli.chargeback_data import report_csv, report_json  # noqa: PLC0415
     from infra.cli.chargeback_html import report_html  # noqa: PLC0415
-    from infra.cli.chargeback_markdown import report_markdown  # noqa: PLC0415
-    from infra.cli.chargeback_text import report_text  # noqa: PLC0415
+    from infra.cli.chargeback_text import report_markdown, report_text  # noqa: PLC0415
 
     writers = {
         ChargebackFormat.TEXT: report_text,
@@ -173,3 +172,31 @@ def _write(report: Report, form: ChargebackFormat, path: Path | None) -> None:
             "name a file in a folder that you may write.",
             exit_code=ExitCode.BAD_USAGE,
         ) from error
+
+
+_LABEL = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def chargeback_rules(
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="NAME=VALUE",
+            help="Only series with this label, which recorded ones get, such as cluster=prod; may be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Print the recording rules of GPUs allocated, used and idle, as a file for Prometheus' rule_files."""
+    from capacity.telemetry.recording_rules import rules_yaml  # noqa: PLC0415
+
+    scope = dict(_label(each) for each in label or ())
+    sys.stdout.write("# GPUs allocated, used and idle, as `flexspot chargeback` counts them; made by `flexspot chargeback-rules`.\n")
+    sys.stdout.write(rules_yaml(scope))
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not value or not _LABEL.fullmatch(name):
+        raise typer.BadParameter(f"--label {text!r} is no NAME=VALUE of a Prometheus label; write it as in --label cluster=prod.")
+    return name, value

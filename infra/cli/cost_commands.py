@@ -48,8 +48,12 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from capacity.cost.figures import Scenario  # noqa: PLC0415
     from capacity.cost.plan_comparison import compared  # noqa: PLC0415
     from capacity.cost.plan_cost_lines import plan_cost  # noqa: PLC0415
-    from infra.cli.cost_markdown import cost_markdown  # noqa: PLC0415
-    from infra.cli.cost_report import CostReport, cost_json, show_cost  # noqa: PLC0415
+    from infra.cli.cost_report import (  # noqa: PLC0415
+        CostReport,
+        cost_json,
+        cost_markdown,
+        show_cost,
+    )
 
     file = read_plan_file(plan)
     base_file = None if base is None else read_plan_file(base)

@@ -1,19 +1,20 @@
-"""A run over a cloud stack: with the official pieces, the person's own credentials and the person's own backend."""
+"""A run over a cloud stack: one look at who asks the cloud, then the official pieces over the person's own backend."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
 from capacity.settings.platform import EksSettings
-from components.eks.names import partition_of
+from capacity.values.errors import ExitCode, ExplainedError
+from components.aws_names import partition_of
 from infra.checkout import CHECKOUT
-from infra.deployment.cloud_access import refused, require_access
 from infra.deployment.identifying import Identifying
 from infra.deployment.official_pieces import asked, command_line, missing_pieces, sdk_version
 from infra.engine import StackRun
@@ -24,6 +25,103 @@ if TYPE_CHECKING:
 
     from capacity.settings.platform import GkeSettings
     from infra.deployment.official_pieces import CommandLine
+
+
+PROJECTS_VARIABLE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER"
+"""gcloud's own variable for another address of the Resource Manager API."""
+
+_PROJECTS = "https://cloudresourcemanager.googleapis.com/"
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_SECONDS = 30
+_OK = 200
+_REFUSED = {401: "the credentials are not accepted", 403: "this identity may not see it, or there is none", 404: "there is none"}
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who asks (`identity`), and where (`place`), such as `project acme-ai-dev`."""
+
+    identity: str
+    place: str
+
+
+def require_access(stack: str, settings: GkeSettings | EksSettings) -> Access:
+    """Who would deploy `stack`, as the cloud itself says.
+
+    Raises ExplainedError (bad usage) without credentials, with ones that the cloud does not take, and with those of another account.
+    """
+    return _aws(stack, settings) if isinstance(settings, EksSettings) else _gcp(stack, settings)
+
+
+def refused(stack: str, problem: str, remedy: str, evidence: tuple[str, ...] = ()) -> ExplainedError:
+    """Why `stack` cannot be deployed from here, found before any state was opened."""
+    return ExplainedError(f"stack {stack}: {problem} No state was opened.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
+
+
+def _aws(stack: str, settings: EksSettings) -> Access:
+    try:
+        import boto3  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
+    except ImportError as error:
+        raise _without(stack, "boto3", "prices-aws") from error
+    remedy = f"log in to account {settings.account}, for example with `aws sso login` and AWS_PROFILE, and run the same command again."
+    try:
+        sts: Any = cast("Any", boto3).client("sts", region_name=settings.region)
+        caller: dict[str, str] = sts.get_caller_identity()
+    except NoCredentialsError as error:
+        raise refused(stack, "there are no AWS credentials here.", remedy) from error
+    except (BotoCoreError, ClientError) as error:
+        raise refused(stack, f"AWS does not say whose the credentials are: {error}.", remedy) from error
+    if caller["Account"] != settings.account:
+        raise refused(
+            stack,
+            f"the credentials are {caller['Arn']} of account {caller['Account']}, and the stack is of account {settings.account}.",
+            remedy,
+        )
+    return Access(str(caller["Arn"]), f"account {settings.account}, region {settings.region}")
+
+
+def _gcp(stack: str, settings: GkeSettings) -> Access:
+    try:
+        import google.auth  # noqa: PLC0415
+        from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError  # noqa: PLC0415
+        from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415
+        from requests import RequestException  # noqa: PLC0415
+    except ImportError as error:
+        raise _without(stack, "google-auth", "prices-gcp") from error
+    login = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS, and run the same command again."
+    address = os.environ.get(PROJECTS_VARIABLE) or _PROJECTS
+    try:
+        credentials: Any = cast("Any", google.auth).default(scopes=[_SCOPE])[0]
+        session: Any = cast("Any", AuthorizedSession)(credentials)
+        answer: Any = session.get(f"{address.rstrip('/')}/v3/projects/{settings.project}", timeout=_SECONDS)
+    except DefaultCredentialsError as error:
+        raise refused(stack, "there are no Google Cloud credentials here.", login) from error
+    except (GoogleAuthError, RequestException) as error:
+        raise refused(stack, f"Google Cloud does not take the credentials: {error}.", login) from error
+    identity = str(getattr(credentials, "service_account_email", "") or getattr(credentials, "account", "") or "a user's credentials")
+    if answer.status_code != _OK:
+        if "SERVICE_DISABLED" in answer.text:
+            raise refused(
+                stack,
+                "the API by which Google Cloud says of projects is not enabled.",
+                f"gcloud services enable cloudresourcemanager.googleapis.com --project {settings.project}",
+            )
+        why = _REFUSED.get(answer.status_code, f"Google Cloud answered {answer.status_code}")
+        raise refused(
+            stack,
+            f"{identity} cannot use project {settings.project}: {why}.",
+            f"use an identity with resourcemanager.projects.get in {settings.project}, or mend `project` in the stack file.",
+        )
+    state = str(answer.json().get("state", ""))
+    if state != "ACTIVE":
+        raise refused(stack, f"project {settings.project} is {state or 'of no known state'}.", "use a project that is ACTIVE.")
+    return Access(identity, f"project {settings.project}, region {settings.region}")
+
+
+def _without(stack: str, library: str, extra: str) -> ExplainedError:
+    return refused(stack, f"{library} is not installed, with which the credentials are looked at.", f"install flexspot[{extra}].")
+
 
 _PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 

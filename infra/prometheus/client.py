@@ -1,23 +1,207 @@
-"""A range query over HTTP: tried again where that may help, ended in time, and never larger in memory than a limit."""
+"""A range query over HTTP: how Prometheus is reached, tried again where that may help, and what its reply means."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import ssl
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, NewConnectionError, SSLError
 from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
+from capacity.chargeback.samples import MalformedReplyError, Matrix, read_matrix
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.replies import Answer, Reply, TooLargeError, read_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from capacity.chargeback.queries import Query
-    from infra.prometheus.access import Access
+
+
+HIDDEN = "(hidden)"
+
+
+@dataclass(frozen=True)
+class Access:
+    """`url` without a slash at its end. `headers` go with every request; their values are kept out of representations and errors."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    ca: Path | None = None
+
+    def hide(self, text: str) -> str:
+        """`text` without what is secret: a server may answer with what it was sent."""
+        secrets = {part for value in self.headers.values() for part in (value, value.removeprefix("Bearer "))}
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def access_to(
+    url: str, *, headers: Iterable[str] = (), ca: Path | None = None, token_file: Path | None = None, token_env: str | None = None
+) -> Access:
+    """From what the command line says. Raises ExplainedError for what cannot be used; no error repeats a token or a header's value."""
+    parts = _address(url)
+    if ca is not None and not ca.is_file():
+        raise _wrong(f"--ca {ca} is no file.", "give a file of certificates in PEM form.")
+    if token_file is not None and token_env is not None:
+        raise _wrong("--token-file and --token-env are both given.", "give one of them.")
+    found = dict(_header(each) for each in headers)
+    token = _token(token_file, token_env)
+    if token is not None:
+        if any(name.lower() == "authorization" for name in found):
+            raise _wrong("a token and a header Authorization are both given.", "give one of them.")
+        found["Authorization"] = f"Bearer {token}"
+    return Access(parts, found, ca)
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port_is_fine = parts.port is None or parts.port > 0
+    except ValueError:
+        raise _wrong("--prometheus is no address.", "write one such as https://prometheus.example.com.") from None
+    if parts.username is not None or parts.password is not None:
+        raise _wrong("--prometheus has a user or password in it, which logs would show.", "leave it out, and use --token-file or --header.")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
+        raise _wrong(
+            f"--prometheus {url!r} is no address of a server.", "write http:// or https://, host, and port or path where there is one."
+        )
+    return url.rstrip("/").removesuffix("/api/v1")
+
+
+def _header(written: str) -> tuple[str, str]:
+    name, colon, value = written.partition(":")
+    if not colon or not name.strip() or not _fit_for_a_header(name.strip() + value.strip()) or " " in name.strip():
+        raise _wrong("a --header is not of the form 'Name: value'.", "write it so, such as --header 'X-Scope-OrgID: ml'.")
+    return name.strip(), value.strip()
+
+
+def _token(file: Path | None, variable: str | None) -> str | None:
+    if file is None and variable is None:
+        return None
+    if file is not None:
+        where, token = f"the file {file}", _content(file)
+    else:
+        where, token = f"the environment variable {variable}", os.environ.get(variable or "")
+    token = None if token is None else token.strip()
+    if not token:
+        raise _wrong(f"{where} holds no token.", "write the token there, alone.")
+    if not _fit_for_a_header(token) or " " in token:
+        raise _wrong(f"{where} holds more than a token: there are spaces or line ends within.", "write the token there, alone.")
+    return token
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a file of text that you may read.") from error
+
+
+def _fit_for_a_header(text: str) -> bool:
+    """A line end would begin a header of its own."""
+    return text.isascii() and text.isprintable()
+
+
+def _wrong(problem: str, remedy: str) -> ExplainedError:
+    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
+
+
+# What Prometheus, Thanos and Mimir say when a query is too much for them at once.
+_TOO_LARGE = re.compile(
+    r"too many samples|maximum resolution|too many points|query timed out|max-?chunks|exceeded.*limit|limit.*exceeded", re.IGNORECASE
+)
+_TITLE = re.compile(r"<title[^>]*>(?P<title>[^<]*)", re.IGNORECASE)
+_SHOWN = 300
+
+
+class TooLargeError(Exception):
+    """The server will not answer so much at once; a shorter slice may do. The text is the server's."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came over HTTP."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The result of a query as it came, and what the server warned of: a part may be missing. `body` is the reply's, if it is of one."""
+
+    result: list[Any]
+    warnings: tuple[str, ...] = ()
+    body: bytes | None = None
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The series. Raises MalformedReplyError."""
+        return read_matrix(self.result)
+
+
+def read_reply(reply: Reply) -> Answer:
+    """The answer. Raises TooLargeError, and ExplainedError for what is no answer."""
+    data = _json(reply)
+    if data.get("status") != "success":
+        said = f"{data.get('errorType', 'error')}: {data.get('error', '')}"[:_SHOWN]
+        if _TOO_LARGE.search(said) or reply.status == 413:  # noqa: PLR2004 -- Content Too Large
+            raise TooLargeError(said)
+        raise ExplainedError(
+            f"Prometheus refused a query (HTTP {reply.status}).",
+            "see what it says; --match and --step change the queries.",
+            evidence=(said,),
+        )
+    content = _mapping(data.get("data"))
+    if content.get("resultType") != "matrix" or not isinstance(content.get("result"), list):
+        raise ExplainedError("Prometheus answered a range query with something else than a matrix.", _NOT_PROMETHEUS)
+    warned = data.get("warnings")
+    warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
+    answer = Answer(content["result"], tuple(str(each)[:_SHOWN] for each in warnings), reply.body)
+    try:
+        answer.matrix  # noqa: B018 -- read here, so that only what can be read is kept
+    except MalformedReplyError as error:
+        raise ExplainedError(f"Prometheus answered with {error}.", _NOT_PROMETHEUS) from error
+    return answer
+
+
+_NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API, and what stands between: a proxy, a login page."
+
+
+def _json(reply: Reply) -> dict[str, Any]:
+    text = reply.body.decode("utf-8", errors="replace")
+    if reply.status in {401, 403}:
+        raise ExplainedError(
+            f"Prometheus refused access (HTTP {reply.status}).",
+            "give a token with --token-file or --token-env, or a --header, that may read it.",
+        )
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        title = _TITLE.search(text)
+        seen = f"a page titled {' '.join(title['title'].split())[:_SHOWN]!r}" if title else f"{reply.content_type or 'no content type'}"
+        raise ExplainedError(
+            f"Prometheus' address answered with {seen} and not with JSON (HTTP {reply.status}).", _NOT_PROMETHEUS
+        ) from error
+    if not isinstance(data, dict):
+        raise ExplainedError(f"Prometheus' address answered with JSON of another form (HTTP {reply.status}).", _NOT_PROMETHEUS)
+    return _mapping(cast("object", data))
+
+
+def _mapping(found: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
 
 _TRIES = 5
 _FIRST_WAIT_SECONDS = 1.0

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.replies import Reply, read_reply
+from infra.prometheus.client import Reply, read_reply
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.chargeback.queries import Query
-    from infra.prometheus.replies import Answer
+    from infra.prometheus.client import Answer
 
 _MANIFEST = "manifest.json"
 _VERSION = 2

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.parts.etcd import etcd
 from lab.parts.karpenter import karpenter
-from lab.parts.kube_apiserver import kube_apiserver
-from lab.parts.kube_controller_manager import kube_controller_manager
-from lab.parts.kube_scheduler import kube_scheduler
+from lab.parts.kubernetes import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
 from lab.parts.kueue import kueue
 from lab.parts.kwok import kwok
 

@@ -1,16 +1,65 @@
-"""Karpenter with its KWOK provider: the real provisioner, over instance types from the machine catalog."""
+"""Karpenter with its KWOK provider: the real provisioner, over instance types from the machine catalog and the price book."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from lab.instance_types import instance_types_json
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
+from capacity.catalog.price_book import prices_of
 from lab.kubeconfig import kubeconfig
 from lab.part import Part
 from lab.tools.families import family_named
 
 if TYPE_CHECKING:
     from lab.part import LabContext
+
+
+REGION = "us-east-1"
+"""The region whose zones and prices the lab has."""
+
+# What an EKS node's root volume gives pods in the shipped node classes; the lab has no disks.
+_EPHEMERAL_STORAGE = "100Gi"
+
+
+def instance_types_json() -> str:
+    """The content of INSTANCE_TYPES_FILE_PATH: every machine of the catalog that has a price in the lab's region."""
+    types = [_instance_type(machine) for machine in machines_of(Cloud.AWS).values()]
+    return json.dumps([each for each in types if each["offerings"]], indent=2)
+
+
+def _instance_type(machine: Machine) -> dict[str, Any]:
+    resources = {"cpu": str(machine.vcpu), "memory": f"{machine.memory_mib}Mi", "ephemeral-storage": _EPHEMERAL_STORAGE}
+    if machine.gpu is not None:
+        resources[GPU_RESOURCE] = str(machine.gpu.count)
+    return {
+        "name": machine.name,
+        "architecture": "amd64",
+        "operatingSystems": ["linux"],
+        "resources": resources,
+        "offerings": _offerings(machine),
+    }
+
+
+def _offerings(machine: Machine) -> list[dict[str, Any]]:
+    # Labels stand with each offering because that is the one place from which the KWOK provider learns labels of its own.
+    labels = karpenter_aws_labels(machine)
+    prices = prices_of(Cloud.AWS)
+    return [
+        {
+            "Price": float(price.usd_per_hour),
+            "Available": True,
+            "Requirements": [
+                {"key": key, "operator": "In", "values": [value]}
+                for key, value in {CAPACITY_TYPE_LABEL: capacity_type, ZONE_LABEL: zone, **labels}.items()
+            ],
+        }
+        for capacity_type in CapacityType
+        for zone in machine.zones.get(REGION, [])
+        if (price := prices.find(machine.name, REGION, capacity_type))
+    ]
 
 
 def karpenter(lab: LabContext) -> Part:

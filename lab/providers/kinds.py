@@ -1,25 +1,66 @@
-"""The fields of Kubernetes' built-in kinds, and objects in the form that their Go types give them.
-
-The official provider puts each object of a built-in kind through its Go type before it compares or sends it: quantities become
-canonical, and what the type does not have is dropped. The types are not to be had in Python (the SDK's know neither quantities nor
-what a name is on the wire), but the API server describes them, of its own version, under /openapi/v3.
-
-Where a zero is left out of JSON (Go's `omitempty`) the description does not say of single values, so `hostNetwork: false` stays
-here; empty maps and lists, for which it hardly ever differs, are dropped.
-"""
+"""The fields of Kubernetes' built-in kinds, and objects and quantities in the form that the API server gives back."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
+from decimal import ROUND_UP, Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.providers.objects import without_read_only
-from lab.providers.quantities import NoQuantityError, canonical
 from lab.providers.values import has_unknown, is_list, is_object
 
 if TYPE_CHECKING:
     from lab.cluster import KubeObject
+
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+
+_WRITTEN = re.compile(r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:(?P<suffix>[KMGTPE]i|[numkMGTPE])|[eE](?P<exponent>[+-]?\d{1,3}))?")
+
+_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+
+
+class NoQuantityError(ValueError):
+    """The API server would not take it as a quantity."""
+
+
+def canonical(written: str | float) -> str:
+    """The spelling that the API server gives a quantity. Raises NoQuantityError."""
+    match = _WRITTEN.fullmatch(str(written))
+    if match is None or isinstance(written, bool):
+        raise NoQuantityError(f"{written!r} is no quantity")
+    number, suffix, exponent = Decimal(match["number"]), match["suffix"] or "", match["exponent"]
+    if suffix in _BINARY:
+        return _binary(number * 1024 ** _BINARY[suffix])
+    if exponent is not None:
+        digits, power = _thousands(number.scaleb(int(exponent)))
+        return f"{digits}e{power}" if power else str(digits)
+    digits, power = _thousands(number.scaleb(_DECIMAL[suffix]))
+    return f"{digits}{_SUFFIXES[power]}"
+
+
+def _binary(amount: Decimal) -> str:
+    # Below 1 Ki there is no binary suffix, and so no reason to round to whole numbers.
+    if abs(amount) < 1024:  # noqa: PLR2004 -- 1 Ki
+        digits, power = _thousands(amount)
+        return f"{digits}{_SUFFIXES[power]}"
+    whole, power = int(amount.to_integral_value(ROUND_UP)), 0
+    while whole % 1024 == 0 and power < len(_BINARY):
+        whole, power = whole // 1024, power + 1
+    return f"{whole}{list(_BINARY)[power - 1] if power else ''}"
+
+
+def _thousands(amount: Decimal) -> tuple[int, int]:
+    """The whole number without a factor of a thousand, and the power of ten that goes with it: (1500, -3) for 1.5."""
+    power = -9
+    whole = int(amount.scaleb(9).to_integral_value(ROUND_UP))
+    while whole and whole % 1000 == 0 and power < max(_SUFFIXES):
+        whole, power = whole // 1000, power + 3
+    return (whole, power) if whole else (0, 0)
+
 
 _QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _BUILT_IN = "io.k8s.api."

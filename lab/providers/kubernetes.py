@@ -1,28 +1,24 @@
-"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone.
-
-What the official plugin (pulumi-kubernetes 4.34.2) answers was recorded; tests/lab/test_recorded_calls.py puts every recorded call to
-this one, and lists the differences that there are.
-"""
+"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone."""
 
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import grpc
+import yaml
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from yaml import YAMLError
 
 from lab.providers import lifecycle, planning
 from lab.providers.api import CancelledError, LabApi, Refusal, UnreachableError
-from lab.providers.decoding import decoded_yaml
 from lab.providers.failures import PartialFailureError, ProviderError
-from lab.providers.naming import NoNameError
-from lab.providers.objects import name_of, namespace_of
+from lab.providers.objects import NoNameError, name_of, namespace_of
 from lab.providers.readiness import rule_for
-from lab.providers.reporting import abort, abort_partial
+from lab.providers.serving import abort, abort_partial
 from lab.providers.settings import Settings, SettingsError, changed_settings, read_settings, require_loopback, server_of
 from lab.providers.values import decode, encode, plain
 
@@ -31,6 +27,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.cluster import KubeObject
+
+
+class _GoLoader(yaml.SafeLoader):
+    """YAML 1.1 as Go's parser has it, which takes a lone y or n for a boolean; PyYAML does not."""
+
+    bool_values: ClassVar[dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+
+
+_GoLoader.add_implicit_resolver(  # pyright: ignore[reportUnknownMemberType] -- untyped
+    "tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN")
+)
+
+
+def decoded_yaml(text: str) -> list[KubeObject]:
+    """The documents in `text` that are not empty. Raises yaml.YAMLError."""
+    documents: Any = yaml.load_all(text, Loader=_GoLoader)
+    return [each for each in documents if each]
+
 
 VERSION = "4.34.2"
 """Of the provider that this stands in for, and of the SDK."""

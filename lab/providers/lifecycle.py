@@ -18,8 +18,7 @@ from lab.providers.failures import (
     nothing_to_update,
     said,
 )
-from lab.providers.handover import handed_over, was_created_by_provider
-from lab.providers.ignoring import with_ignored
+from lab.providers.field_managers import handed_over, was_created_by_provider, with_ignored
 from lab.providers.kinds import input_fields, normalized
 from lab.providers.objects import (
     DELETION_PROPAGATION,

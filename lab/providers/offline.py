@@ -12,9 +12,8 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from lab.providers.diffing import diff_answer, differences, top_level
-from lab.providers.naming import NoNameError, autonamed, with_old_autoname
-from lab.providers.objects import kind_of, resource_name
-from lab.providers.reporting import abort
+from lab.providers.objects import NoNameError, autonamed, kind_of, resource_name, with_old_autoname
+from lab.providers.serving import abort
 from lab.providers.state import with_secrets
 from lab.providers.values import Properties, decode, encode, has_secret, plain
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.providers.diffing import Change, Difference, diff_answer, differences, not_ignored
+from lab.providers.diffing import Change, Difference, diff_answer, differences, not_ignored, replacing_fields
 from lab.providers.failures import ProviderError
-from lab.providers.immutable import replacing_fields
 from lab.providers.kinds import Kinds, normalized
-from lab.providers.naming import autonamed, with_old_autoname
 from lab.providers.objects import (
     AUTONAMED,
     DEFAULT_NAMESPACE,
     REPLACE_UNREADY,
+    autonamed,
     is_named,
     is_true,
     kind_of,
@@ -23,6 +22,7 @@ from lab.providers.objects import (
     resource_name,
     type_of,
     with_managed_by,
+    with_old_autoname,
 )
 from lab.providers.state import inputs_in, live_part, with_secrets
 from lab.providers.values import Properties, hyphenated, plain, underscored

@@ -25,7 +25,7 @@ from rule_differences import changes
 from lab.providers.diffing import diff_answer, top_level
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
-from lab.providers.reporting import abort
+from lab.providers.serving import abort
 from lab.providers.values import Properties, Secret, decode, encode, is_object, plain
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lab.providers.diffing import diff_answer, differences, top_level
 from lab.providers.kubernetes import VERSION, KubernetesStandIn
 from lab.providers.objects import type_of
 from lab.providers.offline import OfflineProvider
-from lab.providers.reporting import abort
+from lab.providers.serving import abort
 from lab.providers.settings import SettingsError
 from lab.providers.values import UNKNOWN, decode, encode, has_unknown, plain
 

@@ -16,10 +16,10 @@ import pytest
 import components
 from capacity.settings import cluster, network, pools, spending
 from components.eks import cluster_args as eks_cluster
-from components.eks import network_args as eks_network
+from components.eks import network as eks_network
 from components.gke import cluster_args as gke_cluster
 from components.gke import gpu_pool_args as gke_pool
-from components.karpenter import node_class_args as node_class
+from components.karpenter import ec2_node_class as node_class
 
 if TYPE_CHECKING:
     from capacity.catalog.data_files import DescribedRecord

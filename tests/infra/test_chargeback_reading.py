@@ -21,8 +21,7 @@ from fake_prometheus import FakePrometheus, Reply, as_json, refused, served
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.queries import Question, queries
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.access import access_to
-from infra.prometheus.client import PrometheusClient
+from infra.prometheus.client import PrometheusClient, access_to
 from infra.prometheus.kept_slices import KeptSlices, ReportIdentity
 from infra.prometheus.reading import Reading, slice_seconds
 

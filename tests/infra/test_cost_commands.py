@@ -19,7 +19,7 @@ from capacity.plan.stack_plan import plan_of_stack_file
 from capacity.values.errors import ExplainedError
 from infra.cli import console
 from infra.cli.app import app
-from infra.cli.cost_markdown import literal
+from infra.cli.cost_report import literal
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 

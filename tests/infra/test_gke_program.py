@@ -13,7 +13,7 @@ from program_declarations import KUEUE, as_shipped, declared, listed, plan_of, s
 from snapshot_fixtures import assert_snapshot
 
 from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
-from components.gcp_labels import check_gcp_labels
+from components.gcp_names import check_gcp_labels
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

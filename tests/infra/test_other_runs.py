@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.other_runs import other_runs
+from infra.state_file import other_runs
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.model import PoolPlan
     from capacity.plan.stack_plan import StackPlan
-    from components.karpenter.gpu_pool_args import GpuNodePoolArgs, NodeClassRef
+    from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
     from lab.cluster import KubeObject
 
 NODE_POOL = "karpenter.sh/v1/NodePool"

@@ -12,8 +12,7 @@ from pulumi_kubernetes import Provider
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.plan.model import AdmissionPlan
 from capacity.settings.queueing import AdmissionMode
-from infra.admission import declare_admission
-from infra.platform_objects import declare_platform_objects
+from infra.platform_objects import declare_admission, declare_platform_objects
 from lab.exercise.jobs import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from components.tenancy.priority_args import PriorityArgs
-    from components.tenancy.team_args import TeamArgs
+    from components.tenancy.priorities import PriorityArgs
+    from components.tenancy.team import TeamArgs
     from lab.cluster import KubeObject
 
 Register = Callable[[Callable[[], object]], Any]

@@ -15,12 +15,11 @@ from capacity.chargeback.period import period_between
 from capacity.chargeback.queries import queries
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
-from infra.prometheus.access import access_to
-from infra.prometheus.client import PrometheusClient
+from infra.prometheus.client import PrometheusClient, access_to
 from infra.prometheus.kept_slices import KeptSlices, ReportIdentity
 from infra.prometheus.reading import Reading
 from lab.home import LabHome
-from lab.monitoring.watching import serving
+from lab.monitoring import serving
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
 from lab.tools.families import family_named

@@ -19,8 +19,7 @@ from capacity.telemetry.rule_group import rules_file
 from infra.cli.app import app
 from lab.cluster import POD, condition
 from lab.exercise.jobs import release
-from lab.monitoring.parts import KUBE_STATE_METRICS, PROMETHEUS
-from lab.monitoring.watching import watched
+from lab.monitoring import KUBE_STATE_METRICS, PROMETHEUS, watched
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
 from lab.tools.families import family_named

@@ -19,7 +19,7 @@ from lab.cluster import read_objects
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from components.gke.compute_class_rungs import ComputeClassRungArgs
+    from components.gke.compute_class import ComputeClassRungArgs
     from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab

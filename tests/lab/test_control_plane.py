@@ -15,11 +15,10 @@ import pytest
 from lab.cluster import Cluster
 from lab.control_plane import ControlPlane, PartState
 from lab.errors import ExitCode, LabError
-from lab.home import LabHome
+from lab.home import LabHome, load_state
 from lab.ports import is_free
 from lab.processes import end, running_parts
 from lab.progress import Silence
-from lab.state import load_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

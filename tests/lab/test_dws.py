@@ -9,9 +9,16 @@ import pytest
 from queue_fixtures import QueueGround, queues_of
 
 from lab.cluster import POD, condition
-from lab.dws.nodes import REQUEST_LABEL
-from lab.dws.outcomes import JOB_ANNOTATION, OUTCOME_ANNOTATION, Outcome, outcome_of
-from lab.dws.provisioner import PROVISIONING_CLASS, PROVISIONING_REQUEST, provisioner
+from lab.dws import (
+    JOB_ANNOTATION,
+    OUTCOME_ANNOTATION,
+    PROVISIONING_CLASS,
+    PROVISIONING_REQUEST,
+    REQUEST_LABEL,
+    Outcome,
+    outcome_of,
+    provisioner,
+)
 from lab.exercise.jobs import JOB, NODE, running_pods
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
-from lab.instance_types import REGION, instance_types_json
+from lab.parts.karpenter import REGION, instance_types_json
 
 
 def offered() -> dict[str, Any]:

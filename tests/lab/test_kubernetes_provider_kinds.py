@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity  # pyright: ignore[reportUnknownVariableType] -- untyped
 from recorded_kinds import RecordedKinds
 
-from lab.providers.kinds import input_fields, is_built_in, normalized
-from lab.providers.quantities import NoQuantityError, canonical
+from lab.providers.kinds import NoQuantityError, canonical, input_fields, is_built_in, normalized
 from lab.providers.values import UNKNOWN
 
 if TYPE_CHECKING:

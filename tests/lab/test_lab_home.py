@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.errors import ExitCode, LabError
-from lab.home import LabHome, lab_names
-from lab.state import LabState, StaleStateError, load_state
+from lab.home import LabHome, LabState, StaleStateError, lab_names, load_state
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from server_questions import integers
 from capacity.chargeback.queries import kube_state_resources
 from components.measurement.kube_state_metrics import KubeStateMetrics
 from components.measurement.recording_rules import RecordingRules
-from components.tenancy.pod_security import restricted
+from components.tenancy.team import restricted
 from lab.cluster import read_objects, wait_until_established
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import pulumi
 import pytest
 from provider_engine import stack_of
 
-from components.tenancy.priorities import Priorities
+from components.tenancy.priorities import Priorities, WorkloadPriorities
 from components.tenancy.team import Team
-from components.tenancy.workload_priorities import WorkloadPriorities
 from lab.providers.kubernetes import KubernetesStandIn
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from pulumi.automation import UpResult
 
-    from components.tenancy.priority_args import PriorityArgs
-    from components.tenancy.team_args import TeamArgs
+    from components.tenancy.priorities import PriorityArgs
+    from components.tenancy.team import TeamArgs
     from lab.cluster import Cluster
     from lab.control_plane import ControlPlane
     from lab.tools.build import Tools

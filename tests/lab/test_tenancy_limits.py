@@ -13,7 +13,7 @@ from lab.cluster import POD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from components.tenancy.priority_args import PriorityArgs
+    from components.tenancy.priorities import PriorityArgs
     from lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab

@@ -12,8 +12,7 @@ from workload_ground import assert_goes_on, cordon, drain, finish, job_of, submi
 
 from capacity.plan.routes import STAY_ANNOTATION
 from lab.cluster import condition
-from lab.dws.nodes import REQUEST_LABEL
-from lab.dws.provisioner import PROVISIONING_REQUEST, provisioner
+from lab.dws import PROVISIONING_REQUEST, REQUEST_LABEL, provisioner
 from lab.exercise.jobs import NODE, WORKLOAD
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.workloads.names import GANG_SERVICE
 from components.tenancy.team import Team
 from lab.cluster import POD, condition
-from lab.dws.provisioner import PROVISIONING_REQUEST, provisioner
+from lab.dws import PROVISIONING_REQUEST, provisioner
 from lab.exercise.jobs import JOB
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from queue_objects import Register
 
-    from components.tenancy.team_args import TeamArgs
+    from components.tenancy.team import TeamArgs
     from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab

@@ -10,8 +10,7 @@ from eks_cluster_args import EC2_WARNING
 from eks_network_args import network_args
 
 from capacity.catalog.endpoints import default_services
-from components.eks.network import EksNetwork
-from components.eks.network_services import service_name
+from components.eks.network import EksNetwork, service_name
 
 pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
 

@@ -9,8 +9,7 @@ import pytest
 from gke_pool_args import pool_args
 
 from components.gke.gpu_node_pool import GkeGpuNodePool
-from components.gke.gpu_pool_args import GpuPool
-from components.gke.gpu_pool_checks import checked_machine
+from components.gke.gpu_pool_args import GpuPool, checked_machine
 
 FLEX = {"capacity_type": "flex-start"}
 QUEUED = {"capacity_type": "queued"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.karpenter.controller_scope import ControllerScope
-from components.karpenter.names import node_role_name, queue_name
+from components.aws_names import node_role_name, queue_name
+from components.karpenter.controller_policies import ControllerScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from karpenter_node_class_args import KINDS, NODE_CLASS, node_class_args
 
-from components.karpenter.ec2_node_class import Ec2NodeClass
-from components.karpenter.node_class_args import NodeClass
-from components.karpenter.node_class_checks import check_node_class
+from components.karpenter.ec2_node_class import Ec2NodeClass, NodeClass, check_node_class
 
 BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4e5f60718"]}
 

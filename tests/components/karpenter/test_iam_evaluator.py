@@ -8,7 +8,7 @@ import pytest
 from iam_evaluator import Request, Verdict, decide
 
 if TYPE_CHECKING:
-    from components.iam_document import Document, Statement
+    from components.iam import Document, Statement
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:training"
 

@@ -11,9 +11,9 @@ from iam_evaluator import Request, Verdict, decide
 from karpenter_args import ACCOUNT, ATTACHMENT, LONG_NAME, POLICY, REGION, ROLE, TAGS, declared, parents_of, refusal, scope
 from pulumi.provider.experimental.analyzer import Analyzer
 
+from components.aws_names import node_role_name, queue_name
 from components.karpenter.controller_identity import KarpenterControllerIdentity, KarpenterControllerIdentityArgs
 from components.karpenter.controller_policies import controller_policies
-from components.karpenter.names import node_role_name, queue_name
 
 if TYPE_CHECKING:
     from karpenter_args import Aws

@@ -12,11 +12,11 @@ import yaml
 from iam_evaluator import listed
 from karpenter_args import LONG_NAME, scope
 
-from components.iam_document import as_json, counted_characters
+from components.iam import as_json, counted_characters
 from components.karpenter.controller_policies import controller_policies
 
 if TYPE_CHECKING:
-    from components.iam_document import Document, Statement
+    from components.iam import Document, Statement
 
 LIMIT = 6144
 

@@ -16,7 +16,7 @@ from components.karpenter.controller_policies import controller_policies
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.iam_document import Document
+    from components.iam import Document
 
 _TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "karpenter_requests.yaml").read_text(encoding="utf-8"))
 

@@ -14,7 +14,7 @@ from components.kueue.controller import KueueController
 from lab.tools.families import family_named
 
 if TYPE_CHECKING:
-    from components.kueue.controller_args import KueueControllerArgs
+    from components.kueue.controller import KueueControllerArgs
 
 Register = Callable[[Callable[[], object]], Any]
 

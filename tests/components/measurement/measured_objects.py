@@ -10,7 +10,7 @@ from components.measurement.recording_rules import RecordingRules
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.measurement.kube_state_metrics_args import KubeStateMetricsArgs
+    from components.measurement.kube_state_metrics import KubeStateMetricsArgs
     from components.measurement.recording_rules import RecordingRulesArgs
 
 LEAST = {"namespace": "measuring", "prometheus": "annotations", "labels": {"flexspot.dev/owner": "ml"}}

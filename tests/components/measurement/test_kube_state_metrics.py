@@ -14,7 +14,7 @@ from capacity.chargeback.labels import NODE_LABELS, OWNER_LABELS, allow_list
 from components.measurement.kube_state_metrics import KubeStateMetrics
 
 if TYPE_CHECKING:
-    from components.measurement.kube_state_metrics_args import KubeStateMetricsArgs
+    from components.measurement.kube_state_metrics import KubeStateMetricsArgs
 
 Register = Callable[[Callable[[], object]], Any]
 

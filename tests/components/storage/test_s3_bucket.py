@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from storage_parentage import parentage
 
-from components.storage.s3_bucket import S3Bucket, S3BucketArgs
-from components.storage.s3_bucket_name import bucket_name, check_bucket_name
+from components.storage.s3_bucket import S3Bucket, S3BucketArgs, bucket_name, check_bucket_name
 
 BUCKET = "aws:s3/bucket:Bucket"
 PUBLIC_ACCESS = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"

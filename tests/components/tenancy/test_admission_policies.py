@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.tenancy.admission import AdmissionPolicies
-from components.tenancy.owner_labels import OwnerLabels
+from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tenancy_args import CLASSES, LABELS
 
-from components.tenancy.priorities import Priorities
-from components.tenancy.workload_priorities import WorkloadPriorities
+from components.tenancy.priorities import Priorities, WorkloadPriorities
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -10,8 +10,7 @@ import pytest
 from tenancy_args import LABELS, team_args
 
 from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
-from components.tenancy.pod_security import POD_SECURITY_VERSION
-from components.tenancy.team import Team
+from components.tenancy.team import POD_SECURITY_VERSION, Team
 
 Register = Callable[[Callable[[], object]], Any]
 

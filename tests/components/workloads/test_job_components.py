@@ -14,10 +14,7 @@ from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.names import GANG_LABEL, GANG_SERVICE
 from capacity.workloads.requests import JobRequest, WorkloadError
-from components.workloads.checkpointed_job import CheckpointedJob
-from components.workloads.flex_start_job import FlexStartJob
-from components.workloads.job_args import JobArgs
-from components.workloads.queued_job import QueuedJob
+from components.workloads.jobs import CheckpointedJob, FlexStartJob, JobArgs, QueuedJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,7 @@ from capacity.workloads.requests import WorkloadError
 from components.storage.gcs_fuse_volume import GcsFuseVolume
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.workloads.model_cache import ModelCache, ModelCacheArgs
-from components.workloads.model_server import ModelServer
-from components.workloads.model_server_args import ModelServerArgs
+from components.workloads.model_server import ModelServer, ModelServerArgs
 from components.workloads.notebook import Notebook, NotebookArgs
 from components.workloads.queue_workers import QueueWorkers, QueueWorkersArgs
 

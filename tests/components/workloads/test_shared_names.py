@@ -11,7 +11,7 @@ from flexspot_runtime.interruption import GRACE_VARIABLE
 
 from capacity.workloads import names
 from components.storage import purposes
-from components.storage.folder_mount import resolve_folder_mount
+from components.storage.claimed_volume import resolve_folder_mount
 
 RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "flexspot_runtime"
 

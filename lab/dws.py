@@ -1,0 +1,222 @@
+"""A stand-in for the provisioner of GKE's queued capacity (DWS): it makes each ProvisioningRequest become what it is told to."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from kubernetes.client.exceptions import ApiException
+
+from capacity.catalog.node_labels import GKE_QUEUED_LABEL, GPU_RESOURCE
+from lab.cluster import NOT_FOUND, Cluster, WaitTimeoutError, condition, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from lab.cluster import KubeObject
+
+
+REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"
+"""The label by which GKE marks the nodes of a request; its value is the request's ResizeRequestName."""
+
+_FAKE = {"kwok.x-k8s.io/node": "fake"}
+
+
+def nodes_of(resize_request: str, pod_sets: list[tuple[KubeObject, int]]) -> list[KubeObject]:
+    """A fake node for each pod that a request stands for, as large as the pod; `pod_sets` are pod templates and how many pods of each.
+
+    It has the labels that the pod selects, which are those of the pool behind the queue's flavor, and the taints of queued GPU nodes.
+    A taint for one class, which a pool may have besides, it has not.
+    """
+    templates = [template for template, count in pod_sets for _ in range(count)]
+    return [_node(f"{resize_request}-{number}", resize_request, template) for number, template in enumerate(templates)]
+
+
+def _node(name: str, resize_request: str, template: KubeObject) -> KubeObject:
+    pod = template["template"]["spec"]
+    # One container's worth is enough: an amount for a node need not be exact, only the GPUs are counted.
+    gpus = sum(int(each["resources"]["requests"].get(GPU_RESOURCE, 0)) for each in pod["containers"])
+    amounts = {"cpu": "208", "memory": "1872Gi", "pods": "110", GPU_RESOURCE: str(gpus)}
+    labels = {**_FAKE, **pod.get("nodeSelector", {}), "kubernetes.io/hostname": name, REQUEST_LABEL: resize_request}
+    taints = [
+        {"key": GPU_RESOURCE, "value": "present", "effect": "NoSchedule"},
+        {"key": GKE_QUEUED_LABEL, "value": "true", "effect": "NoSchedule"},
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": _FAKE},
+        "spec": {"taints": taints},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+OUTCOMES_PARAMETER = "lab-outcomes"
+"""A parameter of the request: an outcome for each attempt, with commas between; the last one counts for all that follow.
+
+A Job says it by the annotation JOB_ANNOTATION, from which Kueue makes the parameter.
+"""
+
+JOB_ANNOTATION = f"provreq.kueue.x-k8s.io/{OUTCOMES_PARAMETER}"
+
+OUTCOME_ANNOTATION = "lab.flexspot.dev/outcome"
+"""An annotation that anybody puts on the request itself, at any time: the outcome from then on, whatever the parameter says."""
+
+
+class Outcome(StrEnum):
+    """What GKE does with a request, told by the conditions of autoscaling.x-k8s.io/v1.
+
+    ACCEPTED: waits for capacity. PROVISIONED: all of its nodes are there. REFUSED: cannot be had. BOOKING_EXPIRED: was provisioned, and
+    taken back because nobody used it in time. CAPACITY_REVOKED: was provisioned and used, and taken away.
+    """
+
+    ACCEPTED = "accepted"
+    PROVISIONED = "provisioned"
+    REFUSED = "refused"
+    BOOKING_EXPIRED = "booking-expired"
+    CAPACITY_REVOKED = "capacity-revoked"
+
+
+_WAITING = (False, "ResourcesNotYetAvailable", "Waiting for resources. Currently there are not enough resources available.")
+_DONE = (True, "Provisioned", "Provisioning Request was successfully provisioned.")
+
+_CONDITIONS: dict[Outcome, dict[str, tuple[bool, str, str]]] = {
+    Outcome.ACCEPTED: {"Provisioned": _WAITING},
+    Outcome.PROVISIONED: {"Provisioned": _DONE},
+    Outcome.REFUSED: {"Failed": (True, "OutOfResources", "The zone does not have enough resources available to fulfill the request.")},
+    Outcome.BOOKING_EXPIRED: {
+        "Provisioned": _DONE,
+        "BookingExpired": (True, "BookingExpired", "The capacity was booked for 10 minutes and no pod used it."),
+    },
+    Outcome.CAPACITY_REVOKED: {
+        "Provisioned": _DONE,
+        "CapacityRevoked": (True, "CapacityRevoked", "The run duration of the request has passed; its nodes were deleted."),
+    },
+}
+
+
+def outcome_of(request: KubeObject) -> Outcome:
+    """What is to become of a request: its annotation, else its parameter, else PROVISIONED.
+
+    Raises ValueError for a word that is no outcome.
+    """
+    annotations: dict[str, str] = request["metadata"].get("annotations") or {}
+    parameters: dict[str, str] = request["spec"].get("parameters") or {}
+    if told := annotations.get(OUTCOME_ANNOTATION):
+        return Outcome(told)
+    words = parameters.get(OUTCOMES_PARAMETER, Outcome.PROVISIONED.value)
+    each_attempt = [Outcome(word.strip()) for word in words.split(",")]
+    # Kueue ends a request's name with the number of the attempt (v0.19.0, provisioning.ProvisioningRequestName).
+    attempt = int(request["metadata"]["name"].rpartition("-")[2])
+    return each_attempt[min(attempt, len(each_attempt)) - 1]
+
+
+def conditions_for(outcome: Outcome) -> list[KubeObject]:
+    """The conditions of a request's status."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    accepted = (True, "Accepted", "Provisioning Request was accepted.")
+    return [
+        {"type": name, "status": str(true), "reason": reason, "message": message, "lastTransitionTime": now}
+        for name, (true, reason, message) in {"Accepted": accepted, **_CONDITIONS[outcome]}.items()
+    ]
+
+
+PROVISIONING_REQUEST = "autoscaling.x-k8s.io/v1/ProvisioningRequest"
+PROVISIONING_CLASS = "queued-provisioning.gke.io"
+
+_NODE = "v1/Node"
+_LOOK_UP_SECONDS = 2.0
+"""How long the provisioner may take to notice that it is to stop."""
+
+
+@contextmanager
+def provisioner(cluster: Cluster) -> Generator[None]:
+    """Answers the cluster's requests of class queued-provisioning.gke.io while the context lasts, and removes its nodes at the end.
+
+    What becomes of a request is said by whoever makes it; see lab.dws. Raises at the end what went wrong in the meantime, such
+    as ValueError for an outcome that there is not.
+    """
+    running = _Provisioner(Cluster(cluster.kubeconfig))
+    thread = threading.Thread(target=running.run, name="dws-provisioner", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        running.stopping.set()
+        thread.join()
+        running.remove_nodes(keep=set())
+        # Here, so that a wait which came to nothing because of it is told as its consequence.
+        if running.failure is not None:
+            raise running.failure
+
+
+class _Provisioner:
+    def __init__(self, cluster: Cluster) -> None:
+        self.stopping = threading.Event()
+        self.failure: Exception | None = None
+        self._cluster = cluster
+
+    def run(self) -> None:
+        """Follows the requests until it is to stop or something goes wrong."""
+        while not self.stopping.is_set():
+            try:
+                self._cluster.wait_for(PROVISIONING_REQUEST, self._look, "a reason to stop", timeout_seconds=_LOOK_UP_SECONDS)
+            except WaitTimeoutError:
+                continue
+            except Exception as error:  # noqa: BLE001 -- told by the context manager, on the thread of who started this one
+                self.failure = error
+                return
+
+    def remove_nodes(self, keep: set[str]) -> None:
+        """Removes the nodes of every request but those of the resize requests in `keep`."""
+        for node in self._cluster.list(_NODE, labels=REQUEST_LABEL):
+            if node["metadata"]["labels"][REQUEST_LABEL] not in keep:
+                self._cluster.delete(_NODE, node["metadata"]["name"])
+
+    def _look(self, requests: list[KubeObject]) -> bool:
+        mine = [each for each in requests if each["spec"]["provisioningClassName"] == PROVISIONING_CLASS]
+        outcomes = {_resize_request(each): outcome_of(each) for each in mine}
+        for each in mine:
+            # An answered request is seen again when its status changes: that is no reason to answer anew.
+            if not _has_become(each, outcome_of(each)):
+                self._answer(each, outcome_of(each))
+        self.remove_nodes(keep={name for name, outcome in outcomes.items() if outcome is Outcome.PROVISIONED})
+        return self.stopping.is_set()
+
+    def _answer(self, request: KubeObject, outcome: Outcome) -> None:
+        name, namespace = request["metadata"]["name"], request["metadata"]["namespace"]
+        try:
+            if outcome is Outcome.PROVISIONED:
+                # The nodes come first: a provisioned request's are registered.
+                self._cluster.apply(*nodes_of(_resize_request(request), self._pod_sets(request)))
+            details = {} if outcome in {Outcome.ACCEPTED, Outcome.REFUSED} else {"ResizeRequestName": _resize_request(request)}
+            status = {"conditions": conditions_for(outcome), "provisioningClassDetails": details}
+            self._cluster.patch(PROVISIONING_REQUEST, name, {"status": status}, namespace, subresource="status")
+        except ApiException as error:
+            # Withdrawn while it was being answered: Kueue deletes the request of an evicted or finished Workload.
+            if status_of(error) != NOT_FOUND:
+                raise
+
+    def _pod_sets(self, request: KubeObject) -> list[tuple[KubeObject, int]]:
+        namespace = request["metadata"]["namespace"]
+        named = [(each["podTemplateRef"]["name"], each["count"]) for each in request["spec"]["podSets"]]
+        found = [(self._cluster.get("v1/PodTemplate", name, namespace), count) for name, count in named]
+        return [(template, count) for template, count in found if template is not None]
+
+
+def _has_become(request: KubeObject, outcome: Outcome) -> bool:
+    wanted = {each["type"] for each in conditions_for(outcome) if each["status"] == "True"}
+    return all(condition(request, name) for name in wanted) and bool(request.get("status", {}).get("conditions"))
+
+
+def _resize_request(request: KubeObject) -> str:
+    """The name of the resize request that GKE makes for a request: short enough for a label, and the same each time.
+
+    By the request's uid: Kueue gives the one that follows an eviction the same name again, and that has nodes of its own.
+    """
+    digest = hashlib.sha256(str(request["metadata"]["uid"]).encode()).hexdigest()[:12]
+    return f"gke-{digest}"

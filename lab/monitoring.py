@@ -1,0 +1,202 @@
+"""A real Prometheus with a real kube-state-metrics over a lab, for as long as somebody asks."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+import yaml
+
+from components.measurement.kube_state_metrics import exporter_arguments
+from lab.cluster import WaitTimeoutError
+from lab.part import Part
+from lab.ports import HOST, free_port
+from lab.probes import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, Prober, never_ready, why_it_ended
+from lab.processes import GRACE_SECONDS, Running, end, interrupts_wait, spawn
+from lab.tools.families import family_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+    from lab.home import LabHome
+    from lab.tools.build import Tools
+
+
+KUBE_STATE_METRICS, PROMETHEUS = "kube-state-metrics", "prometheus"
+PORTS = (KUBE_STATE_METRICS, f"{KUBE_STATE_METRICS}-telemetry", PROMETHEUS)
+"""The names of the ports that both listen on."""
+
+_RETENTION = "100y"
+"""Longer than any month that is looked at: Prometheus removes blocks that are older than its newest by more than this."""
+
+
+def kube_state_metrics(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:
+    """kube-state-metrics of the lab's API server, with the arguments that a stack gives it."""
+    port, telemetry = (ports[each] for each in PORTS[:2])
+    return Part(
+        name=KUBE_STATE_METRICS,
+        version=family_named(KUBE_STATE_METRICS).version,
+        ports=PORTS[:2],
+        probe=f"http://{HOST}:{telemetry}/readyz",
+        command=[
+            str(tools.binary(KUBE_STATE_METRICS)),
+            f"--kubeconfig={home.kubeconfig}",
+            f"--host={HOST}",
+            f"--port={port}",
+            f"--telemetry-host={HOST}",
+            f"--telemetry-port={telemetry}",
+            *exporter_arguments(),
+        ],
+    )
+
+
+def prometheus(  # noqa: PLR0913, PLR0917 -- what a program is made of
+    home: LabHome, tools: Tools, ports: dict[str, int], settings: dict[str, Any], data: Path, flags: Sequence[str] = ()
+) -> Part:
+    """Prometheus with its blocks in `data`; `settings` are those of its configuration file, `flags` more of its command line."""
+    file, port = home.settings(PROMETHEUS) / "prometheus.yaml", ports[PROMETHEUS]
+    kept = {"storage": {"tsdb": {"retention": {"time": _RETENTION}}}}
+    return Part(
+        name=PROMETHEUS,
+        version=family_named(PROMETHEUS).version,
+        ports=(PROMETHEUS,),
+        probe=f"http://{HOST}:{port}/-/ready",
+        files={file: yaml.safe_dump(settings | kept, sort_keys=False)},
+        command=[
+            str(tools.binary(PROMETHEUS)),
+            f"--config.file={file}",
+            f"--storage.tsdb.path={data}",
+            f"--web.listen-address={HOST}:{port}",
+            "--log.level=warn",
+            *flags,
+        ],
+    )
+
+
+def scraping(ports: dict[str, int], scrape_seconds: int, rules: Path | None) -> dict[str, Any]:
+    """Settings of a Prometheus that scrapes kube-state-metrics, and evaluates the file `rules`, every `scrape_seconds`.
+
+    Labels of the scraped pod are set on the target, and win over those that kube-state-metrics tells, as with a ServiceMonitor whose
+    honorLabels is not set: what is told of a pod called p is then in the label exported_pod.
+    """
+    every = f"{scrape_seconds}s"
+    pod = {"namespace": "monitoring", "pod": f"{KUBE_STATE_METRICS}-0", "container": KUBE_STATE_METRICS}
+    target = {"targets": [f"{HOST}:{ports[KUBE_STATE_METRICS]}"], "labels": pod}
+    return {
+        "global": {"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every},
+        "rule_files": [] if rules is None else [str(rules)],
+        "scrape_configs": [{"job_name": KUBE_STATE_METRICS, "honor_labels": False, "static_configs": [target]}],
+    }
+
+
+Series = list[tuple[dict[str, str], float]]
+"""Labels and value of each series."""
+
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class PrometheusServer:
+    """`url` is where its API is, without /api/v1."""
+
+    url: str
+
+    def instant(self, expression: str) -> Series:
+        """What an instant query finds now: each series' labels and value. Raises ValueError with the server's words when it refuses."""
+        reply = urllib3.request("GET", f"{self.url}/api/v1/query", fields={"query": expression})
+        found: dict[str, Any] = reply.json()
+        if found["status"] != "success":
+            raise ValueError(f"{expression}: {found['error']}")
+        return [(each["metric"], float(each["value"][1])) for each in found["data"]["result"]]
+
+    def wait_for(self, expression: str, look: Callable[[Series], bool], timeout_seconds: float = 60) -> Series:
+        """What an instant query finds, as soon as `look` says so. Raises WaitTimeoutError with what was found last."""
+        deadline = time.monotonic() + timeout_seconds
+        while not look(found := self.instant(expression)):
+            if time.monotonic() > deadline:
+                raise WaitTimeoutError(f"{expression} was not as wanted within {timeout_seconds:.0f} s; it was {found or 'nothing'}")
+            time.sleep(_POLL_SECONDS)
+        return found
+
+    def wait_until_scraped(self, moment: float, timeout_seconds: float = 60) -> None:
+        """Returns once every target was scraped, and well, after `moment`, in seconds since 1970 UTC."""
+        self.wait_for("timestamp(up == 1)", lambda found: bool(found) and all(when > moment for _, when in found), timeout_seconds)
+
+
+@contextmanager
+def watched(home: LabHome, tools: Tools, *, scrape_seconds: int = 5, rules: Path | None = None) -> Generator[PrometheusServer]:
+    """A Prometheus that has scraped kube-state-metrics of a running lab once, and goes on every `scrape_seconds` while the context lasts.
+
+    `rules` is a file of rules, evaluated as often. Begins with nothing and keeps nothing. Raises LabError when one does not become ready.
+    """
+    data = home.data(PROMETHEUS)
+    shutil.rmtree(data, ignore_errors=True)
+
+    def parts(ports: dict[str, int]) -> list[Part]:
+        settings = scraping(ports, scrape_seconds, rules)
+        return [kube_state_metrics(home, tools, ports), prometheus(home, tools, ports, settings, data / "blocks")]
+
+    running, ports = _brought_up(home, parts)
+    try:
+        server = PrometheusServer(f"http://{HOST}:{ports[PROMETHEUS]}")
+        server.wait_until_scraped(0)
+        yield server
+    finally:
+        end(running, GRACE_SECONDS)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+@contextmanager
+def serving(home: LabHome, tools: Tools, blocks: Path, *flags: str) -> Generator[PrometheusServer]:
+    """A Prometheus over the blocks of a folder, which scrapes nothing; `flags` are more of its command line.
+
+    Raises LabError when it does not become ready.
+    """
+
+    def parts(ports: dict[str, int]) -> list[Part]:
+        return [prometheus(home, tools, ports, {}, blocks, flags)]
+
+    running, ports = _brought_up(home, parts)
+    try:
+        yield PrometheusServer(f"http://{HOST}:{ports[PROMETHEUS]}")
+    finally:
+        end(running, GRACE_SECONDS)
+
+
+def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:
+    """Starts parts on free ports and returns once all are ready; nothing is left of those that do not become so."""
+    for attempt in range(1, PORT_ATTEMPTS + 1):
+        ports: dict[str, int] = {}
+        for name in PORTS:
+            ports[name] = free_port(set(ports.values()))
+        running: list[Running] = []
+        try:
+            for part in parts(ports):
+                with interrupts_wait():
+                    running.append(spawn(home, part))
+                _wait_until_ready(home, part, running[-1], ports)
+        except PortTakenError as error:
+            end(running, GRACE_SECONDS)
+            if attempt == PORT_ATTEMPTS:
+                raise error.again_and_again() from error
+        except BaseException:
+            end(running, GRACE_SECONDS)
+            raise
+        else:
+            return running, ports
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[str, int]) -> None:
+    prober, deadline = Prober(), time.monotonic() + READY_SECONDS
+    while not prober.is_ready(part, ports):
+        if not process.is_alive:
+            raise why_it_ended(home, part, "start again")
+        if time.monotonic() > deadline:
+            raise never_ready(home, part)
+        time.sleep(POLL_SECONDS)
