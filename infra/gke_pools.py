@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from capacity.settings.platform import GkeSettings
     from capacity.settings.pools import GkePool
     from components.gke.cluster import GkeCluster
-    from components.gke.compute_class import ComputeClassArgs, ComputeClassRungArgs
+    from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
     from components.gke.existing_cluster import ExistingGkeCluster
     from components.gke.gpu_pool_args import GkeGpuNodePoolArgs
     from components.gke.node_identity import GkeNodeIdentity
@@ -91,31 +91,31 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
 
 
 def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.ResourceOptions, *, nodes: GkeNodeIdentity) -> None:
-    """Registers a compute class for each ladder: of the plan's node pools, or on Autopilot of what GKE is to make.
+    """Registers each compute class of the plan: of the plan's node pools, or on Autopilot of what GKE is to make.
 
     `nodes` is what the nodes that GKE makes run as.
     """
     autopilot = settings.cluster.mode is GkeMode.AUTOPILOT
     options = {pool.name: pool for pool in settings.pools}
     pools = {pool.name: pool for pool in plan.pools}
-    for ladder in plan.ladders:
-        named: list[ComputeClassRungArgs] = [{"pools": [name]} for name in ladder.pools]
+    for each in plan.compute_classes:
+        named: list[ComputeClassPriorityArgs] = [{"pools": [name]} for name in each.pools]
         args: ComputeClassArgs = {
-            "name": ladder.name,
+            "name": each.name,
             "labels": plan.labels,
-            "rungs": named,
-            "consolidation_delay_minutes": ladder.consolidation_delay_minutes,
+            "priorities": named,
+            "consolidation_delay_minutes": each.consolidation_delay_minutes,
         }
         if autopilot:
-            made = [_made(pools[name], options[name]) for name in ladder.pools]
-            args = {**args, "rungs": made, "autopilot": True, "service_account": nodes.email, "owner_labels": plan.labels}
-        ComputeClass(f"class-{ladder.name}", args, opts)
+            made = [_made(pools[name], options[name]) for name in each.pools]
+            args = {**args, "priorities": made, "autopilot": True, "service_account": nodes.email, "owner_labels": plan.labels}
+        ComputeClass(f"class-{each.name}", args, opts)
 
 
-def _made(pool: PoolPlan, options: GkePool) -> ComputeClassRungArgs:
+def _made(pool: PoolPlan, options: GkePool) -> ComputeClassPriorityArgs:
     """What GKE is to make for a pool of the plan."""
     reservation = options.reservation
-    rung: ComputeClassRungArgs = {
+    priority: ComputeClassPriorityArgs = {
         "machine": pool.machines[0],
         "accelerator": pool.accelerator,
         "gpus": pool.gpus_per_node,
@@ -126,5 +126,5 @@ def _made(pool: PoolPlan, options: GkePool) -> ComputeClassRungArgs:
         "boot_disk_gib": options.boot_disk_gib,
     }
     if reservation is not None and reservation.name is not None:
-        rung["reservation"] = {"name": reservation.name, "project": reservation.project}
-    return rung
+        priority["reservation"] = {"name": reservation.name, "project": reservation.project}
+    return priority

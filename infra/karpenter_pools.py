@@ -17,7 +17,7 @@ SERVICE_DRAIN_SECONDS = 3600
 
 def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
     """The NodePool of one pool of the plan."""
-    moves_work = pool.removal is Removal.UNDERUTILIZED
+    consolidates = pool.removal is Removal.UNDERUTILIZED
     return {
         "pool": pool.name,
         "machines": list(pool.machines),
@@ -34,8 +34,8 @@ def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuN
         "max_vcpu": pool.ceiling.vcpu,
         "max_memory_mib": pool.ceiling.memory_mib,
         "idle_seconds": pool.idle_seconds,
-        "moves_work": moves_work,
-        "termination_grace_seconds": SERVICE_DRAIN_SECONDS if moves_work else None,
+        "consolidates": consolidates,
+        "termination_grace_seconds": SERVICE_DRAIN_SECONDS if consolidates else None,
         "weight": pool.weight,
         "node_class": node_class,
     }

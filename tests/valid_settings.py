@@ -59,7 +59,7 @@ class _Draft:
         self.machines = [each for each in with_gpus if self.offered(each)]
         # All classes keep one order, so that none contradicts another.
         self.order = draw(st.permutations(list(CapacityType)))
-        self.ladders: dict[str, tuple[str, ...]] = {}
+        self.compute_classes: dict[str, tuple[str, ...]] = {}
         self.classes = self.some_classes()
         self.pools: list[dict[str, Any]] = []
         for number in range(draw(st.integers(1, 5))):
@@ -112,16 +112,16 @@ class _Draft:
         machines = [each for each in self.machines if self.offered(each, zones) and (kind not in _DWS or each.flex_start)]
         serves = (lead, *self.some(mates, 0, 2))
         if climbs and self.cloud is Platform.GKE:
-            # A pool stands on one ladder, and a ladder that is a flavor has one kind of GPU.
+            # A pool stands in one compute class, and one that is a flavor has one kind of GPU.
             serves = (lead,)
-            if lead in self.ladders:
-                machines = [each for each in machines if _gpu(each).name in self.ladders[lead]]
+            if lead in self.compute_classes:
+                machines = [each for each in machines if _gpu(each).name in self.compute_classes[lead]]
         machine = self.draw(st.sampled_from(machines)) if machines else None
         if machine is not None and climbs and self.cloud is not Platform.GKE:
             # The pools of an accelerator are one flavor, so they serve the same classes.
-            serves = self.ladders.setdefault(_gpu(machine).name, serves)
+            serves = self.compute_classes.setdefault(_gpu(machine).name, serves)
         elif machine is not None and climbs and self.classes[lead]["queued"]:
-            self.ladders[lead] = (_gpu(machine).name,)
+            self.compute_classes[lead] = (_gpu(machine).name,)
         if machine is None or not all(self.fits(each, kind) for each in serves):
             return
         each_node = self.draw(st.sampled_from(_gpu(machine).counts))

@@ -35,7 +35,7 @@ class Vocabulary:
 
     `catalog` is whose machines it has, `facts` whose capacity types (a name of capacity/catalog/capacity_types). `pool_label` and
     `accelerator_label` are labels that its autoscaler knows before a node has booted; `memory_label` (MiB of one GPU) tells
-    apart GPUs of one name, where the cloud has such. `compute_class_label` is the one label of a ladder
+    apart GPUs of one name, where the cloud has such. `compute_class_label` is the one label of a compute class
     that the cloud itself climbs; None where weights order the pools. `topology_levels` are the labels that say where in the network a node
     is, the widest first; none where nodes are only made for pods that exist, which Kueue cannot place by them.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.platform import VOCABULARIES, Platform
@@ -44,7 +44,7 @@ class CostedPool(_Part):
     serves: tuple[str, ...] = Field(min_length=1)
 
 
-class CostedRung(_Part):
+class CostedRoutePool(_Part):
     """A pool that a class may use."""
 
     pool: str
@@ -55,7 +55,8 @@ class CostedRoute(_Part):
     """The pools of a class in the order in which they are tried."""
 
     workload_class: str
-    rungs: tuple[CostedRung, ...]
+    # Files written before the name changed say "rungs".
+    pools: tuple[CostedRoutePool, ...] = Field(validation_alias=AliasChoices("pools", "rungs"))
 
 
 class CostedTeam(_Part):

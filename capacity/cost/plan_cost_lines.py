@@ -49,7 +49,7 @@ class _Lines:
         self._plan, self._book, self._use = plan, book, use
         self._disks = {each.pool: each.charges for each in plan.spending.disks}
         # For each class its first capacity type: the pools of the others are for what the first does not hold.
-        self._first = {each.workload_class: each.rungs[0].capacity_type for each in plan.routes if each.rungs}
+        self._first = {each.workload_class: each.pools[0].capacity_type for each in plan.routes if each.pools}
 
     def pools(self) -> Iterator[CostLine]:
         """Nodes and disks of every pool. A reservation is billed whether anything runs on it or not; its disks are not."""

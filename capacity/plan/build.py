@@ -11,7 +11,7 @@ from capacity.plan.checks.all_checks import disagreements
 from capacity.plan.flavors import flavor_plans, topology_plans
 from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
-from capacity.plan.pools import cluster_limits, ladder_plans, owner_labels, pool_plans
+from capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
 from capacity.plan.queues import cohort_plans, queue_plans
 from capacity.plan.resolve import resolve
 from capacity.plan.routes import priority_plans, route_plans
@@ -54,7 +54,7 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
         pools=pools,
         accelerators=_accelerators(pools),
         limits=cluster_limits(resolved, pools),
-        ladders=ladder_plans(resolved, routes),
+        compute_classes=compute_class_plans(resolved, routes),
         topologies=topology_plans(resolved, flavors),
         flavors=flavors,
         pods_ready=pods_ready(resolved),

@@ -184,7 +184,7 @@ class PriorityPlan:
 
 
 @dataclass(frozen=True)
-class Rung:
+class RoutePool:
     """One pool that a class may use, with the flavor under which its queue gives it (None for unqueued classes)."""
 
     pool: str
@@ -196,16 +196,16 @@ class Rung:
 class RoutePlan:
     """How the pods of a class get to their capacity.
 
-    `rungs` are in the order in which they are tried. Pods carry `node_selector` and, where it is not None, must run on a node whose label
+    `pools` are in the order in which they are tried. Pods carry `node_selector` and, where it is not None, must run on a node whose label
     `node_affinity[0]` is one of `node_affinity[1]`; they tolerate `tolerations`. `grace_seconds` fits into the shortest notice of the
-    rungs; `max_run_seconds` is the shortest of the class's limit and the rungs' own (None: a service). `job_annotations` are the job's own,
+    pools; `max_run_seconds` is the shortest of the class's limit and the pools' own (None: a service). `job_annotations` are the job's own,
     `pod_annotations` its pods'.
     """
 
     workload_class: str
     priority_class: str
     queued: bool
-    rungs: tuple[Rung, ...]
+    pools: tuple[RoutePool, ...]
     node_selector: dict[str, str]
     node_affinity: tuple[str, tuple[str, ...]] | None
     tolerations: tuple[Taint, ...]
@@ -218,10 +218,10 @@ class RoutePlan:
 
 
 @dataclass(frozen=True)
-class LadderPlan:
+class ComputeClassPlan:
     """The compute class of a workload class that moves on at a stock-out, on GKE: its pools in the order in which they are tried.
 
-    On Autopilot a rung is not a node pool but what GKE is to make: the machine, GPUs and capacity type of that pool of the plan.
+    On Autopilot a priority is not a node pool but what GKE is to make: the machine, GPUs and capacity type of that pool of the plan.
 
     Nodes that are not needed go after `consolidation_delay_minutes`.
     """
@@ -260,7 +260,7 @@ class PlanWarning:
 class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
-    `limits`, `ladders` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
+    `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
     the times of the cluster's Kueue. `spending` is what else will be billed, and the budget.
     """
 
@@ -271,7 +271,7 @@ class Plan:
     pools: tuple[PoolPlan, ...]
     accelerators: dict[str, int]
     limits: ClusterLimits | None
-    ladders: tuple[LadderPlan, ...]
+    compute_classes: tuple[ComputeClassPlan, ...]
     topologies: tuple[TopologyPlan, ...]
     flavors: tuple[FlavorPlan, ...]
     pods_ready: PodsReady

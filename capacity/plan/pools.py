@@ -27,7 +27,7 @@ from capacity.catalog.node_labels import (
 )
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Fallback, Removal
-from capacity.plan.model import ClusterLimits, LadderPlan, PoolPlan, RoutePlan, Taint
+from capacity.plan.model import ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
 from capacity.settings.platform import GkeSettings
 from capacity.settings.pools import GkePool, GpuDriver
 
@@ -118,11 +118,11 @@ def stock_out_ranks(resolved: ResolvedSettings) -> dict[CapacityType, int]:
 
 
 def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | None:
-    """The GKE compute class on whose ladder a pool stands: the class that moves on at a stock-out. None elsewhere."""
+    """The GKE compute class in which a pool stands: the class that moves on at a stock-out. None elsewhere."""
     if resolved.words.compute_class_label is None:
         return None
-    ladders = [name for name in sorted(set(pool.settings.serves)) if resolved.known_classes[name].fallback is Fallback.STOCK_OUT]
-    return ladders[0] if ladders else None
+    classes = [name for name in sorted(set(pool.settings.serves)) if resolved.known_classes[name].fallback is Fallback.STOCK_OUT]
+    return classes[0] if classes else None
 
 
 def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityType, int]) -> PoolPlan:
@@ -224,15 +224,15 @@ _LONGEST_DELAY_MINUTES = 1440
 """The most that a compute class takes (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
 
 
-def ladder_plans(resolved: ResolvedSettings, routes: tuple[RoutePlan, ...]) -> tuple[LadderPlan, ...]:
+def compute_class_plans(resolved: ResolvedSettings, routes: tuple[RoutePlan, ...]) -> tuple[ComputeClassPlan, ...]:
     """A compute class for each class that moves on at a stock-out, by name.
 
-    Every rung is a pool of the plan: a rung that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
+    Every priority is a pool of the plan: one that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
     """
     if resolved.words.compute_class_label is None:
         return ()
     return tuple(
-        LadderPlan(route.workload_class, tuple(rung.pool for rung in route.rungs), _delay(resolved, route.workload_class))
+        ComputeClassPlan(route.workload_class, tuple(route_pool.pool for route_pool in route.pools), _delay(resolved, route.workload_class))
         for route in routes
         if resolved.classes[route.workload_class].fallback is Fallback.STOCK_OUT
     )

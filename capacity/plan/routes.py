@@ -8,7 +8,7 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Fallback, Removal
 from capacity.plan.flavors import TOPOLOGY_ANNOTATION, comes_by_request, flavor_name
-from capacity.plan.model import FlavorPlan, PoolPlan, PriorityPlan, RoutePlan, Rung
+from capacity.plan.model import FlavorPlan, PoolPlan, PriorityPlan, RoutePlan, RoutePool
 from capacity.plan.pools import shared_labels
 
 if TYPE_CHECKING:
@@ -44,25 +44,27 @@ def _route(
 ) -> RoutePlan:
     ranks = {each: rank for rank, each in enumerate(workload_class.capacity)}
     own = sorted((pool for pool in pools if name in pool.serves), key=lambda pool: (ranks[pool.capacity_type], pool.name))
-    on_a_ladder = workload_class.fallback is Fallback.STOCK_OUT and resolved.words.compute_class_label is not None
+    by_compute_class = workload_class.fallback is Fallback.STOCK_OUT and resolved.words.compute_class_label is not None
     taints = sorted({taint for pool in own for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
     notices = [pool.notice_seconds for pool in own if pool.notice_seconds is not None]
     limits = [pool.max_run_seconds for pool in own if pool.max_run_seconds is not None]
     if workload_class.run_limit_hours is not None:
         limits.append(workload_class.run_limit_hours * 3600)
-    rungs = tuple(Rung(pool.name, pool.capacity_type, flavor_name(resolved, pool) if workload_class.queued else None) for pool in own)
+    route_pools = tuple(
+        RoutePool(pool.name, pool.capacity_type, flavor_name(resolved, pool) if workload_class.queued else None) for pool in own
+    )
     run_seconds = min(limits, default=None)
     on_request = any(comes_by_request(resolved, pool) for pool in own)
     # The jobs of a class ask for a topology all or none (an alignment check sees to it): a flavor with one takes no others.
-    close = any(rung.flavor in placed for rung in rungs)
-    selector = {COMPUTE_CLASS_LABEL: name} if on_a_ladder else shared_labels(pool.labels for pool in own) if resolved.autopilot else {}
+    close = any(route_pool.flavor in placed for route_pool in route_pools)
+    selector = {COMPUTE_CLASS_LABEL: name} if by_compute_class else shared_labels(pool.labels for pool in own) if resolved.autopilot else {}
     return RoutePlan(
         workload_class=name,
         priority_class=workload_class.priority_class,
         queued=workload_class.queued,
-        rungs=rungs,
+        pools=route_pools,
         node_selector=selector,
-        node_affinity=None if on_a_ladder or resolved.autopilot else (resolved.words.pool_label, tuple(pool.name for pool in own)),
+        node_affinity=None if by_compute_class or resolved.autopilot else (resolved.words.pool_label, tuple(pool.name for pool in own)),
         tolerations=tuple(taints),
         grace_seconds=min([workload_class.grace_seconds, *notices]),
         max_run_seconds=run_seconds,

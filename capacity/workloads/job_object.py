@@ -57,7 +57,7 @@ def _length(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
 
 
 def _size(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
-    flavors = {rung.flavor for rung in place.route.rungs}
+    flavors = {route_pool.flavor for route_pool in place.route.pools}
     quotas = [quota for quota in place.queue.quotas if quota.flavor in flavors] if place.queue else []
     most = max((_most(place, quota) for quota in quotas), default=0)
     asked = pods_at_once(request) * request.gpus

@@ -63,8 +63,8 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     suits = _DWS if request.pods == 1 else (CapacityType.QUEUED,)
     wanted = tuple(each for each in request.capacity or suits if each in suits)
     problems = _together(request)
-    if route is not None and not any(rung.capacity_type in wanted for rung in route.rungs):
-        has = ", ".join(dict.fromkeys(rung.capacity_type.value for rung in route.rungs))
+    if route is not None and not any(route_pool.capacity_type in wanted for route_pool in route.pools):
+        has = ", ".join(dict.fromkeys(route_pool.capacity_type.value for route_pool in route.pools))
         told = " or ".join(each.value for each in suits)
         needs = f"has no {told} capacity in this stack, which a {FLEX_START_JOB} of {request.pods} pod(s) needs"
         remedy = f"it has {has}; make it a {CHECKPOINTED_JOB}, or give the stack such a pool (GKE alone has them)"
@@ -95,7 +95,7 @@ def _without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[Capa
     route = _route(plan, request)
     if route is None or not leaving_out:
         return request
-    had = request.capacity or tuple(dict.fromkeys(rung.capacity_type for rung in route.rungs))
+    had = request.capacity or tuple(dict.fromkeys(route_pool.capacity_type for route_pool in route.pools))
     kept = tuple(each for each in had if each not in leaving_out)
     if not kept:
         told = ", ".join(each.value for each in had)

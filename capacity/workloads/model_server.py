@@ -174,7 +174,7 @@ def _template(place: Place, request: ModelServerRequest) -> KubeObject:
         },
         spec={"topologySpreadConstraints": spread(selector_of(request.name, WorkloadType.SERVING))},
     )
-    _prefer_earlier_rungs(template, place)
+    _prefer_earlier_pools(template, place)
     if request.model_cache is not None:
         mount_model_cache(template, place.plan.cloud, request.model_cache, request.model_path, cache_gib=request.model_cache_gib)
     return template
@@ -184,8 +184,8 @@ def _get(path: str) -> KubeObject:
     return {"httpGet": {"path": path, "port": PORT_NAME}, "periodSeconds": _PROBE_SECONDS, "timeoutSeconds": 5}
 
 
-def _prefer_earlier_rungs(template: KubeObject, place: Place) -> None:
-    """Has the scheduler take a free node of an earlier rung, such as a reserved one, before that of a later one.
+def _prefer_earlier_pools(template: KubeObject, place: Place) -> None:
+    """Has the scheduler take a free node of an earlier pool, such as a reserved one, before that of a later one.
 
     Which *new* node comes first is the autoscaler's decision, which the pools' weights or the compute class make. A compute class takes no
     selectors beside it, and there GKE decides both.
@@ -193,7 +193,7 @@ def _prefer_earlier_rungs(template: KubeObject, place: Place) -> None:
     affinity = place.route.node_affinity
     if affinity is None or len(affinity[1]) < 2:  # noqa: PLR2004 -- one pool leaves no choice
         return
-    pools = [rung.pool for rung in place.route.rungs]
+    pools = [route_pool.pool for route_pool in place.route.pools]
     preferred = [
         {"weight": max(1, 100 - 10 * rank), "preference": {"matchExpressions": [{"key": affinity[0], "operator": "In", "values": [pool]}]}}
         for rank, pool in enumerate(pools[:-1])

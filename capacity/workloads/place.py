@@ -1,4 +1,4 @@
-"""Where a request runs: its team, and those rungs of its class's route that can hold its pods and that the team has a share of."""
+"""Where a request runs: its team, and those pools of its class's route that can hold its pods and that the team has a share of."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from capacity.workloads.requests import image_problems, label_problems, refuse
 from capacity.workloads.resources import fits, quantity_problems
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan, PoolPlan, QueuePlan, RoutePlan, Rung, TeamPlan
+    from capacity.plan.model import Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
     from capacity.workloads.requests import WorkloadRequest
 
 
 @dataclass(frozen=True)
 class Place:
-    """`route` is the class's, narrowed to the rungs that suit: rungs, affinity and tolerations. `pools` are those of its rungs.
+    """`route` is the class's, narrowed to the pools that suit: so are its affinity and tolerations. `pools` are those pools of the plan.
 
     `queue` is the team's queue for queued classes, None for the others. `grace_seconds` is what the pods have from SIGTERM, or from a
     preStop hook, to the kill.
@@ -56,67 +56,67 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
     assert team is not None and route is not None, "refused above"  # noqa: S101, PT018 -- tells the type checker what was checked
     queue = next((each for each in plan.queues if each.namespace == team.namespace), None) if route.queued else None
     narrowed = _Narrowing(plan, request, team, route, queue)
-    rungs = narrowed.rungs()
+    candidates = narrowed.suitable()
     problems += narrowed.problems
     if request.grace_seconds is not None and request.grace_seconds > route.grace_seconds:
         allowed = f"1 to {route.grace_seconds} are allowed; leave it out for {route.grace_seconds}"
         problem = f"is more than pods of class {route.workload_class} get on the capacity that it uses"
         problems.append(SettingsProblem("grace_seconds", str(request.grace_seconds), problem, allowed))
     refuse(whose, problems)
-    pools = tuple(pool for rung in rungs for pool in plan.pools if pool.name == rung.pool)
+    pools = tuple(pool for candidate in candidates for pool in plan.pools if pool.name == candidate.pool)
     grace_seconds = request.grace_seconds or route.grace_seconds
-    return Place(plan, team, _narrowed(route, rungs, pools), pools, queue, grace_seconds)
+    return Place(plan, team, _narrowed(route, candidates, pools), pools, queue, grace_seconds)
 
 
-def _narrowed(route: RoutePlan, rungs: tuple[Rung, ...], pools: tuple[PoolPlan, ...]) -> RoutePlan:
-    """A route without the rungs that are left out. Kueue passes over a flavor whose pool the affinity does not name: else it would admit
+def _narrowed(route: RoutePlan, candidates: tuple[RoutePool, ...], pools: tuple[PoolPlan, ...]) -> RoutePlan:
+    """A route without the pools that are left out. Kueue passes over a flavor whose pool the affinity does not name: else it would admit
     a pod of eight GPUs to nodes of two, where it would wait until it is thrown out.
     """
-    if rungs == route.rungs:
+    if candidates == route.pools:
         return route
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
-    affinity = None if route.node_affinity is None else (route.node_affinity[0], tuple(rung.pool for rung in rungs))
-    return replace(route, rungs=rungs, node_affinity=affinity, tolerations=tuple(taints))
+    affinity = None if route.node_affinity is None else (route.node_affinity[0], tuple(candidate.pool for candidate in candidates))
+    return replace(route, pools=candidates, node_affinity=affinity, tolerations=tuple(taints))
 
 
 class _Narrowing:
-    """Leaves out rung after rung; where none is left, `problems` says which wish took the last."""
+    """Leaves out pool after pool; where none is left, `problems` says which wish took the last."""
 
     def __init__(self, plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> None:
         self.problems: list[SettingsProblem] = []
         self._plan, self._request, self._team, self._route, self._queue = plan, request, team, route, queue
         self._pool_of = {pool.name: pool for pool in plan.pools}
 
-    def rungs(self) -> tuple[Rung, ...]:
-        wanted = self._of_capacity(self._route.rungs)
+    def suitable(self) -> tuple[RoutePool, ...]:
+        wanted = self._of_capacity(self._route.pools)
         shared = self._of_team(wanted)
         return self._with_room(self._with_gpus(shared))
 
-    def _of_capacity(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+    def _of_capacity(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.capacity
         if not wanted:
-            return rungs
-        found = tuple(rung for rung in rungs if rung.capacity_type in wanted)
+            return candidates
+        found = tuple(candidate for candidate in candidates if candidate.capacity_type in wanted)
         if not found:
-            has = ", ".join(dict.fromkeys(rung.capacity_type.value for rung in rungs))
+            has = ", ".join(dict.fromkeys(candidate.capacity_type.value for candidate in candidates))
             told = ", ".join(each.value for each in wanted)
             problem = f"is no capacity of class {self._route.workload_class} in this stack"
             remedy = f"it has {has}; name one of these, or add such a pool to the stack"
             self.problems.append(SettingsProblem("capacity", told, problem, remedy))
         return found
 
-    def _of_team(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+    def _of_team(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         """Kueue gives a team flavors of its queue alone; without a queue it is the namespace's quota that counts."""
-        if not rungs:
+        if not candidates:
             return ()
         if self._route.queued:
             flavors = {quota.flavor for quota in self._queue.quotas} if self._queue else set[str]()
-            found = tuple(rung for rung in rungs if rung.flavor in flavors)
+            found = tuple(candidate for candidate in candidates if candidate.flavor in flavors)
         else:
-            found = rungs if self._team.unqueued_gpus else ()
+            found = candidates if self._team.unqueued_gpus else ()
         if not found:
-            pools = ", ".join(rung.pool for rung in rungs)
-            problem = f"has no share of the pools of class {self._route.workload_class} ({pools})"
+            names = ", ".join(candidate.pool for candidate in candidates)
+            problem = f"has no share of the pools of class {self._route.workload_class} ({names})"
             where = "shares" if self._route.queued else "unqueued"
             remedy = f"classes that it has a share of: {', '.join(self._classes()) or '(none)'}; or give it one in teams.{where}"
             self.problems.append(SettingsProblem("team", repr(self._team.name), problem, remedy))
@@ -127,16 +127,16 @@ class _Narrowing:
         return [
             route.workload_class
             for route in self._plan.routes
-            if (any(rung.flavor in flavors for rung in route.rungs) if route.queued else self._team.unqueued_gpus)
+            if (any(candidate.flavor in flavors for candidate in route.pools) if route.queued else self._team.unqueued_gpus)
         ]
 
-    def _with_gpus(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
+    def _with_gpus(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         asked = self._request.gpus
-        counts = {rung.pool: self._pool_of[rung.pool].gpus_per_node for rung in rungs}
-        found = tuple(rung for rung in rungs if counts[rung.pool] >= asked)
+        counts = {candidate.pool: self._pool_of[candidate.pool].gpus_per_node for candidate in candidates}
+        found = tuple(candidate for candidate in candidates if counts[candidate.pool] >= asked)
         # Without a label that names the pool, Autopilot's pods cannot say which of several shapes they mean: all must do.
-        unnamed = any(self._pool_of[rung.pool].pool_label is None for rung in rungs) and len(found) < len(rungs)
-        if rungs and (not found or unnamed):
+        unnamed = any(self._pool_of[candidate.pool].pool_label is None for candidate in candidates) and len(found) < len(candidates)
+        if candidates and (not found or unnamed):
             most = min(counts.values()) if unnamed else max(counts.values())
             nodes = ", ".join(f"{pool} has {count}" for pool, count in counts.items())
             problem = f"is more than a node of class {self._route.workload_class} has ({nodes}), and a pod runs on one node"
@@ -144,10 +144,10 @@ class _Narrowing:
             return ()
         return found
 
-    def _with_room(self, rungs: tuple[Rung, ...]) -> tuple[Rung, ...]:
-        found = tuple(rung for rung in rungs if fits(self._plan, self._pool_of[rung.pool], self._request))
-        if rungs and not found:
-            machines = dict.fromkeys(name for rung in rungs for name in self._pool_of[rung.pool].machines)
+    def _with_room(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        found = tuple(candidate for candidate in candidates if fits(self._plan, self._pool_of[candidate.pool], self._request))
+        if candidates and not found:
+            machines = dict.fromkeys(name for candidate in candidates for name in self._pool_of[candidate.pool].machines)
             problem = f"is more than a node with {self._request.gpus} GPU(s) of class {self._route.workload_class} can give"
             remedy = f"its machines: {', '.join(machines)}; leave both out for the GPUs' share of one"
             asked = f"{self._request.cpu or 'the default'} and {self._request.memory or 'the default'}"

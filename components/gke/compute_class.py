@@ -24,7 +24,7 @@ _OF_CREATION = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
 
 
 class ComputeClassReservationArgs(TypedDict):
-    """The reservation that a rung draws on."""
+    """The reservation that a priority draws on."""
 
     name: str
     """Its name."""
@@ -33,11 +33,11 @@ class ComputeClassReservationArgs(TypedDict):
     """Project that owns it, when it is shared. Default: the cluster's."""
 
 
-class ComputeClassRungArgs(TypedDict):
-    """One rung: either `pools`, or a machine of which GKE makes pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
+class ComputeClassPriorityArgs(TypedDict):
+    """One priority: either `pools`, or a machine of which GKE makes pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
 
     pools: NotRequired[list[str] | None]
-    """Node pools that exist, by name, and nothing else in the rung. Default: none."""
+    """Node pools that exist, by name, and nothing else in the priority. Default: none."""
 
     machine: NotRequired[str | None]
     """Machine type of the pools that GKE makes, such as g2-standard-8. Default: none; GKE makes no pool."""
@@ -52,7 +52,7 @@ class ComputeClassRungArgs(TypedDict):
     """`spot` or `flex-start`; on Autopilot `reserved` and `on-demand` too. Default: none."""
 
     reservation: NotRequired[ComputeClassReservationArgs | None]
-    """The reservation of a `reserved` rung, which needs one (GKE 1.31.1-gke.2105000). Default: none."""
+    """The reservation of a `reserved` priority, which needs one (GKE 1.31.1-gke.2105000). Default: none."""
 
     zones: NotRequired[list[str] | None]
     """Zones in which nodes may start, such as us-central1-a. Default: those of the cluster."""
@@ -73,34 +73,34 @@ class ComputeClassRungArgs(TypedDict):
     """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
 
 
-def makes_pools(rung: ComputeClassRungArgs) -> bool:
-    """Whether GKE makes node pools for this rung."""
-    return rung.get("pools") is None
+def makes_pools(priority: ComputeClassPriorityArgs) -> bool:
+    """Whether GKE makes node pools for this priority."""
+    return priority.get("pools") is None
 
 
-def priority(where: str, rung: ComputeClassRungArgs, *, autopilot: bool = False) -> dict[str, Any]:
-    """The rung as one of a ComputeClass's priorities, with every value that GKE would fill in.
+def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool = False) -> dict[str, Any]:
+    """The priority as one of a ComputeClass's priorities, with every value that GKE would fill in.
 
     Raises ValueError, beginning with `where`, for what GKE's definition of the object would refuse, and for capacity without a ceiling. On
-    `autopilot` no rung has one, so every capacity type is made there, and none is a pool that exists.
+    `autopilot` no priority has one, so every capacity type is made there, and none is a pool that exists.
     """
-    given = {key for key, value in rung.items() if value is not None}
-    pools = rung.get("pools")
+    given = {key for key, value in priority.items() if value is not None}
+    pools = priority.get("pools")
     if pools is not None:
         if autopilot:
             raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no node pools of ours; name machine and GPUs instead")
         if beside := sorted(given - {"pools"}):
-            raise ValueError(f"{where}: pools stand beside {', '.join(beside)}; a rung of pools says nothing else; use two rungs")
+            raise ValueError(f"{where}: pools stand beside {', '.join(beside)}; a priority of pools says nothing else; use two priorities")
         if not pools or len(set(pools)) != len(pools):
-            raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a rung names at least one pool, each once")
+            raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a priority names at least one pool, each once")
         return {"nodepools": list(pools)}
     if missing := sorted(_OF_CREATION - given):
-        raise ValueError(f"{where}: {', '.join(missing)} missing; a rung names existing pools, or {', '.join(sorted(_OF_CREATION))}")
-    return _created(where, rung, autopilot=autopilot)
+        raise ValueError(f"{where}: {', '.join(missing)} missing; a priority names existing pools, or {', '.join(sorted(_OF_CREATION))}")
+    return _created(where, priority, autopilot=autopilot)
 
 
-def _created(where: str, rung: ComputeClassRungArgs, *, autopilot: bool) -> dict[str, Any]:
-    capacity_type = rung.get("capacity_type")
+def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool) -> dict[str, Any]:
+    capacity_type = priority.get("capacity_type")
     if autopilot and capacity_type not in _ON_AUTOPILOT:
         raise ValueError(f"{where}: capacity_type is {capacity_type}; Autopilot has {', '.join(_ON_AUTOPILOT)}; use one of these")
     if not autopilot and capacity_type not in {CapacityType.SPOT, CapacityType.FLEX_START}:
@@ -108,38 +108,38 @@ def _created(where: str, rung: ComputeClassRungArgs, *, autopilot: bool) -> dict
             f"{where}: capacity_type is {capacity_type}; GKE makes pools of spot and flex-start here; "
             "for any other name a capped pool in pools, since pools that GKE makes have no ceiling of their own"
         )
-    machine = gpu_machine(where, str(rung.get("machine")), str(rung.get("accelerator")), cast("int", rung.get("gpus")))
+    machine = gpu_machine(where, str(priority.get("machine")), str(priority.get("accelerator")), cast("int", priority.get("gpus")))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
         raise ValueError(f"{where}: machine is {machine.name}; DWS does not give it; use another machine, or spot")
-    driver = rung.get("driver") or "default"
+    driver = priority.get("driver") or "default"
     if driver not in GPU_DRIVERS:
         raise ValueError(f"{where}: driver is {driver}; it is {', '.join(GPU_DRIVERS)}; use one of these")
-    disk_gib = _given_or(GkePool.default("boot_disk_gib"), rung.get("boot_disk_gib"))
+    disk_gib = _given_or(GkePool.default("boot_disk_gib"), priority.get("boot_disk_gib"))
     least, most = GkePool.bounds("boot_disk_gib")
     if not least <= disk_gib <= most:
         raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; images of GPU work want 100")
-    zones = rung.get("zones")
+    zones = priority.get("zones")
     scarce = capacity_type in {CapacityType.SPOT, CapacityType.FLEX_START}
     return {
         "machineType": machine.name,
-        "gpu": {"type": rung.get("accelerator"), "count": rung.get("gpus"), "driverVersion": GPU_DRIVERS[driver]},
-        **_asked_by(where, str(capacity_type), rung),
+        "gpu": {"type": priority.get("accelerator"), "count": priority.get("gpus"), "driverVersion": GPU_DRIVERS[driver]},
+        **_asked_by(where, str(capacity_type), priority),
         "storage": {"bootDiskSize": disk_gib},
         # Scarce capacity is where it is; balanced zones would wait for the emptiest of them.
         "location": {**({"zones": list(zones)} if zones else {}), "locationPolicy": "ANY" if scarce else "BALANCED"},
     }
 
 
-def _asked_by(where: str, capacity_type: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
-    reservation = rung.get("reservation")
+def _asked_by(where: str, capacity_type: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+    reservation = priority.get("reservation")
     if (capacity_type == CapacityType.RESERVED) != (reservation is not None):
         what = "is missing" if reservation is None else f"is {reservation['name']}"
-        raise ValueError(f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved rung names one and no other does")
+        raise ValueError(f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved priority names one and no other does")
     if capacity_type == CapacityType.SPOT:
-        return _spot(where, rung)
+        return _spot(where, priority)
     if capacity_type == CapacityType.FLEX_START:
-        return _flex_start(where, rung)
-    if beside := sorted(key for key in _OF_ENDING_NODES if rung.get(key) is not None):
+        return _flex_start(where, priority)
+    if beside := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
         raise ValueError(f"{where}: {', '.join(beside)} given; nodes of {capacity_type} do not end; leave it out")
     if reservation is None:
         # Nothing to say against open reservations: Autopilot uses none that is not named.
@@ -149,10 +149,10 @@ def _asked_by(where: str, capacity_type: str, rung: ComputeClassRungArgs) -> dic
     return {"spot": False, "reservations": {"affinity": "Specific", "specific": [named]}}
 
 
-def _spot(where: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
-    if (lead := rung.get("recycling_lead_seconds")) is not None:
+def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+    if (lead := priority.get("recycling_lead_seconds")) is not None:
         raise ValueError(f"{where}: recycling_lead_seconds is {lead}; it belongs to flex-start; leave it out")
-    seconds, grace = rung.get("max_run_seconds"), rung.get("shutdown_grace_seconds")
+    seconds, grace = priority.get("max_run_seconds"), priority.get("shutdown_grace_seconds")
     shortest, longest = _SPOT_RUN_SECONDS
     if seconds is not None and not shortest <= seconds <= longest:
         raise ValueError(f"{where}: max_run_seconds is {seconds}; Spot takes {shortest} to {longest} (120 days); leave it out for no end")
@@ -166,12 +166,12 @@ def _spot(where: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
     }
 
 
-def _flex_start(where: str, rung: ComputeClassRungArgs) -> dict[str, Any]:
-    if (grace := rung.get("shutdown_grace_seconds")) is not None:
+def _flex_start(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+    if (grace := priority.get("shutdown_grace_seconds")) is not None:
         raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; it belongs to spot; leave it out")
     facts = facts_of("gke")[CapacityType.FLEX_START]
     shortest, longest = facts.min_run_seconds or 0, facts.max_run_seconds or 0
-    seconds, lead = _given_or(longest, rung.get("max_run_seconds")), rung.get("recycling_lead_seconds")
+    seconds, lead = _given_or(longest, priority.get("max_run_seconds")), priority.get("recycling_lead_seconds")
     if not shortest <= seconds <= longest:
         raise ValueError(
             f"{where}: max_run_seconds is {seconds}; flex-start takes {shortest} (10 minutes) to {longest} (7 days); "
@@ -204,30 +204,30 @@ class ComputeClassArgs(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Labels of the object. Default: none."""
 
-    rungs: list[ComputeClassRungArgs]
+    priorities: list[ComputeClassPriorityArgs]
     """What is tried, the first first; at least one."""
 
     consolidation_delay_minutes: NotRequired[int]
     """Minutes without work after which a node is removed: 1 to 1440. Default: 10."""
 
     optimize_rule_priority: NotRequired[bool]
-    """Whether running pods are evicted to move them to a higher rung that has room again; not for training. Default: False."""
+    """Whether running pods are evicted to move them to a higher priority that has room again; not for training. Default: False."""
 
     service_account: NotRequired[pulumi.Input[str] | None]
-    """E-mail address of the service account of the nodes that GKE makes; needed if and only if a rung makes pools. Default: none."""
+    """E-mail address of the service account of the nodes that GKE makes; needed if and only if a priority makes pools. Default: none."""
 
     owner_labels: NotRequired[dict[str, str]]
     """Labels of the nodes that GKE makes, which say whose they are, to reports. Default: none."""
 
     autopilot: NotRequired[bool]
-    """Whether the cluster is an Autopilot one: GKE then makes what every rung says, and none names a pool. Default: False."""
+    """Whether the cluster is an Autopilot one: GKE then makes what every priority says, and none names a pool. Default: False."""
 
 
 class ComputeClass(pulumi.ComponentResource):
-    """A ladder of capacity that moves on when a rung has no capacity in stock, and never to machines that it does not name.
+    """Capacity in an order that moves on when a priority has no capacity in stock, and never to machines that it does not name.
 
-    On-demand and reserved rungs are existing pools with a ceiling. Rungs of Spot and flex-start may also be made by GKE; what bounds them
-    are the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE makes all of them, and what bounds them
+    On-demand and reserved priorities are existing pools with a ceiling. GKE may also make those of Spot and flex-start, bounded by the
+    cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE makes all of them, and what bounds them
     are quotas: of queues, namespaces and the project. That Autopilot's example sets nodePoolAutoCreation too is why it is set there:
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The reference of the field speaks of Standard alone.
 
@@ -241,10 +241,11 @@ class ComputeClass(pulumi.ComponentResource):
         _check(name, args)
         autopilot = args.get("autopilot", False)
         priorities = [
-            priority(f"ComputeClass {name}: rungs[{place}]", rung, autopilot=autopilot) for place, rung in enumerate(args["rungs"])
+            priority_spec(f"ComputeClass {name}: priorities[{place}]", priority, autopilot=autopilot)
+            for place, priority in enumerate(args["priorities"])
         ]
         super().__init__("flexspot:index:ComputeClass", name, {**args}, opts)
-        creates = any(map(makes_pools, args["rungs"]))
+        creates = any(map(makes_pools, args["priorities"]))
         # Autopilot has one image and streams it; GKE documents both fields for Standard.
         image = {} if autopilot else {"imageType": "cos_containerd", "imageStreaming": {"enabled": True}}
         # GKE's autoscaler puts them on the pools that it makes (GoogleCloudPlatform/cluster-autoscaler); on Autopilot this is not verified.
@@ -275,13 +276,13 @@ def _check(name: str, args: ComputeClassArgs) -> None:
     where = f"ComputeClass {name}"
     if not _NAME.fullmatch(args["name"]):
         raise ValueError(f"{where}: name is {args['name']}; it is up to 63 lower-case letters, digits and inner hyphens; rename the class")
-    if not args["rungs"]:
-        raise ValueError(f"{where}: rungs is empty; a class has at least one; name a pool, as in {{pools: [POOL]}}")
+    if not args["priorities"]:
+        raise ValueError(f"{where}: priorities is empty; a class has at least one; name a pool, as in {{pools: [POOL]}}")
     delay = args.get("consolidation_delay_minutes", 10)
     if not 1 <= delay <= _LONGEST_DELAY_MINUTES:
         raise ValueError(f"{where}: consolidation_delay_minutes is {delay}; GKE takes 1 to {_LONGEST_DELAY_MINUTES}; use one of these")
-    creates, account = any(map(makes_pools, args["rungs"])), args.get("service_account")
+    creates, account = any(map(makes_pools, args["priorities"])), args.get("service_account")
     if creates and account is None:
         raise ValueError(f"{where}: service_account is missing; pools that GKE makes would run as the project's default one; name one")
     if not creates and account is not None:
-        raise ValueError(f"{where}: service_account is given; every rung names existing pools, which have their own; leave it out")
+        raise ValueError(f"{where}: service_account is given; every priority names existing pools, which have their own; leave it out")

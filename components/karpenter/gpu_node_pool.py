@@ -89,7 +89,7 @@ class GpuNodePoolArgs(TypedDict):
     idle_seconds: int
     """After how many seconds without work a node is removed."""
 
-    moves_work: bool
+    consolidates: bool
     """Whether half-empty nodes are removed too, one in ten at a time, by moving what runs on them."""
 
     quiet_hours: NotRequired[list[QuietHours]]
@@ -226,7 +226,7 @@ class GpuNodePool(pulumi.ComponentResource):
     """A NodePool whose nodes exist only while pods need them: from zero, up to a ceiling, and removed when empty.
 
     Empty nodes go all at once: Karpenter's default budget of 10 % would remove a handful one after the other. Nodes are not taken from
-    under running work by drift, nor by expiry or consolidation unless `expire_after_seconds` or `moves_work` say so.
+    under running work by drift, nor by expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
 
     Raises ValueError before anything is registered: under the name of its rule for what a policy would stop (a ceiling below one, a GPU
     ceiling that the others keep out of reach, no taint on nvidia.com/gpu), and for what Karpenter would refuse.
@@ -285,7 +285,7 @@ def _requirements(args: GpuNodePoolArgs) -> dict[str, list[str]]:
 
 
 def _disruption(args: GpuNodePoolArgs) -> dict[str, Any]:
-    moves = args["moves_work"]
+    moves = args["consolidates"]
     return {
         "consolidationPolicy": "WhenEmptyOrUnderutilized" if moves else "WhenEmpty",
         "consolidateAfter": f"{args['idle_seconds']}s",

@@ -47,8 +47,8 @@ def facts_of(plan: Plan) -> Mapping[str, str]:
         )
     found[MOST_GPUS] = str(max(pool.gpus_per_node for pool in plan.pools))
     for route in plan.routes:
-        if route.rungs:
-            most = max(pools[rung.pool].gpus_per_node for rung in route.rungs)
+        if route.pools:
+            most = max(pools[route_pool.pool].gpus_per_node for route_pool in route.pools)
             found[f"{MOST_GPUS}.{route.priority_class}"] = str(most)
     return dict(sorted(found.items()))
 

@@ -129,35 +129,35 @@ def written_limits(spec: Field) -> str:
     return ", ".join(f"{name}={text}" for name, text in texts.items() if isinstance(text, str))
 
 
-def creates_pools(ladder: ComputeClass) -> Tri:
-    """Whether GKE may make node pools for the rungs that name none."""
-    return ladder.spec.at("nodePoolAutoCreation", "enabled").equals("true")
+def creates_pools(compute_class: ComputeClass) -> Tri:
+    """Whether GKE may make node pools for the priorities that name none."""
+    return compute_class.spec.at("nodePoolAutoCreation", "enabled").equals("true")
 
 
-def made_on_demand(rung: Field) -> Tri:
-    """Whether GKE would make pools of GPUs for the rung that are neither Spot, nor flex-start, nor wholly reserved.
+def made_on_demand(priority: Field) -> Tri:
+    """Whether GKE would make pools of GPUs for the priority that are neither Spot, nor flex-start, nor wholly reserved.
 
     Of the affinities to reservations, AnyBestEffort and None go on to on-demand; without one, so does GKE.
     Source: the definition of ComputeClass, cloud.google.com/v1.
     """
-    machine, family = rung.at("machineType").text(), rung.at("machineFamily").text()
+    machine, family = priority.at("machineType").text(), priority.at("machineFamily").text()
     named = UNKNOWN if machine is UNKNOWN or family is UNKNOWN else is_gpu_machine(machine or f"{family}-any")
     return all_of(
         [
-            rung.at("nodepools").absent if rung.at("nodepools").known else UNKNOWN,
-            any_of([not rung.at("gpu").absent, named]),
-            negated(rung.at("spot").equals("true")),
-            negated(rung.at("flexStart", "enabled").equals("true")),
-            negated(rung.at("reservations", "affinity").equals("Specific", "AnyThenFail")),
+            priority.at("nodepools").absent if priority.at("nodepools").known else UNKNOWN,
+            any_of([not priority.at("gpu").absent, named]),
+            negated(priority.at("spot").equals("true")),
+            negated(priority.at("flexStart", "enabled").equals("true")),
+            negated(priority.at("reservations", "affinity").equals("Specific", "AnyThenFail")),
         ]
     )
 
 
-def created_accelerators(ladder: ComputeClass) -> Iterator[str | Unknown]:
-    """The GPU types of which GKE may make pools for the ladder."""
-    if creates_pools(ladder) is not True:
+def created_accelerators(compute_class: ComputeClass) -> Iterator[str | Unknown]:
+    """The GPU types of which GKE may make pools for the class."""
+    if creates_pools(compute_class) is not True:
         return
-    for rung in ladder.spec.at("priorities").parts().fields:
-        accelerator = rung.at("gpu", "type").text()
+    for priority in compute_class.spec.at("priorities").parts().fields:
+        accelerator = priority.at("gpu", "type").text()
         if accelerator is not None:
             yield accelerator

@@ -46,12 +46,12 @@ def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
     for pods in inventory.of(PodSet):
         if not pods.exemption and pods.asks_for_gpus is True:
             yield from _selected(dict(pods.pod.at("nodeSelector").parts().named), pods.identity.described, inventory)
-    for ladder in inventory.of(ComputeClass):
-        yield from ((accelerator, ladder.identity.described) for accelerator in created_accelerators(ladder))
+    for compute_class in inventory.of(ComputeClass):
+        yield from ((accelerator, compute_class.identity.described) for accelerator in created_accelerators(compute_class))
 
 
 def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
-    """What selects a pool asks for no other, and what selects a compute class asks for what that has on its ladder."""
+    """What selects a pool asks for no other, and what selects a compute class asks for what that has among its priorities."""
     accelerator = labels[GKE_ACCELERATOR_LABEL].text() if GKE_ACCELERATOR_LABEL in labels else None
     if accelerator is None or labels.keys() & {GKE_POOL_LABEL, COMPUTE_CLASS_LABEL}:
         return

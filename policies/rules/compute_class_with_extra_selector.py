@@ -27,7 +27,7 @@ EXTRA_REMEDY = "take {extra} away, and let the priorities of ComputeClass {name}
 
 
 def judge(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: Inventory) -> Outcome:
-    """GKE's own classes (Performance, Accelerator) take such labels; a class of the platform's has its capacity in its rungs."""
+    """GKE's own classes (Performance, Accelerator) take such labels; a class of the platform's has its capacity in its priorities."""
     selections = list(_selections(judged, inventory))
     extra, built_in = parameters.texts("labels"), parameters.texts("built-in-classes")
     hangs = chosen = False
@@ -69,7 +69,7 @@ RULE = Rule(
     clouds=(Cloud.GKE,),
     looks_at=(PodSet, ResourceFlavor),
     judge_among=judge,
-    why="Two deciders of capacity contradict one another: such pods are refused, or wait for a node that no rung of the class makes.",
+    why="Two deciders of capacity contradict one another: such pods are refused, or wait for a node that no priority of the class makes.",
     remediation="Select the compute class alone; Spot, flex-start and machine families belong in its priorities.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes",
     sources=("https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/pull/1570",),

@@ -64,9 +64,9 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
         written = {at: field for at, field in fields.items() if not field.absent and (field.known or not field.partial)}
         yield from ((at, field, flex) for at, field in written.items())
     elif isinstance(asker, ComputeClass):
-        for place, rung in asker.spec.at("priorities").parts().named:
-            if not rung.at(RUN_TIME).absent:
-                yield f"spec.priorities[{place}].{RUN_TIME}", rung.at(RUN_TIME), rung.at("flexStart", "enabled").equals("true")
+        for place, priority in asker.spec.at("priorities").parts().named:
+            if not priority.at(RUN_TIME).absent:
+                yield f"spec.priorities[{place}].{RUN_TIME}", priority.at(RUN_TIME), priority.at("flexStart", "enabled").equals("true")
     else:
         seconds = asker.spec.at("parameters", RUN_TIME)
         if not seconds.absent:

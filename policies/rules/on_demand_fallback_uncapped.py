@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:
-    """A NodePool that takes both; a compute class whose lower rung lets GKE make on-demand pools. On Autopilot every pool is so made."""
+    """A NodePool that takes both; a compute class whose lower priority lets GKE make on-demand pools. Autopilot makes every pool so."""
     if isinstance(capacity, KarpenterNodePool):
         return _node_pool(capacity, inventory)
     if inventory.of(Autopilot):
         return not_applicable("on Autopilot no pool has a ceiling; Kueue's quota and the project's are what ends it")
-    # Autopilot has no node pools that a rung could name.
-    names_pools = any(not rung.at("nodepools").absent for rung in capacity.spec.at("priorities").parts().fields)
-    return _ladder(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
+    # Autopilot has no node pools that a priority could name.
+    names_pools = any(not priority.at("nodepools").absent for priority in capacity.spec.at("priorities").parts().fields)
+    return _compute_class(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
 
 
 def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
@@ -52,23 +52,23 @@ def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
     )
 
 
-def _ladder(ladder: ComputeClass, *, standard: bool) -> Outcome:
-    rungs = ladder.spec.at("priorities").parts()
-    answers = [all_of([creates_pools(ladder), made_on_demand(rung)]) for rung in rungs.fields]
-    # A first rung falls back from nothing, and neither do those that only follow rungs like it.
+def _compute_class(compute_class: ComputeClass, *, standard: bool) -> Outcome:
+    priorities = compute_class.spec.at("priorities").parts()
+    answers = [all_of([creates_pools(compute_class), made_on_demand(priority)]) for priority in priorities.fields]
+    # A first priority falls back from nothing, and neither do those that only follow priorities like it.
     lower = [all_of([answer, any_of(negated(each) for each in answers[:place])]) for place, answer in enumerate(answers)]
     if True in lower and not standard:
         return undecided("whether its cluster is one of Autopilot, where no pool has a ceiling, is not known")
     if True in lower:
         at = f"spec.priorities[{lower.index(True)}]"
         return fails(
-            f"{at} lets GKE make on-demand GPU pools when the rungs above it have no capacity, and such pools have no ceiling of their own",
+            f"{at} lets GKE make on-demand GPU pools when those above it have no capacity, and such pools have no ceiling of their own",
             f"let {at} name an on-demand node pool with a maximum: {{nodepools: [POOL]}}",
             at,
         )
-    if UNKNOWN in lower or not rungs.complete:
+    if UNKNOWN in lower or not priorities.complete:
         return undecided("spec.priorities, or spec.nodePoolAutoCreation, is not wholly known yet")
-    return PASSES if len(answers) > 1 else not_applicable("it has no rung to fall back to")
+    return PASSES if len(answers) > 1 else not_applicable("it has no priority to fall back to")
 
 
 RULE = Rule(

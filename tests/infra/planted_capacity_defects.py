@@ -27,8 +27,8 @@ def drained_twice(resources: Resources) -> None:
 def provisioned_without_gpus(resources: Resources) -> None:
     limits = [{"resourceType": "cpu", "maximum": 64}, {"resourceType": "memory", "maximum": 256}]
     resources[CLUSTER][1]["clusterAutoscaling"] = {"enabled": True, "resourceLimits": limits}
-    rung = {"machineType": "g2-standard-8", "spot": True, "gpu": {"type": "nvidia-l4", "count": 1}}
-    body = {"nodePoolAutoCreation": {"enabled": True}, "priorities": [rung]}
+    route_pool = {"machineType": "g2-standard-8", "spot": True, "gpu": {"type": "nvidia-l4", "count": 1}}
+    body = {"nodePoolAutoCreation": {"enabled": True}, "priorities": [route_pool]}
     inputs = {"apiVersion": "cloud.google.com/v1", "kind": "ComputeClass", "metadata": {"name": "sweeps"}, "spec": body}
     resources["sweeps"] = ("kubernetes:cloud.google.com/v1:ComputeClass", inputs)
 

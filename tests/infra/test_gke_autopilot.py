@@ -85,19 +85,19 @@ def test_flavors_select_system_labels_alone_and_tolerate_what_gke_sets() -> None
 def test_routes_and_flavors_agree_so_that_kueue_contradicts_no_selector() -> None:
     for route in plan().routes:
         assert route.node_affinity is None, "the autoscaler would take it for the selector that Kueue adds"
-        for rung in route.rungs:
-            if rung.flavor is not None:
-                assert route.node_selector.items() <= flavors()[rung.flavor]["nodeLabels"].items()
+        for pool in route.pools:
+            if pool.flavor is not None:
+                assert route.node_selector.items() <= flavors()[pool.flavor]["nodeLabels"].items()
     assert not any(taint.key.startswith("flexspot.dev/") for route in plan().routes for taint in route.tolerations)
 
 
-def test_rungs_of_a_compute_class_say_what_their_pools_are() -> None:
-    [made], [ladder] = on_autopilot().inputs_of(COMPUTE_CLASS), plan().ladders
+def test_priorities_of_a_compute_class_say_what_their_pools_are() -> None:
+    [made], [each] = on_autopilot().inputs_of(COMPUTE_CLASS), plan().compute_classes
     pools = {pool.name: pool for pool in plan().pools}
 
-    assert made["metadata"]["name"] == ladder.name
-    assert [(rung["machineType"], rung["gpu"]["type"], rung["gpu"]["count"]) for rung in made["spec"]["priorities"]] == [
-        (pools[name].machines[0], pools[name].accelerator, pools[name].gpus_per_node) for name in ladder.pools
+    assert made["metadata"]["name"] == each.name
+    assert [(priority["machineType"], priority["gpu"]["type"], priority["gpu"]["count"]) for priority in made["spec"]["priorities"]] == [
+        (pools[name].machines[0], pools[name].accelerator, pools[name].gpus_per_node) for name in each.pools
     ]
     reserved, paid = made["spec"]["priorities"]
     assert reserved["reservations"] == {"affinity": "Specific", "specific": [{"name": "acme-l4", "project": "acme-shared"}]}
@@ -107,14 +107,14 @@ def test_rungs_of_a_compute_class_say_what_their_pools_are() -> None:
         ["us-central1-a", "us-central1-c"],
         {"bootDiskSize": 100},
     )
-    assert not any("nodepools" in rung for rung in made["spec"]["priorities"])
+    assert not any("nodepools" in priority for priority in made["spec"]["priorities"])
     assert made["spec"]["nodePoolAutoCreation"] == {"enabled": True}
     assert made["spec"]["nodePoolConfig"].keys() == {"serviceAccount", "nodeLabels"}
     assert made["spec"]["nodePoolConfig"]["nodeLabels"] == plan().labels
 
 
 @pytest.mark.parametrize("capacity_type", [each for each in CapacityType if each is not CapacityType.QUEUED])
-def test_a_stack_of_each_capacity_type_asks_for_it_by_labels_and_as_a_rung(capacity_type: CapacityType) -> None:
+def test_a_stack_of_each_capacity_type_asks_for_it_by_labels_and_as_a_priority(capacity_type: CapacityType) -> None:
     asked: dict[str, Any] = {
         "name": "own",
         "machine": "a2-highgpu-1g",
@@ -125,12 +125,12 @@ def test_a_stack_of_each_capacity_type_asks_for_it_by_labels_and_as_a_rung(capac
     if capacity_type is CapacityType.RESERVED:
         asked["reservation"] = {"name": "bought"}
     settings = autopilot_settings() | {
-        "pools": [asked, asked | {"name": "rung", "serves": ["inference"]}],
+        "pools": [asked, asked | {"name": "priority", "serves": ["inference"]}],
         "classes": {
             "training": {"capacity": [capacity_type.value]},
             "inference": {"capacity": [capacity_type.value], "run_limit_hours": 24},
         },
-        "teams": [{"name": "research", "shares": {"own": 1}, "unqueued": {"rung": 1}}],
+        "teams": [{"name": "research", "shares": {"own": 1}, "unqueued": {"priority": 1}}],
     }
 
     declarations = declared("dev-gke", settings)
@@ -140,8 +140,8 @@ def test_a_stack_of_each_capacity_type_asks_for_it_by_labels_and_as_a_rung(capac
     [flavor], [compute_class] = declarations.inputs_of(f"{KUEUE}:ResourceFlavor"), declarations.inputs_of(COMPUTE_CLASS)
     assert facts.selector.items() <= flavor["spec"]["nodeLabels"].items()
     assert {(each.key, each.value, each.effect) for each in facts.taints} <= taints_of(flavor["spec"]["tolerations"])
-    [rung] = compute_class["spec"]["priorities"]
-    assert {key for key in ("flexStart", "reservations") if key in rung} | ({"spot"} if rung.get("spot") else set()) == {
+    [priority] = compute_class["spec"]["priorities"]
+    assert {key for key in ("flexStart", "reservations") if key in priority} | ({"spot"} if priority.get("spot") else set()) == {
         CapacityType.SPOT: {"spot"},
         CapacityType.FLEX_START: {"flexStart"},
         CapacityType.RESERVED: {"reservations"},

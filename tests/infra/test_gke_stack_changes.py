@@ -119,7 +119,7 @@ def test_the_order_of_pools_teams_cohorts_classes_zones_and_shares_changes_nothi
 
 
 # What a pool's removal deletes, and what derives from it. The flavor and the shares of a queued pool are Kueue's. A pool for services
-# alone has no flavor; it stands on the ladder of its class instead.
+# alone has no flavor; it stands in the compute class of its class instead.
 @pytest.mark.parametrize(
     "pool,deleted,updated",
     [

@@ -19,7 +19,7 @@ from lab.cluster import read_objects
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from components.gke.compute_class import ComputeClassRungArgs
+    from components.gke.compute_class import ComputeClassPriorityArgs
     from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
@@ -29,7 +29,7 @@ KIND = "cloud.google.com/v1/ComputeClass"
 REBUILT = Path(__file__).parents[1] / "components" / "gke" / "compute_class_crd.yaml"
 VENDORS = Path(os.environ.get("FLEXSPOT_CRDS", "")) / "cloud.google.com_computeclasses.yaml"
 
-SPOT: ComputeClassRungArgs = {
+SPOT: ComputeClassPriorityArgs = {
     "machine": "g2-standard-8",
     "accelerator": "nvidia-l4",
     "gpus": 1,
@@ -37,7 +37,7 @@ SPOT: ComputeClassRungArgs = {
     "zones": ["us-central1-a"],
     "shutdown_grace_seconds": 120,
 }
-FLEX: ComputeClassRungArgs = {
+FLEX: ComputeClassPriorityArgs = {
     "machine": "a3-highgpu-8g",
     "accelerator": "nvidia-h100-80gb",
     "gpus": 8,
@@ -46,7 +46,7 @@ FLEX: ComputeClassRungArgs = {
     "max_run_seconds": 86_400,
     "recycling_lead_seconds": 3600,
 }
-LADDERS: dict[str, list[ComputeClassRungArgs]] = {
+CLASSES: dict[str, list[ComputeClassPriorityArgs]] = {
     "named": [{"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-on-demand"]}],
     "made": [SPOT, FLEX],
     "mixed": [SPOT, FLEX, {"pools": ["h100-on-demand"]}],
@@ -69,19 +69,21 @@ def defined(cluster: Cluster, definition: KubeObject) -> Iterator[Cluster]:
 
 @pytest.fixture
 def rendered(register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeObject]:
-    """What the component renders, by the ladder's name."""
+    """What the component renders, by the class's name."""
 
     def declare() -> None:
-        for name, rungs in LADDERS.items():
-            account = "nodes@acme-ml.iam.gserviceaccount.com" if any("machine" in rung for rung in rungs) else None
-            ComputeClass(name, {"name": name, "labels": {"flexspot.dev/owner": "ann"}, "rungs": rungs, "service_account": account})
+        for name, priorities in CLASSES.items():
+            account = "nodes@acme-ml.iam.gserviceaccount.com" if any("machine" in priority for priority in priorities) else None
+            ComputeClass(
+                name, {"name": name, "labels": {"flexspot.dev/owner": "ann"}, "priorities": priorities, "service_account": account}
+            )
 
     objects = register(declare).of("kubernetes:cloud.google.com/v1:ComputeClass")
     return {each["metadata"]["name"]: integers(each) for each in objects}
 
 
-def test_the_server_takes_every_ladder_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
-    assert set(rendered) == set(LADDERS)
+def test_the_server_takes_every_class_and_adds_nothing_to_it(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
+    assert set(rendered) == set(CLASSES)
     for name, each in rendered.items():
         defined.apply(each)
 

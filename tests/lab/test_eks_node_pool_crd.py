@@ -27,7 +27,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "valued": {"startup_taints": [{"key": "node.cilium.io/agent-not-ready", "value": "true", "effect": "NoSchedule"}]},
     "block": {"capacity_types": ["reserved"], "node_labels": {"karpenter.k8s.aws/capacity-reservation-type": "capacity-block"}},
     "efa": {"node_labels": dict([EFA_NODE_LABEL])},
-    "ordered": {"weight": 100, "capacity_types": ["reserved", "spot", "on-demand"], "moves_work": True},
+    "ordered": {"weight": 100, "capacity_types": ["reserved", "spot", "on-demand"], "consolidates": True},
 }
 """What a pool of the plan does not say, and a caller may."""
 

@@ -80,7 +80,7 @@ def test_g22_the_highest_priority_is_kept_by_its_capacity_and_its_budget_and_not
     highest = max(plan.priorities, key=lambda each: each.value)
     [route] = [each for each in plan.routes if each.priority_class == highest.name]
 
-    assert {rung.capacity_type for rung in route.rungs} <= {CapacityType.RESERVED, CapacityType.ON_DEMAND}
+    assert {pool.capacity_type for pool in route.pools} <= {CapacityType.RESERVED, CapacityType.ON_DEMAND}
     assert route.disruption_budget
 
 

@@ -34,13 +34,13 @@ def pools_can_be_told_apart(resolved: ResolvedSettings) -> Iterator[SettingsProb
     So do pods that ask for less than the others and are kept off by no taint, such as on-demand pods and idle reserved nodes.
     """
     for one, other in combinations(resolved.pools.values() if resolved.autopilot else (), 2):
-        ladders = compute_class_of(resolved, one), compute_class_of(resolved, other)
+        classes = compute_class_of(resolved, one), compute_class_of(resolved, other)
         written = _shown(asked_for(resolved, other))
-        if ladders == (None, None) and (_lands_on(resolved, one, other) or _lands_on(resolved, other, one)):
+        if classes == (None, None) and (_lands_on(resolved, one, other) or _lands_on(resolved, other, one)):
             problem = f"cannot be told from pool {one.name}: pods that ask for nodes of one can run on those that GKE made for the other"
             remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
-        elif ladders[0] is not None and ladders[0] == ladders[1] and _made_of(resolved, one) == _made_of(resolved, other):
-            problem = f"cannot be told from pool {one.name}: it is the same rung of compute class {ladders[0]}"
+        elif classes[0] is not None and classes[0] == classes[1] and _made_of(resolved, one) == _made_of(resolved, other):
+            problem = f"cannot be told from pool {one.name}: it is the same priority of compute class {classes[0]}"
             remedy = "split them by machine, capacity type, reservation or zones, or merge them"
         else:
             continue
@@ -54,7 +54,7 @@ def _lands_on(resolved: ResolvedSettings, pool: ResolvedPool, other: ResolvedPoo
 
 
 def _made_of(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[object, ...]:
-    """What a rung of a compute class says."""
+    """What a priority of a compute class says."""
     options = (pool.settings.max_run_hours, pool.settings.boot_disk_gib) if isinstance(pool.settings, GkePool) else ()
     return (pool.machines, asked_for(resolved, pool), frozenset(pool.settings.zones), *options)
 
@@ -114,8 +114,8 @@ _OF_NODE_POOLS = {
 
 _BY_A_CLASS = "leave it out, or let the pool serve a class with fallback: stock-out"
 
-_OF_RUNGS = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot ask for it; a compute class can", _BY_A_CLASS))
-"""Options that a rung of a compute class takes: https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
+_OF_PRIORITIES = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot ask for it; a compute class can", _BY_A_CLASS))
+"""Options that a priority of a compute class takes: https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
 
 _OF_SELECTORS = dict.fromkeys(
     ("gpu_sharing", "mig_partition"),
@@ -153,24 +153,24 @@ def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[
     for pool in resolved.pools.values():
         if not isinstance(pool.settings, GkePool):
             continue
-        on_a_ladder = compute_class_of(resolved, pool) is not None
-        for option, lacking in (_OF_NODE_POOLS | (_OF_SELECTORS if on_a_ladder else _OF_RUNGS)).items():
+        by_compute_class = compute_class_of(resolved, pool) is not None
+        for option, lacking in (_OF_NODE_POOLS | (_OF_SELECTORS if by_compute_class else _OF_PRIORITIES)).items():
             written = getattr(pool.settings, option)
             if written != GkePool.model_fields[option].default:
                 yield _refused(f"{pool.path}.{option}", _written(written), lacking)
-        yield from _choices(pool.path, pool.settings, on_a_ladder=on_a_ladder)
+        yield from _choices(pool.path, pool.settings, by_compute_class=by_compute_class)
 
 
-def _choices(path: str, pool: GkePool, *, on_a_ladder: bool) -> Iterator[SettingsProblem]:
+def _choices(path: str, pool: GkePool, *, by_compute_class: bool) -> Iterator[SettingsProblem]:
     """Options of which Autopilot has some values."""
     if pool.gpu_driver is GpuDriver.DISABLED:
         yield _refused(
             f"{path}.gpu_driver", "'disabled'", _Lacking("Autopilot installs a driver on every GPU node", "allowed: default, latest")
         )
-    if pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS and not on_a_ladder:
+    if pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS and not by_compute_class:
         lacking = _Lacking("GKE documents time-sharing for Autopilot, and not MPS", "allowed: time-sharing")
         yield _refused(f"{path}.gpu_sharing.strategy", "'mps'", lacking)
-    if len(set(pool.zones)) > 1 and not on_a_ladder:
+    if len(set(pool.zones)) > 1 and not by_compute_class:
         lacking = _Lacking(
             "a pod asks for one zone or for none; a compute class may name several",
             f"name one; {_BY_A_CLASS}",

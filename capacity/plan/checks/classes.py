@@ -103,19 +103,19 @@ def _opposed(orders: Iterable[tuple[CapacityType, ...]]) -> tuple[CapacityType, 
     return ()
 
 
-def ladders_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """One flavor stands for all pools of a ladder. Pools that are on one ladder and not on the other would be promised to both."""
+def compute_classes_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """One flavor stands for all pools of a compute class. Pools that are in one and not in the other would be promised to both."""
     by_gpu: dict[str, dict[str, frozenset[str]]] = {}
     for pool in resolved.pools.values():
         climbing = frozenset(name for name, each in _served(resolved, pool) if each.fallback is Fallback.STOCK_OUT)
         if climbing and (pool.queued or resolved.words.compute_class_label):
             by_gpu.setdefault(pool.gpu.model, {})[pool.name] = climbing
         if resolved.words.compute_class_label and len(climbing) > 1:
-            problem = "a pool stands on the ladder of one compute class"
+            problem = "a pool stands in one compute class"
             written = ", ".join(sorted(climbing))
             yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
     if resolved.words.compute_class_label:
-        yield from _one_gpu_for_each_ladder(resolved)
+        yield from _one_gpu_for_each_compute_class(resolved)
         return
     for gpu, pools in by_gpu.items():
         if len(set(pools.values())) > 1:
@@ -124,13 +124,13 @@ def ladders_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[SettingsP
             yield SettingsProblem("pools", written, problem, "let them serve the same classes", "shared-pool-with-conflicting-classes")
 
 
-def _one_gpu_for_each_ladder(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def _one_gpu_for_each_compute_class(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     for name, each in resolved.classes.items():
         gpus = sorted({pool.gpu.name for pool in resolved.pools.values() if name in pool.settings.serves})
         if each.fallback is Fallback.STOCK_OUT and each.queued and len(gpus) > 1:
             problem = "its one flavor would count different GPUs"
             remedy = "split the class, one for each GPU"
-            yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "ladder-with-several-gpus")
+            yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "compute-class-with-several-gpus")
 
 
 def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -154,6 +154,6 @@ CHECKS = (
     a_shared_pool_says_how_it_is_split,
     a_pool_has_one_decider,
     orders_do_not_contradict,
-    ladders_do_not_share_pools,
+    compute_classes_do_not_share_pools,
     what_is_interrupted_can_go_on,
 )

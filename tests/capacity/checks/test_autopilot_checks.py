@@ -12,7 +12,7 @@ from capacity.plan.checks.autopilot import classes_ask_for_their_own_pools, pool
 AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
 FLEX_CLASS: dict[str, Any] = {"classes.tuning": CLASS | {"priority_class": "gpu-tuning", "capacity": ["flex-start"]}}
 ON_DEMAND_CLASS: dict[str, Any] = {"classes.steady": CLASS | {"priority_class": "gpu-steady", "capacity": ["on-demand", "reserved"]}}
-LADDER: dict[str, Any] = {"classes.inference.capacity": ["reserved", "spot", "on-demand"]}
+MOVES_ON: dict[str, Any] = {"classes.inference.capacity": ["reserved", "spot", "on-demand"]}
 
 
 def test_autopilot_is_accepted_with_one_warning_of_what_caps_spend() -> None:
@@ -91,14 +91,14 @@ def test_on_demand_pods_that_no_taint_keeps_off_the_nodes_of_another_pool_are_re
         (pool("b", "g2-standard-8", "spot", "inference"), ["refused: pools-not-told-apart at pools.1"]),
     ],
 )
-def test_rungs_of_a_compute_class_are_told_apart_by_what_gke_is_to_make(other: dict[str, Any], expected: list[str]) -> None:
-    changes = AUTOPILOT | LADDER | {"pools.0.serves": ["inference"], "pools.1": other, "teams.0.shares": {}}
+def test_priorities_of_a_compute_class_are_told_apart_by_what_gke_is_to_make(other: dict[str, Any], expected: list[str]) -> None:
+    changes = AUTOPILOT | MOVES_ON | {"pools.0.serves": ["inference"], "pools.1": other, "teams.0.shares": {}}
 
     assert told(pools_can_be_told_apart, "gke", changes) == expected
 
 
-def test_a_rung_and_a_pool_that_pods_select_are_told_apart_by_the_taint_of_the_class() -> None:
-    changes = AUTOPILOT | LADDER | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}
+def test_a_priority_and_a_pool_that_pods_select_are_told_apart_by_the_taint_of_the_class() -> None:
+    changes = AUTOPILOT | MOVES_ON | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}
 
     assert told(pools_can_be_told_apart, "gke", changes) == []
 

@@ -11,7 +11,7 @@ from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.plan.checks.autopilot import capacity_types_are_ones_that_autopilot_gives, options_are_ones_that_autopilot_has
 
 AUTOPILOT: dict[str, Any] = {"cluster.mode": "autopilot"}
-LADDER: dict[str, Any] = {
+MOVES_ON: dict[str, Any] = {
     "classes.inference.capacity": ["flex-start", "spot", "on-demand"],
     "pools.0.serves": ["inference"],
     "teams.0.shares": {},
@@ -74,7 +74,7 @@ OF_NODE_POOLS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("option", OF_NODE_POOLS)
-@pytest.mark.parametrize("served", [{}, LADDER], ids=["by labels", "by a compute class"])
+@pytest.mark.parametrize("served", [{}, MOVES_ON], ids=["by labels", "by a compute class"])
 def test_an_option_of_node_pools_alone_is_refused_and_not_left_out(option: str, served: dict[str, Any]) -> None:
     changes = served | {f"pools.0.{option}": OF_NODE_POOLS[option]}
 
@@ -100,7 +100,7 @@ def test_what_a_compute_class_can_ask_for_and_a_pod_cannot_is_refused_where_pods
 
     assert (problem.rule, problem.path) == ("option-not-on-autopilot", f"pools.0.{option}")
     assert "fallback: stock-out" in problem.allowed
-    assert told(options_are_ones_that_autopilot_has, "gke", changes | LADDER) == []
+    assert told(options_are_ones_that_autopilot_has, "gke", changes | MOVES_ON) == []
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_a_pod_can_ask_for_and_a_compute_class_cannot_is_refused_there(opti
     changes = AUTOPILOT | {"pools.0.machine": "a2-highgpu-1g", f"pools.0.{option}": written}
 
     assert told(options_are_ones_that_autopilot_has, "gke", changes | SERVICE) == []
-    assert told(options_are_ones_that_autopilot_has, "gke", changes | LADDER) == [f"refused: option-not-on-autopilot at pools.0.{option}"]
+    assert told(options_are_ones_that_autopilot_has, "gke", changes | MOVES_ON) == [f"refused: option-not-on-autopilot at pools.0.{option}"]
 
 
 def test_gpus_are_shared_by_turns_and_not_by_mps() -> None:

@@ -10,8 +10,8 @@ from resolved_fixtures import CLASS, pool, told
 from capacity.plan.checks.classes import (
     a_pool_has_one_decider,
     a_shared_pool_says_how_it_is_split,
+    compute_classes_do_not_share_pools,
     every_class_has_a_pool,
-    ladders_do_not_share_pools,
     orders_do_not_contradict,
     pools_are_in_the_order_of_their_classes,
     pools_serve_classes_that_exist,
@@ -83,36 +83,39 @@ def test_classes_that_share_flavors_do_not_want_opposite_orders(fallback: str) -
     assert told(orders_do_not_contradict, "local", opposite | {"classes.spot-low.capacity": ["spot", "on-demand"]}) == []
 
 
-def test_a_pool_of_gke_stands_on_one_ladder() -> None:
-    ladders: dict[str, Any] = {
+def test_a_pool_of_gke_stands_in_one_compute_class() -> None:
+    classes: dict[str, Any] = {
         "pools.0.serves": ["training", "spot-low"],
         "classes.training.fallback": "stock-out",
         "classes.spot-low.fallback": "stock-out",
     }
-    split = ladders | {"pools.0.serves": ["training"], "pools.1": pool("sweeps", "g2-standard-8", "spot", "spot-low")}
+    split = classes | {"pools.0.serves": ["training"], "pools.1": pool("sweeps", "g2-standard-8", "spot", "spot-low")}
 
-    assert told(ladders_do_not_share_pools, "gke", ladders) == ["refused: shared-pool-with-conflicting-classes at pools.0.serves"]
-    assert told(ladders_do_not_share_pools, "gke", split) == []
-
-
-def test_a_ladder_of_gke_is_of_one_gpu() -> None:
-    ladder: dict[str, Any] = {"classes.training.fallback": "stock-out"}
-
-    assert told(ladders_do_not_share_pools, "gke", ladder | {"pools.1": pool("t4", "n1-standard-8", "spot", "training")}) == [
-        "refused: ladder-with-several-gpus at classes.training"
-    ]
-    assert told(ladders_do_not_share_pools, "gke", ladder | {"pools.1": pool("more", "g2-standard-24", "spot", "training")}) == []
+    assert told(compute_classes_do_not_share_pools, "gke", classes) == ["refused: shared-pool-with-conflicting-classes at pools.0.serves"]
+    assert told(compute_classes_do_not_share_pools, "gke", split) == []
 
 
-def test_ladders_of_karpenter_have_their_pools_in_common_or_none() -> None:
-    ladders: dict[str, Any] = {"classes.training.fallback": "stock-out", "classes.spot-low.fallback": "stock-out"}
-    apart = ladders | {"pools.1": pool("sweeps", "g6.xlarge", "spot", "spot-low")}
-    together = ladders | {"pools.0.serves": ["training", "spot-low"], "pools.1": pool("more", "g6.xlarge", "spot", "training", "spot-low")}
-    other_gpu = ladders | {"pools.1": pool("sweeps", "g4dn.xlarge", "spot", "spot-low")}
+def test_a_compute_class_is_of_one_gpu() -> None:
+    compute_class: dict[str, Any] = {"classes.training.fallback": "stock-out"}
 
-    assert told(ladders_do_not_share_pools, "eks", apart) == ["refused: shared-pool-with-conflicting-classes at pools"]
-    assert told(ladders_do_not_share_pools, "eks", together) == []
-    assert told(ladders_do_not_share_pools, "eks", other_gpu) == []
+    assert told(
+        compute_classes_do_not_share_pools, "gke", compute_class | {"pools.1": pool("t4", "n1-standard-8", "spot", "training")}
+    ) == ["refused: compute-class-with-several-gpus at classes.training"]
+    assert (
+        told(compute_classes_do_not_share_pools, "gke", compute_class | {"pools.1": pool("more", "g2-standard-24", "spot", "training")})
+        == []
+    )
+
+
+def test_classes_of_karpenter_that_move_on_have_their_pools_in_common_or_none() -> None:
+    classes: dict[str, Any] = {"classes.training.fallback": "stock-out", "classes.spot-low.fallback": "stock-out"}
+    apart = classes | {"pools.1": pool("sweeps", "g6.xlarge", "spot", "spot-low")}
+    together = classes | {"pools.0.serves": ["training", "spot-low"], "pools.1": pool("more", "g6.xlarge", "spot", "training", "spot-low")}
+    other_gpu = classes | {"pools.1": pool("sweeps", "g4dn.xlarge", "spot", "spot-low")}
+
+    assert told(compute_classes_do_not_share_pools, "eks", apart) == ["refused: shared-pool-with-conflicting-classes at pools"]
+    assert told(compute_classes_do_not_share_pools, "eks", together) == []
+    assert told(compute_classes_do_not_share_pools, "eks", other_gpu) == []
 
 
 @pytest.mark.parametrize("hours", [25, None])

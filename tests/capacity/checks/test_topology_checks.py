@@ -58,13 +58,13 @@ def test_or_come_before_the_place_is_looked_for() -> None:
     assert len(told(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "flex-start", "training")))) == 1
 
 
-def test_services_and_ladders_are_not_placed() -> None:
+def test_services_and_compute_classes_are_not_placed() -> None:
     service = placed("p", "a3-highgpu-8g", "reserved", "inference", **BOUGHT)
-    ladder = {"classes": {"climb": CLASS | {"fallback": "stock-out"}}}
+    compute_class = {"classes": {"climb": CLASS | {"fallback": "stock-out"}}}
     refused = ["refused: topology-without-queue at pools.0.topology"]
 
     assert told(placed_pods_come_from_a_queue, "gke", pools(service)) == refused
-    assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "climb"), **ladder)) == refused
+    assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "climb"), **compute_class)) == refused
     assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "training"))) == []
 
 

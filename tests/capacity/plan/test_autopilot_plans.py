@@ -112,14 +112,14 @@ def test_a_class_that_moves_on_at_a_stock_out_selects_its_compute_class_and_noth
         pool("paid", "g2-standard-8", "on-demand", 1, "inference"),
     )
 
-    [ladder], route = plan.ladders, route_of(plan, "inference")
-    assert ladder.pools == ("bought", "paid")
+    [compute_class], route = plan.compute_classes, route_of(plan, "inference")
+    assert compute_class.pools == ("bought", "paid")
     assert (route.node_selector, route.node_affinity) == ({"cloud.google.com/compute-class": "inference"}, None)
     assert route.tolerations == (Taint("cloud.google.com/compute-class", "inference"), GPU)
     assert {each.taints for each in plan.pools} == {(GPU, Taint("cloud.google.com/compute-class", "inference"))}
 
 
-def test_a_queue_gives_a_ladder_away_under_the_compute_class_alone() -> None:
+def test_a_queue_gives_a_compute_class_away_under_the_compute_class_alone() -> None:
     moving = {"own": own_class("own", fallback="stock-out", capacity=["spot", "on-demand"])}
 
     plan = autopilot(pool("a", "g2-standard-8", "spot", 1, "own"), pool("b", "g2-standard-8", "on-demand", 2, "own"), classes=moving)

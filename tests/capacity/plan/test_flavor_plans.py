@@ -6,7 +6,7 @@ from plan_settings import Settings, eks, flavor_of, gke, local, own_class, plan_
 
 from capacity.plan.model import Amount, Taint
 
-LADDER = own_class("climb", fallback="stock-out", capacity=["reserved", "spot", "on-demand"])
+MOVES_ON = own_class("climb", fallback="stock-out", capacity=["reserved", "spot", "on-demand"])
 ON_GKE = {"reservation": {"name": "bought"}}
 ON_EKS = {"reservation": {"tags": {"purpose": "gpu"}}}
 
@@ -31,7 +31,7 @@ def test_a_stock_out_class_has_one_flavor_per_accelerator_on_eks_with_the_gpus_l
             pool("l4-spot", "g6.xlarge", "spot", 2, "climb"),
             pool("l4-on-demand", "g6.xlarge", "on-demand", 1, "climb"),
             pool("a10g", "g5.xlarge", "spot", 3, "climb"),
-            classes={"climb": LADDER},
+            classes={"climb": MOVES_ON},
         )
     )
 
@@ -49,7 +49,7 @@ def test_a_stock_out_class_has_one_flavor_on_gke_whose_only_label_is_the_compute
         gke(
             pool("l4-reserved", "g2-standard-8", "reserved", 1, "climb", **ON_GKE),
             pool("l4-spot", "g2-standard-8", "spot", 2, "climb"),
-            classes={"climb": LADDER},
+            classes={"climb": MOVES_ON},
         )
     )
 
@@ -98,28 +98,28 @@ def test_what_unqueued_classes_may_use_of_a_shared_pool_is_not_the_queues_to_giv
     assert pool_of(plan, "l4").ceiling.gpus == 6
 
 
-def mixed_ladder(*shares: tuple[str, int]) -> Settings:
-    """A ladder of machines with four GPUs and with one, which have 12 and 64 vCPU for each."""
+def mixed_class(*shares: tuple[str, int]) -> Settings:
+    """A class on machines with four GPUs and with one, which have 12 and 64 vCPU for each."""
     return eks(
         pool("a-four", "g6.12xlarge", "spot", 1, "climb"),
         pool("b-one", "g6.16xlarge", "spot", 4, "climb"),
-        classes={"climb": LADDER},
+        classes={"climb": MOVES_ON},
         teams=[team("red", shares=dict(shares))],
     )
 
 
-def test_the_quota_of_a_ladder_covers_a_node_of_each_of_its_pools() -> None:
-    [nominal] = [quota.nominal for quota in queue_of(plan_of(mixed_ladder(("b-one", 1))), "red").quotas]
+def test_the_quota_of_a_class_covers_a_node_of_each_of_its_pools() -> None:
+    [nominal] = [quota.nominal for quota in queue_of(plan_of(mixed_class(("b-one", 1))), "red").quotas]
 
     assert nominal.gpus == 1
     assert nominal.vcpu >= 64, "a job that fills a g6.16xlarge would never be admitted"
 
 
-def test_the_quotas_of_a_ladder_add_up_to_its_ceiling() -> None:
+def test_the_quotas_of_a_class_add_up_to_its_ceiling() -> None:
     settings = eks(
         pool("a-large", "g6.4xlarge", "spot", 1, "climb"),
         pool("b-small", "g6.xlarge", "spot", 1, "climb"),
-        classes={"climb": LADDER},
+        classes={"climb": MOVES_ON},
         teams=[team("red", shares={"a-large": 1, "b-small": 1})],
     )
     plan = plan_of(settings)
@@ -136,7 +136,7 @@ def test_flavors_of_gpus_that_share_a_name_are_not_the_same_nodes() -> None:
             pool("small", "p4d.24xlarge", "spot", 1, "climb"),
             pool("large", "p4de.24xlarge", "spot", 1, "climb"),
             zones=["us-east-1b", "us-east-1c"],
-            classes={"climb": LADDER},
+            classes={"climb": MOVES_ON},
         )
     )
 

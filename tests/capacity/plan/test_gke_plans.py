@@ -1,13 +1,13 @@
-"""What only a GKE plan has: the ladders of its compute classes and the limits of the whole cluster."""
+"""What only a GKE plan has: its compute classes and the limits of the whole cluster."""
 
 from __future__ import annotations
 
 from plan_settings import eks, gke, local, plan_of, pool
 
-from capacity.plan.model import LadderPlan
+from capacity.plan.model import ComputeClassPlan
 
 
-def test_the_ladder_of_a_class_has_its_pools_in_the_order_in_which_they_are_tried() -> None:
+def test_the_compute_class_has_its_pools_in_the_order_in_which_they_are_tried() -> None:
     plan = plan_of(
         gke(
             pool("a-on-demand", "g2-standard-8", "on-demand", 1, "inference"),
@@ -16,7 +16,7 @@ def test_the_ladder_of_a_class_has_its_pools_in_the_order_in_which_they_are_trie
         )
     )
 
-    assert plan.ladders == (LadderPlan("inference", ("b-reserved", "a-on-demand"), consolidation_delay_minutes=10),)
+    assert plan.compute_classes == (ComputeClassPlan("inference", ("b-reserved", "a-on-demand"), consolidation_delay_minutes=10),)
 
 
 def test_the_limits_of_the_cluster_leave_room_for_every_pool_and_the_system_nodes() -> None:
@@ -34,4 +34,7 @@ def test_the_limits_of_the_cluster_leave_room_for_every_pool_and_the_system_node
 def test_other_platforms_have_neither() -> None:
     inference = pool("p", "g6.xlarge", "on-demand", 1, "inference")
 
-    assert [(plan.limits, plan.ladders) for plan in (plan_of(local(inference)), plan_of(eks(inference)))] == [(None, ()), (None, ())]
+    assert [(plan.limits, plan.compute_classes) for plan in (plan_of(local(inference)), plan_of(eks(inference)))] == [
+        (None, ()),
+        (None, ()),
+    ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.model import FlavorQuota, Plan, QueuePlan
 
-for_all_valid_settings = settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize=True)
+for_all_valid_settings = settings(max_examples=EXAMPLES)
 
 
 def total(amounts: list[Amount]) -> Amount:
@@ -169,7 +169,7 @@ def test_queues_and_unqueued_classes_together_never_promise_more_than_the_pools_
         has = total([ceilings[name] for name in flavor.pools])
         assert flavor.ceiling.gpus + sum(unqueued[name] for name in flavor.pools) <= has.gpus
         if len(flavor.pools) == 1:
-            # A ladder of different machines counts each GPU with the vCPU of the largest: its GPUs are what binds.
+            # A class on different machines counts each GPU with the vCPU of the largest: its GPUs are what binds.
             assert _covers(has, flavor.ceiling)
 
 
@@ -179,10 +179,10 @@ def test_the_pods_of_a_class_tolerate_every_taint_of_every_pool_that_they_may_us
     plan = plan_of(value)
     pools = {pool.name: pool for pool in plan.pools}
     for route in plan.routes:
-        assert {pool.name for pool in plan.pools if route.workload_class in pool.serves} == {rung.pool for rung in route.rungs}
-        for rung in route.rungs:
-            assert set(pools[rung.pool].taints) <= set(route.tolerations)
-            assert (rung.flavor is not None) == route.queued
+        assert {pool.name for pool in plan.pools if route.workload_class in pool.serves} == {route_pool.pool for route_pool in route.pools}
+        for route_pool in route.pools:
+            assert set(pools[route_pool.pool].taints) <= set(route.tolerations)
+            assert (route_pool.flavor is not None) == route.queued
     for flavor in plan.flavors:
         taints = {taint for name in flavor.pools for taint in pools[name].taints}
         assert taints == {*flavor.node_taints, *flavor.tolerated}
@@ -197,7 +197,7 @@ def test_nodes_are_asked_for_beforehand_on_queued_pools_of_gke_and_their_jobs_sa
         assert flavor.provisioned == all(types[name] is CapacityType.QUEUED for name in flavor.pools)
         assert not flavor.provisioned or plan.cloud is Platform.GKE
     for route in plan.routes:
-        queued = any(rung.capacity_type is CapacityType.QUEUED for rung in route.rungs)
+        queued = any(route_pool.capacity_type is CapacityType.QUEUED for route_pool in route.pools)
         seconds = route.job_annotations.get("provreq.kueue.x-k8s.io/maxRunDurationSeconds")
         assert (seconds is not None) == queued
         # DWS gives nodes for seven days at most.

@@ -70,7 +70,7 @@ def test_capacity_that_ends_under_its_work_is_tainted_and_other_capacity_is_not(
     }
 
 
-def test_the_nodes_of_a_gke_ladder_have_the_label_and_taint_of_its_compute_class_and_no_spot_taint() -> None:
+def test_the_nodes_of_a_gke_compute_class_have_the_label_and_taint_of_it_and_no_spot_taint() -> None:
     settings = gke(
         pool("l4-reserved", "g2-standard-8", "reserved", 1, "inference", **RESERVED_ON_GKE),
         pool("l4-spot", "g2-standard-8", "spot", 1, "inference"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan_settings import Settings, eks, gke, local, own_class, plan_of, pool, route_of
 
-from capacity.plan.model import Rung, Taint
+from capacity.plan.model import RoutePool, Taint
 
 ON_GKE = {"reservation": {"name": "bought"}}
 
@@ -25,7 +25,7 @@ def test_a_class_does_not_tolerate_the_pools_of_others() -> None:
     assert route_of(plan, "training").node_affinity == ("karpenter.sh/nodepool", ("own",))
 
 
-def test_rungs_are_in_the_order_of_the_class_and_then_by_name() -> None:
+def test_pools_are_in_the_order_of_the_class_and_then_by_name() -> None:
     plan = plan_of(
         gke(
             pool("a-spot", "g2-standard-8", "spot", 1, "training"),
@@ -34,7 +34,7 @@ def test_rungs_are_in_the_order_of_the_class_and_then_by_name() -> None:
         )
     )
 
-    assert [(rung.pool, rung.capacity_type, rung.flavor) for rung in route_of(plan, "training").rungs] == [
+    assert [(route_pool.pool, route_pool.capacity_type, route_pool.flavor) for route_pool in route_of(plan, "training").pools] == [
         ("b-reserved", "reserved", "b-reserved"),
         ("c-reserved", "reserved", "c-reserved"),
         ("a-spot", "spot", "a-spot"),
@@ -53,7 +53,7 @@ def test_a_stock_out_class_selects_its_compute_class_on_gke_and_nothing_beside_i
 
     assert route.node_selector == {"cloud.google.com/compute-class": "inference"}
     assert route.node_affinity is None, "GKE refuses pods that combine a compute class with other selectors"
-    assert [rung.pool for rung in route.rungs] == ["l4-reserved", "l4-on-demand"]
+    assert [route_pool.pool for route_pool in route.pools] == ["l4-reserved", "l4-on-demand"]
 
 
 def test_a_stock_out_class_is_kept_to_its_own_pools_on_eks_where_weights_order_them() -> None:
@@ -66,16 +66,16 @@ def test_an_unqueued_class_has_no_flavor() -> None:
     route = route_of(plan_of(local(pool("l4", "g6.xlarge", "on-demand", 1, "inference"))), "inference")
 
     assert not route.queued
-    assert [(rung.pool, rung.flavor) for rung in route.rungs] == [("l4", None)]
+    assert [(route_pool.pool, route_pool.flavor) for route_pool in route.pools] == [("l4", None)]
 
 
-def test_the_rungs_of_a_queued_ladder_are_one_flavor() -> None:
+def test_the_pools_of_a_queued_class_that_moves_on_are_one_flavor() -> None:
     classes = {"climb": own_class("climb", fallback="stock-out", capacity=["spot", "on-demand"])}
     pools = [pool("one", "g6.xlarge", "spot", 1, "climb"), pool("two", "g6.xlarge", "on-demand", 1, "climb")]
 
-    rungs: tuple[Rung, ...] = route_of(plan_of(local(*pools, classes=classes)), "climb").rungs
+    route_pools: tuple[RoutePool, ...] = route_of(plan_of(local(*pools, classes=classes)), "climb").pools
 
-    assert [(rung.pool, rung.flavor) for rung in rungs] == [("one", "any-l4"), ("two", "any-l4")]
+    assert [(route_pool.pool, route_pool.flavor) for route_pool in route_pools] == [("one", "any-l4"), ("two", "any-l4")]
 
 
 @pytest.mark.parametrize(

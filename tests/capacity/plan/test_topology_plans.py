@@ -27,7 +27,7 @@ def test_a_pool_with_topology_has_a_flavor_with_the_platforms_topology() -> None
     [flavor] = plan.flavors
     assert (flavor.topology, flavor.provisioned) == ("gke-network", True)
     assert [quota.flavor for queue in plan.queues for quota in queue.quotas] == [flavor.name]
-    assert [rung.flavor for rung in route_of(plan, "training").rungs] == [flavor.name]
+    assert [route_pool.flavor for route_pool in route_of(plan, "training").pools] == [flavor.name]
 
 
 def test_jobs_of_its_class_ask_to_be_close_from_one_host_upwards() -> None:

@@ -27,7 +27,7 @@ def test_tolerations_are_those_of_the_pools_that_are_left_so_that_none_is_dead()
     assert keys == {"flexspot.dev/class", "nvidia.com/gpu"}, "search has no share of the pool on Spot"
 
 
-def test_a_service_that_climbs_gkes_ladder_selects_its_compute_class_alone() -> None:
+def test_a_service_that_moves_on_at_a_stock_out_selects_its_compute_class_alone() -> None:
     plan = plan_of("prod-gke")
     request = WorkloadRequest(name="chat", team="search", workload_class="inference", image=IMAGE)
     place = find_place(plan, request, "ModelServer", queued=False)

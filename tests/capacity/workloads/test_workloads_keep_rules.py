@@ -31,7 +31,7 @@ def rendered(stack: str) -> Iterator[KubeObject]:
     plan = plan_of(stack)
     kinds = ("checkpointed-job", "queued-job", "flex-start-job")
     for team, route, kind, (number, shape) in product(plan.teams, plan.routes, kinds, enumerate(SHAPES)):
-        largest = max(pool.gpus_per_node for pool in plan.pools if any(rung.pool == pool.name for rung in route.rungs))
+        largest = max(pool.gpus_per_node for pool in plan.pools if any(route_pool.pool == pool.name for route_pool in route.pools))
         for gpus in sorted({1, largest}):
             name = f"{kind.partition('-')[0]}-{route.workload_class}-{gpus}-{number}"
             fields = {"name": name, "team": team.name, "workload_class": route.workload_class, "image": IMAGE, "gpus": gpus, **shape}

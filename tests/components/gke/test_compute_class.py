@@ -1,4 +1,4 @@
-"""ComputeClass: a ladder of named pools and of pools that GKE makes, with every default written out."""
+"""ComputeClass: priorities of named pools and of pools that GKE makes, with every default written out."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SEVEN_DAYS = 604_800
 Register = Callable[[Callable[[], object]], Any]
 
 
-def args(*rungs: dict[str, Any], **changes: Any) -> ComputeClassArgs:
-    arguments: ComputeClassArgs = {"name": "inference-l4", "rungs": []}
-    arguments.update({"rungs": list(rungs)} | changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose
+def args(*priorities: dict[str, Any], **changes: Any) -> ComputeClassArgs:
+    arguments: ComputeClassArgs = {"name": "inference-l4", "priorities": []}
+    arguments.update({"priorities": list(priorities)} | changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose
     return arguments
 
 
-def spec(register: Register, *rungs: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    [made] = register(lambda: ComputeClass("inference", args(*rungs, **changes))).of(OBJECT)
+def spec(register: Register, *priorities: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    [made] = register(lambda: ComputeClass("inference", args(*priorities, **changes))).of(OBJECT)
     return made["spec"]
 
 
-def test_a_ladder_of_named_pools_makes_none_and_never_leaves_them(register: Register) -> None:
+def test_a_class_of_named_pools_makes_none_and_never_leaves_them(register: Register) -> None:
     [made] = register(lambda: ComputeClass("inference", args({"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-od"]}))).of(OBJECT)
 
     assert made["metadata"] == {"name": "inference-l4"}
@@ -92,7 +92,7 @@ AUTOPILOT = {"autopilot": True, **ACCOUNT}
 RESERVED = {**SPOT, "capacity_type": "reserved", "reservation": {"name": "bought"}}
 
 
-def test_on_autopilot_gke_makes_every_rung_and_no_field_of_standard_alone_is_set(register: Register) -> None:
+def test_on_autopilot_gke_makes_every_priority_and_no_field_of_standard_alone_is_set(register: Register) -> None:
     paid = {**SPOT, "capacity_type": "on-demand", "zones": ["us-central1-a"]}
     made = spec(register, RESERVED, SPOT, FLEX, paid, **AUTOPILOT)
 
@@ -114,9 +114,9 @@ def test_on_autopilot_gke_makes_every_rung_and_no_field_of_standard_alone_is_set
 
 
 def test_a_shared_reservation_is_named_with_the_project_that_owns_it(register: Register) -> None:
-    [rung] = spec(register, {**RESERVED, "reservation": {"name": "bought", "project": "acme-shared"}}, **AUTOPILOT)["priorities"]
+    [priority] = spec(register, {**RESERVED, "reservation": {"name": "bought", "project": "acme-shared"}}, **AUTOPILOT)["priorities"]
 
-    assert rung["reservations"]["specific"] == [{"name": "bought", "project": "acme-shared"}]
+    assert priority["reservations"]["specific"] == [{"name": "bought", "project": "acme-shared"}]
 
 
 def test_the_object_is_the_components_child_and_its_name_an_output(register: Register) -> None:
@@ -138,14 +138,26 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
 
 
 @pytest.mark.parametrize(
-    "rungs,changes,problem",
+    "priorities,changes,problem",
     [
-        ([], {}, "rungs is empty; a class has at least one"),
-        ([NO_POOLS], {}, "rungs[0]: pools are empty; a rung names at least one pool, each once"),
-        ([{"pools": ["l4", "l4"]}], {}, "rungs[0]: pools are l4, l4; a rung names at least one pool, each once"),
-        ([{**SPOT, "pools": ["l4"]}], {}, "rungs[0]: pools stand beside accelerator, capacity_type, gpus, machine; a rung of pools"),
-        ([{"machine": "g2-standard-8"}], ACCOUNT, "rungs[0]: accelerator, capacity_type, gpus missing; a rung names existing pools, or"),
-        ([SPOT, {**SPOT, "capacity_type": "on-demand"}], ACCOUNT, "rungs[1]: capacity_type is on-demand; GKE makes pools of spot and flex"),
+        ([], {}, "priorities is empty; a class has at least one"),
+        ([NO_POOLS], {}, "priorities[0]: pools are empty; a priority names at least one pool, each once"),
+        ([{"pools": ["l4", "l4"]}], {}, "priorities[0]: pools are l4, l4; a priority names at least one pool, each once"),
+        (
+            [{**SPOT, "pools": ["l4"]}],
+            {},
+            "priorities[0]: pools stand beside accelerator, capacity_type, gpus, machine; a priority of pools",
+        ),
+        (
+            [{"machine": "g2-standard-8"}],
+            ACCOUNT,
+            "priorities[0]: accelerator, capacity_type, gpus missing; a priority names existing pools, or",
+        ),
+        (
+            [SPOT, {**SPOT, "capacity_type": "on-demand"}],
+            ACCOUNT,
+            "priorities[1]: capacity_type is on-demand; GKE makes pools of spot and flex",
+        ),
         ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for any other name a capped pool in pools"),
         (
             [{**SPOT, "gpus": 8}],
@@ -170,28 +182,32 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
         (
             [{"pools": ["l4"]}],
             {"autopilot": True},
-            "rungs[0]: pools are l4; Autopilot has no node pools of ours; name machine and GPUs instead",
+            "priorities[0]: pools are l4; Autopilot has no node pools of ours; name machine and GPUs instead",
         ),
         ([{**SPOT, "capacity_type": "queued"}], AUTOPILOT, "capacity_type is queued; Autopilot has reserved, flex-start, spot, on-demand"),
-        ([{**RESERVED, "reservation": None}], AUTOPILOT, "reservation is missing with capacity_type reserved; a reserved rung names one"),
-        ([{**SPOT, "reservation": {"name": "bought"}}], AUTOPILOT, "reservation is bought with capacity_type spot; a reserved rung"),
+        (
+            [{**RESERVED, "reservation": None}],
+            AUTOPILOT,
+            "reservation is missing with capacity_type reserved; a reserved priority names one",
+        ),
+        ([{**SPOT, "reservation": {"name": "bought"}}], AUTOPILOT, "reservation is bought with capacity_type spot; a reserved priority"),
         ([{**RESERVED, "max_run_seconds": 3600}], AUTOPILOT, "max_run_seconds given; nodes of reserved do not end; leave it out"),
         ([SPOT], {"autopilot": True}, "service_account is missing; pools that GKE makes would run as the project's default one"),
         ([SPOT], {}, "service_account is missing; pools that GKE makes would run as the project's default one; name one"),
-        ([{"pools": ["l4"]}], ACCOUNT, "service_account is given; every rung names existing pools"),
+        ([{"pools": ["l4"]}], ACCOUNT, "service_account is given; every priority names existing pools"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 0}, "consolidation_delay_minutes is 0; GKE takes 1 to 1440"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 1441}, "consolidation_delay_minutes is 1441; GKE takes 1 to 1440"),
         ([{"pools": ["l4"]}], {"name": "Inference"}, "name is Inference; it is up to 63 lower-case letters, digits and inner hyphens"),
     ],
 )
 def test_what_gke_would_refuse_is_refused_before_anything_is_registered(
-    rungs: list[dict[str, Any]], changes: dict[str, Any], problem: str, register: Register
+    priorities: list[dict[str, Any]], changes: dict[str, Any], problem: str, register: Register
 ) -> None:
     refused: list[str] = []
 
     def declare() -> None:
         with pytest.raises(ValueError, match="ComputeClass inference") as error:
-            ComputeClass("inference", args(*rungs, **changes))
+            ComputeClass("inference", args(*priorities, **changes))
         refused.append(str(error.value))
 
     registered = register(declare)

@@ -28,7 +28,7 @@ def args(**changes: Any) -> GpuNodePoolArgs:
         "max_vcpu": 16,
         "max_memory_mib": 65536,
         "idle_seconds": 60,
-        "moves_work": False,
+        "consolidates": False,
         "weight": None,
         "node_class": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
     }
@@ -65,7 +65,7 @@ def test_running_work_is_not_disturbed_by_expiry_drift_or_consolidation(register
 
 
 def test_a_pool_of_services_may_be_repacked_a_tenth_at_a_time_and_stands_in_an_order(register: Register) -> None:
-    [pool] = register(lambda: GpuNodePool("l4-spot", args(moves_work=True, idle_seconds=600, weight=90))).of(NODE_POOL)
+    [pool] = register(lambda: GpuNodePool("l4-spot", args(consolidates=True, idle_seconds=600, weight=90))).of(NODE_POOL)
 
     assert pool["spec"]["weight"] == 90
     assert pool["spec"]["disruption"]["consolidationPolicy"] == "WhenEmptyOrUnderutilized"
