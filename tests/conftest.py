@@ -2,8 +2,14 @@
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
 pytest_plugins = ["checkout_fixtures", "gke_deployment_fixtures", "mock_fixtures", "lab_fixtures"]
 
 # A shell that runs tests in the background has them ignore Ctrl-C, and so would every program that they start and then interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests assert behaviour, never wall time, and the same commit tries the same examples wherever it is tested.
+settings.register_profile("same-everywhere", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("same-everywhere")

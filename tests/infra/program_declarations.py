@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 
+COMPONENTS = "flexspot:index:"
+"""How the types of components begin."""
+
 KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -172,7 +175,11 @@ def _without_cel(value: Any) -> Any:
 
 
 def listed(stack: str) -> str:
-    """All that a shipped stack declares, for a person to review; CEL has tests of its own and is left out."""
-    made = sorted(as_shipped(stack).made.values(), key=lambda each: (each.type, each.name))
+    """All that a shipped stack deploys, for a person to review; CEL has tests of its own and is left out.
+
+    Components deploy nothing by themselves: what they are given shows in what they declare.
+    """
+    deployed = (each for each in as_shipped(stack).made.values() if not each.type.startswith(COMPONENTS))
+    made = sorted(deployed, key=lambda each: (each.type, each.name))
     resources = [{"type": each.type, "name": each.name, "parent": each.parent, "inputs": _without_cel(each.inputs)} for each in made]
     return yaml.dump({"resources": resources}, Dumper=_Dumper, sort_keys=False, width=140)

@@ -5,7 +5,7 @@ import math
 import pytest
 from flexspot_runtime import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds
 from flexspot_runtime.history import History
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 HOUR = 3600.0
@@ -18,7 +18,6 @@ def time_per_second_of_work(interval: float, cost: float, between: float) -> flo
     return between * math.expm1((interval + cost) / between) / interval
 
 
-@settings(deadline=None)
 @given(cost=st.floats(0.1, 600.0), ratio=st.floats(4.0, 1e5))
 def test_dalys_interval_wastes_hardly_more_than_the_best(cost: float, ratio: float) -> None:
     between = cost * ratio

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flexspot_runtime import Checkpointer, CheckpointReader, CheckpointWriter, EverySeconds, Interruption, Timed, TrainingRun
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from memory_storage import KilledError, MemoryStorage
@@ -16,7 +16,6 @@ def nothing(_reader: CheckpointReader) -> None:
     pass
 
 
-@settings(deadline=None)
 @given(
     interval=st.floats(1.0, 1000.0),
     step_seconds=st.floats(0.01, 100.0),

@@ -65,7 +65,7 @@ def plan(*pools: dict[str, Any], teams: dict[str, int | None] | None = None, sha
     routes = [
         {
             "workload_class": each,
-            "rungs": [{"pool": made["name"], "capacity_type": made["capacity_type"]} for made in pools if each in made["serves"]],
+            "pools": [{"pool": made["name"], "capacity_type": made["capacity_type"]} for made in pools if each in made["serves"]],
         }
         for each in classes
     ]

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 
@@ -215,7 +215,6 @@ jobs = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(jobs)
 def test_what_is_advised_is_never_excluded_and_never_dearer_than_on_demand(job: dict[str, Any]) -> None:
     for needs, prices in ((on_aws(**job), COURSE_P4D), (on_gcp(**job), A2_TODAY)):
@@ -228,7 +227,6 @@ def test_what_is_advised_is_never_excluded_and_never_dearer_than_on_demand(job: 
         assert advice.chosen.usd_most <= (by_method[Method.ON_DEMAND].estimate.usd_most or 0)
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(jobs, st.decimals("1", "30", places=2), st.decimals("0.01", "5", places=2))
 def test_a_dearer_spot_price_never_makes_advice_cheaper(job: dict[str, Any], spot: Decimal, more: Decimal) -> None:
     cheap, dear = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.spot_arithmetic import (
@@ -68,7 +68,6 @@ def test_spot_that_is_no_cheaper_never_pays_and_free_recovery_always_does() -> N
     assert break_even_interruptions_per_node_hour(72, SpotConditions(0.25, saved_share=1), SPOT, ON_DEMAND) == 3600
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.decimals("0.01", "32", places=2), st.decimals("0.01", "32", places=2))
 def test_a_dearer_spot_price_stands_no_more_interruptions(one: Decimal, other: Decimal) -> None:
     cheap, dear = sorted((one, other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from flexspot_runtime.interval import daly_seconds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.spot_arithmetic import (
@@ -31,13 +31,11 @@ def test_where_a_checkpoint_outlasts_the_machines_dalys_interval_is_their_life()
     assert daly_interval_hours(9, 0.25) == 4
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.floats(0.001, 5), st.floats(0.01, 2))
 def test_the_runtime_uses_the_same_formula(checkpoint_hours: float, rate: float) -> None:
     assert daly_interval_hours(checkpoint_hours, rate) == pytest.approx(daly_seconds(checkpoint_hours * 3600, 3600 / rate) / 3600)
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(rate=st.floats(0.02, 1), checkpoint=st.floats(0.005, 0.3), saved=st.sampled_from([0.0, 0.3, 0.9]), factor=st.floats(0.3, 3))
 def test_no_other_interval_is_noticeably_better(rate: float, checkpoint: float, saved: float, factor: float) -> None:
     """Of a run that is so long that its last segment does not matter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.replay import Job, Rates
@@ -43,7 +43,6 @@ def test_flex_start_counts_where_it_has_a_price() -> None:
     assert abs(bound((1,) * 10, work=5 * HOUR, finish=10 * HOUR, rates=flex) - Decimal("2.5")) < Decimal("1e-4")
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(
     available=st.lists(st.integers(0, 1), min_size=2, max_size=5),
     work=st.integers(1, 5),

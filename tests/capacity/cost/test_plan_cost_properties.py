@@ -17,7 +17,7 @@ from capacity.cost.plan_comparison import compared
 from capacity.cost.plan_cost import PlanCost, Section
 from capacity.cost.plan_cost_lines import plan_cost
 
-few = settings(max_examples=60, deadline=None, database=None, derandomize=True)
+few = settings(max_examples=60)
 TEAMS = ("red", "green", "blue")
 USE = shipped_use().model_copy(update={"bucket_gib": 7, "nat_gib": 3, "load_balancers": 1})
 PRICES = round_prices(cluster="0.1", gp3_storage="0.0833", bucket_storage="0.023", nat_traffic="0.045")

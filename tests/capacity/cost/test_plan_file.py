@@ -43,6 +43,14 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert file.plan == shipped("dev-eks")
 
 
+def test_a_plan_that_calls_the_pools_of_a_route_rungs_reads_the_same(tmp_path: Path) -> None:
+    plan: Any = content()["plan"]
+    for route in plan["routes"]:
+        route["rungs"] = route.pop("pools")
+
+    assert read_plan_file(written(tmp_path, json.dumps(content(plan=plan)))).plan == shipped("dev-eks")
+
+
 def test_the_prices_of_the_stacks_own_file_travel_with_the_plan(tmp_path: Path) -> None:
     file = read_plan_file(written(tmp_path, json.dumps(content(cost={"own_prices": OWN_PRICES, "expected_usd": "1.00"}))))
 

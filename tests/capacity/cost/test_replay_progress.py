@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.replay import Job, Progress
@@ -50,7 +50,6 @@ def test_the_checkpoint_before_leaving_is_paid_for_at_the_next_start() -> None:
     assert Progress(50, 0, 2).started(JOB) == Progress(50, 0, 12)
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.integers(0, 115))
 def test_time_passes_as_fast_as_the_rest_shrinks(seconds: int) -> None:
     begun = Progress().started(JOB)
@@ -58,7 +57,6 @@ def test_time_passes_as_fast_as_the_rest_shrinks(seconds: int) -> None:
     assert begun.to_finish_seconds(JOB) - begun.after(seconds, JOB).to_finish_seconds(JOB) == seconds
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.integers(0, 115), st.integers(0, 115))
 def test_two_steps_are_one(first: int, second: int) -> None:
     if first + second < 116:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.reservation import advise_reservation, read_use
@@ -49,7 +49,6 @@ def test_a_reservation_at_the_list_price_saves_nothing() -> None:
     assert advice.best.nodes == 0
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(1, 150))
 def test_no_number_of_nodes_is_cheaper_than_the_best(used: list[int], percent: int) -> None:
     reserved = ON_DEMAND * percent / 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.spot_arithmetic import SpotConditions, spot_run
@@ -44,7 +44,6 @@ def test_interruptions_lengthen_the_hours_on_spot() -> None:
     assert met.usd > calm.usd
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.floats(0, 23), st.floats(0, 1), st.floats(0, 5), st.floats(0, 60))
 def test_more_use_never_saves_more(hours: float, more: float, sessions: float, minutes: float) -> None:
     less = DevelopmentUse(3, hours, sessions, 5, minutes)

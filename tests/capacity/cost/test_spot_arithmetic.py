@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.spot_arithmetic import SpotConditions, lost_hours_an_interruption, spot_run
@@ -88,7 +88,6 @@ def test_an_interruption_loses_a_little_less_than_half_of_the_interval() -> None
     assert lost_hours_an_interruption(0.5, 1e-9) == 0.25
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(work=works, interval=intervals, met=conditions)
 def test_the_parts_add_up_and_none_is_negative(work: float, interval: float, met: SpotConditions) -> None:
     run = spot_run(work, interval, met)
@@ -98,7 +97,6 @@ def test_the_parts_add_up_and_none_is_negative(work: float, interval: float, met
     assert run.billed_hours >= work * (1 - 1e-9)
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(work=works, interval=intervals, met=conditions, more=st.floats(0.01, 0.5))
 def test_more_interruptions_longer_restarts_and_fewer_saves_never_cost_less(
     work: float, interval: float, met: SpotConditions, more: float

@@ -38,7 +38,6 @@ def zones_from(data: list[list[int]], gap: int) -> list[Trace]:
     return [Trace(f"zone-{number}", gap, tuple(each)) for number, each in enumerate(data)]
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(data=zones_of_time, gap=st.sampled_from([60, 600, 1800]), job=jobs)
 def test_a_deadline_aware_strategy_meets_every_feasible_deadline(data: list[list[int]], gap: int, job: Job) -> None:
     zones = zones_from(data, gap)
@@ -49,7 +48,7 @@ def test_a_deadline_aware_strategy_meets_every_feasible_deadline(data: list[list
         assert replay(zones, job, RATES, strategy).meets(job.deadline_seconds) or not job.feasible, strategy.name
 
 
-@settings(deadline=None, database=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(data=zones_of_time, gap=st.sampled_from([600, 1800]), job=jobs, spot=st.integers(1, 400), flex=st.integers(1, 400))
 def test_no_strategy_costs_less_than_knowing_the_future(data: list[list[int]], gap: int, job: Job, spot: int, flex: int) -> None:
     rates = Rates(Decimal(spot) / 100, Decimal("3.06"), Decimal(flex) / 100, flex_start_wait_seconds=1000)
@@ -58,7 +57,7 @@ def test_no_strategy_costs_less_than_knowing_the_future(data: list[list[int]], g
         assert trial.bound_usd <= trial.outcome.usd, trial.outcome.strategy
 
 
-@settings(deadline=None, database=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 @given(data=zones_of_time, job=jobs)
 def test_billed_time_covers_the_work(data: list[list[int]], job: Job) -> None:
     for trial in trials(zones_from(data, 600), job, RATES):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.unit_costs import (
@@ -55,7 +55,6 @@ def test_what_is_not_useful_is_wasted() -> None:
     assert wasted_usd(parts) == 30 + 36
 
 
-@settings(deadline=None, database=None, derandomize=True)
 @given(st.decimals("0.01", "100", places=2), st.decimals("0.01", "100", places=2), st.integers(1, 64), st.floats(0.01, 1000))
 def test_a_dearer_gpu_makes_nothing_cheaper(one: Decimal, other: Decimal, gpus: int, hours: float) -> None:
     cheap, dear = sorted((one, other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inventories import Resource, labels, runs
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from policies.core import Reading
-
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def read(run: list[Resource]) -> list[Reading]:
@@ -48,7 +46,6 @@ def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PoolIndex, "among", all_of_them)
 
 
-@patient
 @given(runs(), st.booleans())
 def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource], closed: bool) -> None:  # noqa: FBT001 -- drawn
     readings = read(run)
@@ -62,7 +59,6 @@ def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource]
     assert "the rule itself is broken" not in str(found)
 
 
-@patient
 @given(runs(), labels(most=3))
 def test_a_pool_that_the_index_leaves_out_is_one_that_cannot_have_the_labels(run: list[Resource], wanted: Any) -> None:
     inventory = Inventory(tuple(view for reading in read(run) for view in reading.views))

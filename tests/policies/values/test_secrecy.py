@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from inventories import Resource, runs
 from policy_server import PolicyServer
@@ -32,7 +32,6 @@ Report = tuple[str, str]
 """Level and message."""
 
 HUNTER = "hunter2-17x"
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def marked(value: Any) -> dict[str, Any]:
@@ -78,7 +77,6 @@ def resources_of(case: Case) -> list[Resource]:
     return [(each.type_token, each.name, each.inputs) for each in (case, *case.among)]
 
 
-@patient
 @given(st.sampled_from(cases()), st.data())
 def test_no_secret_is_told_wherever_in_an_object_of_any_rule_it_stands(case: Case, data: st.DataObject) -> None:
     resources = resources_of(case)
@@ -92,7 +90,6 @@ def test_no_secret_is_told_wherever_in_an_object_of_any_rule_it_stands(case: Cas
     assert HUNTER not in judged(resources)
 
 
-@patient
 @given(runs(), st.data())
 def test_nor_of_any_object_of_a_run_that_is_compared(run: list[Resource], data: st.DataObject) -> None:
     hidden: list[Resource] = []
@@ -115,7 +112,6 @@ def test_nor_through_the_engines_protocol_where_every_value_of_what_breaks_a_rul
     assert HUNTER not in str(told)
 
 
-@patient
 @given(st.sampled_from(cases()), st.data())
 def test_that_a_value_is_secret_changes_no_verdict(case: Case, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(list(leaves(case.inputs)) or [()]))
@@ -202,7 +198,6 @@ CONTAINERS = (("spec",), ("spec", "template", "spec"))
 SECRETIVE = ("env", "args", "command", "envFrom", "lifecycle")
 
 
-@patient
 @given(st.sampled_from([case for case in cases() if case.manifest]), st.sampled_from(SECRETIVE), st.sampled_from(["name", "value", "data"]))
 def test_what_a_manifest_keeps_in_variables_commands_secrets_and_scripts_is_never_told(case: Case, field: str, key: str) -> None:
     manifest = copy.deepcopy(case.manifest or {})
