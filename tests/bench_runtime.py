@@ -63,7 +63,7 @@ def overhead(folder: Path) -> tuple[float, float]:
             interruption,
             save=lambda writer: writer.put("weights", b""),
             load=lambda _: None,
-            pace=Timed(EverySeconds(3600)),
+            schedule=Timed(EverySeconds(3600)),
             progress=ProgressFile(storage),
         )
         ours, bare = run.steps(sys.maxsize), count()

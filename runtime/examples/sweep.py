@@ -73,7 +73,9 @@ def main() -> None:
                 continue
             trial, trial_folder = Descent(rate, momentum), folder / "trials" / key
             trial_folder.mkdir(parents=True, exist_ok=True)
-            run = TrainingRun(Checkpointer(LocalFolder(trial_folder)), interruption, save=trial.save, load=trial.load, pace=EverySteps(50))
+            run = TrainingRun(
+                Checkpointer(LocalFolder(trial_folder)), interruption, save=trial.save, load=trial.load, schedule=EverySteps(50)
+            )
             for _ in run.steps(STEPS):
                 trial.train()
             results.put(key, json.dumps({"loss": trial.loss()}).encode())

@@ -71,7 +71,7 @@ def main() -> None:
             save=model.save,
             load=model.load,
             # A fixed one, so that there is something to see; leave it out for an interval that costs least.
-            pace=Timed(EverySeconds(0.5)),
+            schedule=Timed(EverySeconds(0.5)),
             progress=ProgressFile(storage),
         )
         for _ in run.steps(total):

@@ -16,9 +16,9 @@ from flexspot_runtime.indexed_job import completion_index, share_of
 from flexspot_runtime.interruption import Interruption, Notice
 from flexspot_runtime.interval import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds
 from flexspot_runtime.local_folder import LocalFolder
-from flexspot_runtime.pace import EverySteps, Timed
 from flexspot_runtime.progress import ProgressFile
 from flexspot_runtime.results import Results
+from flexspot_runtime.schedule import EverySteps, Timed
 from flexspot_runtime.training import TrainingRun
 from flexspot_runtime.worker import GiveBack, Task, Worker, WorkerReport
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from flexspot_runtime.checksummed import TornRecordError
 from flexspot_runtime.marker import Marker, Shard
 from flexspot_runtime.names import failure_name, marker_name, shard_name
-from flexspot_runtime.sealed import TornRecordError
 from flexspot_runtime.storage import is_there, read_whole
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Barrier:
         """The marker, once rank 0 has written it. Raises CheckpointFailedError."""
         name = marker_name(self.group)
         failures = [failure_name(self.group, rank) for rank in range(self.world_size)]
-        return self._wait(name, lambda sealed: Marker.decode(name, sealed), failures, "rank 0's marker")
+        return self._wait(name, lambda record: Marker.decode(name, record), failures, "rank 0's marker")
 
     def _wait(self, name: str, decode: Callable[[bytes], T], failures: list[str], what: str) -> T:
         pause = _FIRST_PAUSE_SECONDS

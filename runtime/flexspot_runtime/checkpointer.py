@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from flexspot_runtime.barrier import Barrier, CheckpointFailedError
+from flexspot_runtime.checksummed import TornRecordError
 from flexspot_runtime.clock import SYSTEM_CLOCK, Clock
 from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
 from flexspot_runtime.group import ALONE, Group
@@ -15,7 +16,6 @@ from flexspot_runtime.history import History
 from flexspot_runtime.marker import Marker, Shard
 from flexspot_runtime.names import MARKERS, failure_name, group_name, new_attempt, shard_name
 from flexspot_runtime.retention import LEAST_KEPT
-from flexspot_runtime.sealed import TornRecordError
 from flexspot_runtime.storage import read_whole
 from flexspot_runtime.sweeping import discard, sweep
 

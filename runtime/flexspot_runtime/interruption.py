@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from flexspot_runtime.clock import SYSTEM_CLOCK, Clock
-from flexspot_runtime.forks import listen_only_in_this_process, stop_listening
+from flexspot_runtime.fork_safety import listen_only_in_this_process, stop_listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

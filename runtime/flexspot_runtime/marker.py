@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from flexspot_runtime.checksummed import TornRecordError, decode_record, encode_record
 from flexspot_runtime.history import History
 from flexspot_runtime.names import group_name, marker_name
-from flexspot_runtime.sealed import TornRecordError, seal, unseal
 
 _MARKER = "checkpoint-1"
 _SHARD = "shard-1"
@@ -32,13 +32,13 @@ class Shard:
     objects: tuple[StoredObject, ...]
 
     def encode(self) -> bytes:
-        """Sealed."""
-        return seal(_SHARD, asdict(self))
+        """As a record with its checksum."""
+        return encode_record(_SHARD, asdict(self))
 
     @classmethod
-    def decode(cls, sealed: bytes) -> Shard:
+    def decode(cls, record: bytes) -> Shard:
         """Raises TornRecordError."""
-        return _shard(unseal(_SHARD, sealed))
+        return _shard(decode_record(_SHARD, record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class Marker:
         return marker_name(self.group)
 
     def encode(self) -> bytes:
-        """Sealed."""
-        return seal(_MARKER, asdict(self))
+        """As a record with its checksum."""
+        return encode_record(_MARKER, asdict(self))
 
     @classmethod
-    def decode(cls, name: str, sealed: bytes) -> Marker:
+    def decode(cls, name: str, record: bytes) -> Marker:
         """Raises TornRecordError, also for a marker under another name than its own."""
-        body = unseal(_MARKER, sealed)
+        body = decode_record(_MARKER, record)
         marker = cls(
             step=body["step"],
             attempt=body["attempt"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flexspot_runtime.barrier import CheckpointFailedError
 from flexspot_runtime.exits import Interrupted
 from flexspot_runtime.history import History
-from flexspot_runtime.pace import Pace, Timed
+from flexspot_runtime.schedule import Schedule, Timed
 from flexspot_runtime.status import Phase, RunStatus
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class TrainingRun:
     every random generator, the position in the data. `load` gets a CheckpointReader and puts it back; it is called at most once, before
     the first step. What they leave out is lost at an interruption, and then the result is another than it would have been.
 
-    Between two steps a checkpoint is made when `pace` says so (default: Daly's interval, estimated anew at every save), when
+    Between two steps a checkpoint is made when `schedule` says so (default: Daly's interval, estimated anew at every save), when
     `request_checkpoint` was called, or after a warning, and then the run ends with Interrupted: exit code 143, never 0, so that no Job
     takes it for done. A save that fails is logged, counted and tried again later, and training goes on; only the last one, when all steps
     are done, must succeed.
@@ -56,12 +56,12 @@ class TrainingRun:
         *,
         save: Callable[[CheckpointWriter], None],
         load: Callable[[CheckpointReader], None],
-        pace: Pace | None = None,
+        schedule: Schedule | None = None,
         progress: ProgressFile | None = None,
     ) -> None:
         self.checkpointer = checkpointer
         self.interruption = interruption
-        self.pace: Pace = pace or Timed()
+        self.schedule: Schedule = schedule or Timed()
         self.progress = progress
         self.status = RunStatus(started_at=checkpointer.clock.monotonic())
         self._write = save
@@ -104,7 +104,7 @@ class TrainingRun:
         self._tell(Phase.COMPLETED)
 
     def _wanted(self, done: int) -> _Action:
-        due = self.pace.due(done, self._clock.monotonic())
+        due = self.schedule.due(done, self._clock.monotonic())
         if self.interruption.noticed:
             return _Action.STOP
         # Once for a step is enough, also when it failed.
@@ -122,13 +122,13 @@ class TrainingRun:
             status.lost_steps = max(0, (told or 0) - marker.step)
             status.interruptions = self._history.interruptions
             _LOG.info("resumed from %s; %d steps are done again", marker.group, status.lost_steps)
-        self.pace.begin(status.step, self._clock.monotonic(), self._history_so_far)
-        status.interval_seconds = self.pace.interval_seconds
+        self.schedule.begin(status.step, self._clock.monotonic(), self._history_so_far)
+        status.interval_seconds = self.schedule.interval_seconds
         self._tell(Phase.TRAINING)
         return status.step
 
     def _stop(self, done: int) -> None:
-        cost, remaining = self.pace.checkpoint_seconds, self.interruption.remaining_seconds()
+        cost, remaining = self.schedule.checkpoint_seconds, self.interruption.remaining_seconds()
         if self.status.saved_step < done:
             if cost is not None and cost > remaining:
                 # It is tried all the same: what is torn does not count, and the last one stays.
@@ -162,15 +162,15 @@ class TrainingRun:
             self._failed(str(error))
             return True
         ended = self._clock.monotonic()
-        self.pace.saved(done, ended, ended - begun)
+        self.schedule.saved(done, ended, ended - begun)
         status.saves += 1
         status.saved_step, status.saved_at = done, ended
-        status.checkpoint_seconds, status.interval_seconds = self.pace.checkpoint_seconds, self.pace.interval_seconds
+        status.checkpoint_seconds, status.interval_seconds = self.schedule.checkpoint_seconds, self.schedule.interval_seconds
         return False
 
     def _failed(self, failure: str) -> None:
         _LOG.error("%s; training goes on", failure)
-        self.pace.failed(self._clock.monotonic())
+        self.schedule.failed(self._clock.monotonic())
         self.status.failed_saves += 1
         self.status.last_failure = failure
 

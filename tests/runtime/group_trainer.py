@@ -102,7 +102,7 @@ def main() -> None:
         storage = LocalFolder(folder)
         checkpointer = Checkpointer(storage, group=group, sharded=True, barrier_seconds=20)
         progress = ProgressFile(storage, f"progress-{rank}.json")
-        run = TrainingRun(checkpointer, interruption, save=save, load=load, pace=EverySteps(EVERY_STEPS), progress=progress)
+        run = TrainingRun(checkpointer, interruption, save=save, load=load, schedule=EverySteps(EVERY_STEPS), progress=progress)
         for _ in run.steps(TOTAL_STEPS):
             print("training", flush=True)  # noqa: T201 -- so that the trial knows when to kill
             part[0] = (part[0] + step_of_all(star.gather(part[0]))) % MODULUS

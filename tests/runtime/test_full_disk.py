@@ -23,7 +23,7 @@ with Interruption(15) as interruption:
         interruption,
         save=lambda writer: writer.put("weights", b"%d" % run.status.step * 20_000),
         load=lambda reader: reader.get("weights"),
-        pace=EverySteps(5),
+        schedule=EverySteps(5),
         progress=ProgressFile(folder, every_seconds=0),
     )
     for step in run.steps(STEP):

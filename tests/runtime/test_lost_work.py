@@ -39,7 +39,7 @@ def test_lost_work_is_at_most_an_interval_and_a_checkpoint(interval: float, step
         Interruption(15.0, clock=clock),
         save=save,
         load=nothing,
-        pace=Timed(EverySeconds(interval)),
+        schedule=Timed(EverySeconds(interval)),
     )
     try:
         for _ in run.steps(500):

@@ -147,7 +147,7 @@ def test_a_warning_to_one_rank_stops_all_after_the_same_step(tmp_path: Path) -> 
             interruption,
             save=lambda writer: writer.put("part", b"%d" % group.rank),
             load=lambda _: None,
-            pace=EverySteps(5),
+            schedule=EverySteps(5),
         )
         for step in run.steps(1000):
             if (group.rank, step) == (2, 11):
@@ -172,7 +172,7 @@ def test_a_save_that_fails_in_one_rank_fails_for_all_and_training_goes_on(tmp_pa
                 raise OSError("planted")
             writer.put("part", b"")
 
-        run = TrainingRun(checkpointer_of(tmp_path, group), Interruption(60.0), save=write, load=lambda _: None, pace=EverySteps(5))
+        run = TrainingRun(checkpointer_of(tmp_path, group), Interruption(60.0), save=write, load=lambda _: None, schedule=EverySteps(5))
         done = sum(1 for _ in run.steps(20))
         return done, run.status.failed_saves
 

@@ -27,7 +27,7 @@ from memory_storage import MemoryStorage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flexspot_runtime.pace import Pace
+    from flexspot_runtime.schedule import Schedule
 
 
 @dataclass
@@ -40,11 +40,11 @@ class Program:
     interruption: Interruption = field(init=False)
     run: TrainingRun = field(init=False)
 
-    def start(self, pace: Pace | None = None, progress: ProgressFile | None = None, group: Group | None = None) -> None:
+    def start(self, schedule: Schedule | None = None, progress: ProgressFile | None = None, group: Group | None = None) -> None:
         self.interruption = Interruption(15.0, clock=self.clock)
         checkpointer = Checkpointer(self.storage, clock=self.clock, group=group or Group())
         self.run = TrainingRun(
-            checkpointer, self.interruption, save=self._save, load=self._load, pace=pace or EverySteps(5), progress=progress
+            checkpointer, self.interruption, save=self._save, load=self._load, schedule=schedule or EverySteps(5), progress=progress
         )
 
     def live(self, total: int, at: dict[int, Callable[[], object]] | None = None) -> None:

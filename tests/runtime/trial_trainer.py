@@ -86,8 +86,8 @@ def main() -> None:
     clock, model = StepClock(int(seed)), Model()
     with Interruption(15.0, clock=clock) as interruption:
         checkpointer = Checkpointer(LocalFolder(folder), keep=3, clock=clock)
-        pace = Timed(EverySeconds(INTERVAL_STEPS))
-        run = TrainingRun(checkpointer, interruption, save=model.save, load=model.load, pace=pace)
+        schedule = Timed(EverySeconds(INTERVAL_STEPS))
+        run = TrainingRun(checkpointer, interruption, save=model.save, load=model.load, schedule=schedule)
         print("ready", flush=True)  # noqa: T201 -- so that the trial knows when to kill
         for step in run.steps(TOTAL_STEPS):
             note("saved", run.status.saved_step)

@@ -16,7 +16,7 @@ _NEWEST_WEIGHT = 0.5
 """Of the newest cost in the mean: a checkpoint that grows is noticed at once, one slow write does not change all."""
 
 
-class Pace(Protocol):
+class Schedule(Protocol):
     """Asked once after every step; told of every save. Times are of a clock's `monotonic`."""
 
     @property
@@ -69,32 +69,32 @@ class EverySteps:
 
     @property
     def interval_seconds(self) -> float | None:
-        """See Pace."""
+        """See Schedule."""
         return None
 
     @property
     def checkpoint_seconds(self) -> float | None:
-        """See Pace."""
+        """See Schedule."""
         return self._cost.seconds
 
     def begin(self, step: int, now: float, history: Callable[[], History]) -> None:
-        """See Pace."""
+        """See Schedule."""
         del now, history
         self._saved_step = step
 
     def due(self, step: int, now: float) -> bool:
-        """See Pace."""
+        """See Schedule."""
         del now
         return step > self._saved_step and step % self.steps == 0
 
     def saved(self, step: int, now: float, cost_seconds: float) -> None:
-        """See Pace."""
+        """See Schedule."""
         del now
         self._saved_step = step
         self._cost.add(cost_seconds)
 
     def failed(self, now: float) -> None:
-        """See Pace."""
+        """See Schedule."""
 
 
 class Timed:
@@ -115,35 +115,35 @@ class Timed:
 
     @property
     def interval_seconds(self) -> float | None:
-        """See Pace."""
+        """See Schedule."""
         return self._interval_seconds
 
     @property
     def checkpoint_seconds(self) -> float | None:
-        """See Pace."""
+        """See Schedule."""
         return self._cost.seconds
 
     def begin(self, step: int, now: float, history: Callable[[], History]) -> None:
-        """See Pace."""
+        """See Schedule."""
         del step
         self._history = history
         self._wait_anew(now)
 
     def due(self, step: int, now: float) -> bool:
-        """See Pace."""
+        """See Schedule."""
         del step
         step_seconds, self._asked_at = now - self._asked_at, now
         return now + step_seconds > self._due_at
 
     def saved(self, step: int, now: float, cost_seconds: float) -> None:
-        """See Pace."""
+        """See Schedule."""
         del step
         self._cost.add(cost_seconds)
         self._retry_seconds = _FIRST_RETRY_SECONDS
         self._wait_anew(now)
 
     def failed(self, now: float) -> None:
-        """See Pace."""
+        """See Schedule."""
         self._asked_at = now
         self._due_at = now + min(self._retry_seconds, self._interval_seconds)
         self._retry_seconds *= 2
