@@ -13,10 +13,11 @@ import yaml
 
 from components.measurement.kube_state_metrics import exporter_arguments
 from lab.cluster import WaitTimeoutError
+from lab.interrupts import interrupts_wait
 from lab.part import Part
 from lab.ports import HOST, free_port
 from lab.probes import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, Prober, never_ready, why_it_ended
-from lab.processes import GRACE_SECONDS, Running, end, interrupts_wait, spawn
+from lab.processes import GRACE_SECONDS, Running, end, spawn
 from lab.tools.families import family_named
 
 if TYPE_CHECKING:

@@ -7,17 +7,15 @@ numbers that could be lost, be out of date or name somebody else's process.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Iterable
 
     from lab.home import LabHome
     from lab.part import Part
@@ -94,27 +92,6 @@ def spawn(home: LabHome, part: Part) -> Running:
     # The part is meant to outlive this object; without this, Popen warns that it is still running.
     process.returncode = 0
     return Running(part.name, part.digest, psutil.Process(process.pid))
-
-
-@contextmanager
-def interrupts_wait() -> Generator[None]:
-    """Holds back Ctrl-C and a request to end until the block is done; then the one that came takes its effect.
-
-    A handler that raises between a program's start and the note of it would leave a program that nobody ends.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        # Signals are handled in the main thread alone, so none can cut in here.
-        yield
-        return
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda each, _frame: came.append(each)) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    for number in came[:1]:
-        signal.raise_signal(number)
 
 
 def end(running: Iterable[Running], grace_seconds: float) -> None:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from lab.certificates import ensure_certificates
 from lab.errors import ExitCode, LabError
 from lab.home import LabState, StaleStateError, load_state
+from lab.interrupts import interrupts_wait
 from lab.kubeconfig import kubeconfig
 from lab.part import LabContext
 from lab.parts import PORTS, controllers, store_and_server
 from lab.ports import free_port, is_free, owner_of
 from lab.probes import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, Prober, never_ready, why_it_ended
-from lab.processes import GRACE_SECONDS, Running, end, end_in_order, interrupts_wait, running_parts, spawn
+from lab.processes import GRACE_SECONDS, Running, end, end_in_order, running_parts, spawn
 
 if TYPE_CHECKING:
     from lab.home import LabHome

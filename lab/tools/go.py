@@ -8,9 +8,12 @@ import signal
 import subprocess
 import tempfile
 from collections import deque
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lab.errors import ExitCode, LabError
+from lab.interrupts import interrupts_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,33 +44,38 @@ def run_go(family: str, arguments: Sequence[str], folder: Path, on_line: Callabl
     # GOWORK and CGO_ENABLED are set because a user's own values would build something else than what is pinned.
     environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
     recent: deque[str] = deque(maxlen=_EVIDENCE_LINES)
-    # Standard output goes to a file, because a pipe that nobody reads while standard error is read would fill up and block go.
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as output,
-        subprocess.Popen(  # noqa: S603 -- the program is go, the arguments are our own
-            [go, *arguments],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            for line in process.stderr or ():
-                recent.append(line.rstrip())
-                on_line(line.rstrip())
-            status = process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+    with ExitStack() as stack:
+        # Standard output goes to a file, because a pipe that nobody reads while standard error is read would fill up and block go.
+        output = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+        with interrupts_wait():
+            process = stack.enter_context(
+                subprocess.Popen(  # noqa: S603 -- the program is go, the arguments are our own
+                    [go, *arguments],
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
+                )
+            )
+            stack.push(partial(_end_group_on_error, process.pid))
+        for line in process.stderr or ():
+            recent.append(line.rstrip())
+            on_line(line.rstrip())
+        status = process.wait()
         output.seek(0)
         printed = output.read().splitlines()
     if status != 0:
         raise _failure(family, arguments, status, tuple(recent))
     return printed
+
+
+def _end_group_on_error(group: int, kind: type[BaseException] | None, *_: object) -> None:
+    if kind is not None:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def _failure(family: str, arguments: Sequence[str], status: int, evidence: tuple[str, ...]) -> LabError:

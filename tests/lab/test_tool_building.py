@@ -217,6 +217,32 @@ def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(wanted: tuple
     assert leftovers(tmp_path / "cache") == []
 
 
+def test_an_interrupt_at_the_very_start_of_the_compiler_ends_it_too(tmp_path: Path, fake_go: PutGo) -> None:
+    started = tmp_path / "started"
+    fake_go("exec sleep 600")
+    program = textwrap.dedent(f"""
+        import os, signal, subprocess
+        from pathlib import Path
+        from lab.progress import Silence
+        from lab.tools.go import run_go
+
+        class InterruptedAtTheStart(subprocess.Popen):
+            def __init__(self, *arguments, **options):
+                super().__init__(*arguments, **options)
+                Path({str(started)!r}).write_text(str(self.pid))
+                os.kill(os.getpid(), signal.SIGINT)
+
+        subprocess.Popen = InterruptedAtTheStart
+        run_go("hello", ["build"], Path({str(tmp_path)!r}), print)
+    """)
+
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+
+    assert "KeyboardInterrupt" in ended.stderr
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
 def test_what_a_killed_build_left_behind_is_removed_by_the_next(wanted: tuple[Family, ...], tmp_path: Path) -> None:
     litter = tmp_path / "cache" / f".hello-{wanted[0].key}.abc123"
     litter.mkdir(parents=True)
