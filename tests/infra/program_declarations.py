@@ -182,4 +182,6 @@ def listed(stack: str) -> str:
     deployed = (each for each in as_shipped(stack).made.values() if not each.type.startswith(COMPONENTS))
     made = sorted(deployed, key=lambda each: (each.type, each.name))
     resources = [{"type": each.type, "name": each.name, "parent": each.parent, "inputs": _without_cel(each.inputs)} for each in made]
-    return yaml.dump({"resources": resources}, Dumper=_Dumper, sort_keys=False, width=140)
+    text = yaml.dump({"resources": resources}, Dumper=_Dumper, sort_keys=False, width=140)
+    # The local stack's provider names the kubeconfig of its lab, which stands in the checkout.
+    return text.replace(str(STACKS.parent), "(checkout)")
