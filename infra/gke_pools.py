@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from capacity.settings.cluster import GkeMode
+from capacity.settings.pools import GkeNodeOptions
 from components.gke.compute_class import ComputeClass
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from infra.pool_marks import billing_label, node_taint
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from components.gke.cluster import GkeCluster
     from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
     from components.gke.existing_cluster import ExistingGkeCluster
-    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs
+    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeNodeOptionsArgs
     from components.gke.node_identity import GkeNodeIdentity
 
 
@@ -56,8 +57,9 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
     marks = facts_of("gke")[pool.capacity_type].marks[Origin.NODE_POOL]
     set_by_gke = {*marks.labels, GKE_ACCELERATOR_LABEL}
     tainted_by_gke = {taint.key for taint in marks.taints}
-    reservation, sharing = options.reservation, options.gpu_sharing
+    node_options = cast("GkeNodeOptionsArgs", options.model_dump(mode="json", include=set(GkeNodeOptions.model_fields)))
     return {
+        **node_options,
         "pool": pool.name,
         "project": settings.project,
         "region": plan.region,
@@ -75,17 +77,6 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         "service_account": nodes.email,
         # A queued pool's run time is its jobs' own, and other types have none to set.
         "max_run_seconds": pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
-        "shutdown_grace_seconds": options.shutdown_grace_seconds,
-        "reservation": None
-        if reservation is None
-        else {"use": reservation.use.value, "name": reservation.name, "project": reservation.project},
-        "gpu_driver": options.gpu_driver.value,
-        "gpu_sharing": None if sharing is None else {"strategy": sharing.strategy.value, "clients_per_gpu": sharing.clients_per_gpu},
-        "mig_partition": options.mig_partition,
-        "compact_placement": options.compact_placement,
-        "local_ssd_disks": options.local_ssd_disks,
-        "boot_disk_gib": options.boot_disk_gib,
-        "secondary_boot_disk_images": list(options.secondary_boot_disk_images),
         "max_pods_per_node": settings.network.max_pods_per_node,
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType, merged_order
-from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.catalog.node_labels import (
     CAPACITY_TAINT,
     CLASS_LABEL,
@@ -28,6 +27,7 @@ from capacity.catalog.node_labels import (
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Fallback, Removal
 from capacity.plan.model import ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
+from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.platform import GkeSettings
 from capacity.settings.pools import GkePool, GpuDriver
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.endpoints import default_services
-from capacity.catalog.gke_rules import HYPERDISK_ONLY
 from capacity.catalog.machines import Cloud
 from capacity.catalog.service_items import ServiceItem
 from capacity.plan.spending_plan import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
 from capacity.settings.cluster import Support
+from capacity.settings.gke_rules import HYPERDISK_ONLY
 from capacity.settings.network import Nat
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.pools import EksPool, GkePool

@@ -95,7 +95,7 @@ class GkeReservation(DescribedRecord):
     @model_validator(mode="after")
     def _a_specific_one_has_a_name(self) -> Self:
         if (self.use is ReservationUse.SPECIFIC) != (self.name is not None):
-            raise ValueError("use: specific names the reservation, use: any names none")
+            raise ValueError("use: specific needs a name, and use: any takes none")
         return self
 
 
@@ -124,15 +124,11 @@ class GpuSharing(DescribedRecord):
     """Containers on one GPU, at most."""
 
 
-class GkePool(PoolSettings):
-    """A pool of GKE."""
+class GkeNodeOptions(DescribedRecord):
+    """What a node of a GKE pool is made of besides its machine: a setting of stacks, and an argument of GkeGpuNodePool."""
 
     reservation: GkeReservation | None = None
     """The reservation of a reserved pool, and of no other. Default: none."""
-
-    max_run_hours: Annotated[int, Field(ge=1)] | None = None
-    """Hours after which every node of a flex-start pool ends, 168 (7 days) at most and by default; the jobs of a queued pool carry it
-    themselves."""
 
     shutdown_grace_seconds: Annotated[int, Field(ge=30, le=120)] | None = None
     """Seconds between the signal and the end of a Spot node, of which the last 15 are for system pods; default: 30, GKE's own. More needs
@@ -150,10 +146,6 @@ class GkePool(PoolSettings):
     compact_placement: bool = False
     """Whether nodes are close together, at the price of more stock-outs."""
 
-    topology: bool = False
-    """Whether Kueue places a job's pods by where nodes are in the network; for pools that serve classes of their own and whose nodes are
-    always there (min_nodes as many as max_nodes) or queued."""
-
     local_ssd_disks: Annotated[int, Field(ge=0, le=32)] = 0
     """Disks of 375 GB more than come with the machine."""
 
@@ -162,6 +154,18 @@ class GkePool(PoolSettings):
 
     secondary_boot_disk_images: tuple[Annotated[str, Field(pattern=DISK_IMAGE)], ...] = ()
     """Disk images with container images that nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""
+
+
+class GkePool(GkeNodeOptions, PoolSettings):
+    """A pool of GKE."""
+
+    max_run_hours: Annotated[int, Field(ge=1)] | None = None
+    """Hours after which every node of a flex-start pool ends, 168 (7 days) at most and by default; the jobs of a queued pool carry it
+    themselves."""
+
+    topology: bool = False
+    """Whether Kueue places a job's pods by where nodes are in the network; for pools that serve classes of their own and whose nodes are
+    always there (min_nodes as many as max_nodes) or queued."""
 
 
 class ReservationKind(StrEnum):

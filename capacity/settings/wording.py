@@ -32,6 +32,8 @@ _WORDS = (
     (r"a valid string$", "text"),
     (r"a valid integer$", "a whole number"),
     (r"a valid boolean$", "true or false"),
+    (r"greater than or equal to ", "at least "),
+    (r"less than or equal to ", "at most "),
     (r"( items?) after validation, not \d+$", r"\1"),
 )
 

@@ -9,7 +9,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS
+from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.pools import GkePool
 from components.gke.gpu_pool_args import gpu_machine
 

@@ -19,26 +19,27 @@ from pulumi_gcp.container import (
 )
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
-from capacity.catalog.machines import Machine
+from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
+from capacity.settings.pools import GpuDriver, ReservationUse
 from components.gke.gpu_pool_args import (
     DISK_GB,
     GPU_DRIVERS,
     SHARING_STRATEGIES,
     TAINT_EFFECTS,
+    CheckedPool,
     GkeGpuNodePoolArgs,
-    GpuPool,
-    checked_machine,
+    checked_pool,
 )
 
 
-def node_config(pool: GpuPool, machine: Machine) -> NodePoolNodeConfigArgs:
-    """The nodes of `pool`, which have passed its checks.
+def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
+    """The nodes of a pool.
 
     What is false or empty is left out: GKE answers without it, and it would show as a change in every later preview.
     """
-    bundled = machine.local_ssd_gb // DISK_GB if pool.bundled_local_ssd_disks is None else pool.bundled_local_ssd_disks
-    disks = bundled + pool.local_ssd_disks
+    args, options, machine = pool.args, pool.options, pool.machine
+    bundled = args.get("bundled_local_ssd_disks")
+    disks = (machine.local_ssd_gb // DISK_GB if bundled is None else bundled) + options.local_ssd_disks
     default_disk = "hyperdisk-balanced" if machine.name.startswith(HYPERDISK_ONLY) else "pd-balanced"
     return NodePoolNodeConfigArgs(
         machine_type=machine.name,
@@ -48,80 +49,81 @@ def node_config(pool: GpuPool, machine: Machine) -> NodePoolNodeConfigArgs:
         max_run_duration=_max_run_duration(pool),
         reservation_affinity=_reservation_affinity(pool),
         guest_accelerators=[_guest_accelerator(pool)],
-        labels=pool.node_labels or None,
+        labels=args.get("node_labels") or None,
         taints=[
             NodePoolNodeConfigTaintArgs(key=taint["key"], value=taint["value"], effect=TAINT_EFFECTS[taint["effect"]])
-            for taint in pool.taints
+            for taint in args["taints"]
         ],
-        resource_labels=pool.resource_labels,
-        service_account=pool.service_account,
+        resource_labels=args["resource_labels"],
+        service_account=args["service_account"],
         # The service account's roles are the limit; narrower scopes would only hide them.
         oauth_scopes=["https://www.googleapis.com/auth/cloud-platform"],
         workload_metadata_config=NodePoolNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
         shielded_instance_config=NodePoolNodeConfigShieldedInstanceConfigArgs(
             # Google signs the drivers that GKE installs. Secure Boot refuses those of others (NVIDIA/gpu-operator issue 1726).
-            enable_secure_boot=pool.gpu_driver != "disabled",
+            enable_secure_boot=options.gpu_driver is not GpuDriver.DISABLED,
             enable_integrity_monitoring=True,
         ),
         kubelet_config=_kubelet_config(pool),
-        disk_size_gb=pool.boot_disk_gib,
-        disk_type=pool.boot_disk_type or default_disk,
+        disk_size_gb=options.boot_disk_gib,
+        disk_type=args.get("boot_disk_type") or default_disk,
         ephemeral_storage_local_ssd_config=NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs(local_ssd_count=disks) if disks else None,
         secondary_boot_disks=[
             NodePoolNodeConfigSecondaryBootDiskArgs(disk_image=image, mode="CONTAINER_IMAGE_CACHE")
-            for image in pool.secondary_boot_disk_images
+            for image in options.secondary_boot_disk_images
         ]
         or None,
         gcfs_config=NodePoolNodeConfigGcfsConfigArgs(enabled=True),
-        gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if pool.gvnic or machine.gvnic else None,
+        gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if args.get("gvnic") or machine.gvnic else None,
     )
 
 
-def _max_run_duration(pool: GpuPool) -> str | None:
-    if pool.capacity_type != CapacityType.FLEX_START:
+def _max_run_duration(pool: CheckedPool) -> str | None:
+    if pool.capacity_type is not CapacityType.FLEX_START:
         return None
     longest = facts_of("gke")[CapacityType.FLEX_START].max_run_seconds
-    return f"{pool.max_run_seconds or longest}s"
+    return f"{pool.args.get('max_run_seconds') or longest}s"
 
 
-def _reservation_affinity(pool: GpuPool) -> NodePoolNodeConfigReservationAffinityArgs:
-    reservation = pool.reservation
+def _reservation_affinity(pool: CheckedPool) -> NodePoolNodeConfigReservationAffinityArgs:
+    reservation, project = pool.options.reservation, pool.args["project"]
     if reservation is None:
         # Not GKE's default: without it, a pool of another capacity type uses up whichever open reservation matches.
         return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
-    if reservation["use"] == "any":
+    if reservation.use is ReservationUse.ANY:
         return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="ANY_RESERVATION")
-    owner, reserved = reservation.get("project") or pool.project, reservation.get("name") or ""
+    owner, reserved = reservation.project or project, reservation.name or ""
     return NodePoolNodeConfigReservationAffinityArgs(
         consume_reservation_type="SPECIFIC_RESERVATION",
         key="compute.googleapis.com/reservation-name",
-        values=[reserved if owner == pool.project else f"projects/{owner}/reservations/{reserved}"],
+        values=[reserved if owner == project else f"projects/{owner}/reservations/{reserved}"],
     )
 
 
-def _guest_accelerator(pool: GpuPool) -> NodePoolNodeConfigGuestAcceleratorArgs:
-    sharing = pool.gpu_sharing
+def _guest_accelerator(pool: CheckedPool) -> NodePoolNodeConfigGuestAcceleratorArgs:
+    sharing = pool.options.gpu_sharing
     return NodePoolNodeConfigGuestAcceleratorArgs(
-        type=pool.accelerator,
-        count=pool.gpus_per_node,
+        type=pool.args["accelerator"],
+        count=pool.args["gpus_per_node"],
         gpu_driver_installation_config=NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs(
-            gpu_driver_version=GPU_DRIVERS[pool.gpu_driver]
+            gpu_driver_version=GPU_DRIVERS[pool.options.gpu_driver]
         ),
-        gpu_partition_size=pool.mig_partition,
+        gpu_partition_size=pool.options.mig_partition,
         gpu_sharing_config=NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs(
-            gpu_sharing_strategy=SHARING_STRATEGIES[sharing["strategy"]],
-            max_shared_clients_per_gpu=sharing["clients_per_gpu"],
+            gpu_sharing_strategy=SHARING_STRATEGIES[sharing.strategy],
+            max_shared_clients_per_gpu=sharing.clients_per_gpu,
         )
         if sharing
         else None,
     )
 
 
-def _kubelet_config(pool: GpuPool) -> NodePoolNodeConfigKubeletConfigArgs | None:
-    if pool.shutdown_grace_seconds is None:
+def _kubelet_config(pool: CheckedPool) -> NodePoolNodeConfigKubeletConfigArgs | None:
+    grace = pool.options.shutdown_grace_seconds
+    if grace is None:
         return None
     return NodePoolNodeConfigKubeletConfigArgs(
-        shutdown_grace_period_seconds=pool.shutdown_grace_seconds,
+        shutdown_grace_period_seconds=grace,
         shutdown_grace_period_critical_pods_seconds=CRITICAL_PODS_SECONDS,
     )
 
@@ -144,20 +146,19 @@ class GkeGpuNodePool(pulumi.ComponentResource):
     """The node pool's name."""
 
     def __init__(self, name: str, args: GkeGpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        pool = GpuPool(**args)
-        machine = checked_machine(name, pool)
+        pool = checked_pool(name, args)
         super().__init__("flexspot:index:GkeGpuNodePool", name, {**args}, opts)
         node_pool = container.NodePool(
             f"{name}-node-pool",
-            name=pool.pool,
-            project=pool.project,
-            location=pool.region,
-            cluster=pool.cluster,
-            node_locations=pool.zones,
+            name=args["pool"],
+            project=args["project"],
+            location=args["region"],
+            cluster=args["cluster"],
+            node_locations=args["zones"],
             initial_node_count=0,
             autoscaling=container.NodePoolAutoscalingArgs(
-                total_min_node_count=pool.min_nodes,
-                total_max_node_count=pool.max_nodes,
+                total_min_node_count=args.get("min_nodes") or 0,
+                total_max_node_count=args["max_nodes"],
                 # Spot and DWS capacity is where it is; balanced zones would wait for the emptiest of them.
                 location_policy="ANY" if pool.is_spot or pool.is_dws else "BALANCED",
             ),
@@ -166,11 +167,11 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             management=container.NodePoolManagementArgs(auto_upgrade=True, auto_repair=not pool.is_dws),
             upgrade_settings=container.NodePoolUpgradeSettingsArgs(strategy="SHORT_LIVED") if pool.is_dws else None,
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
-            if pool.capacity_type == CapacityType.QUEUED
+            if pool.capacity_type is CapacityType.QUEUED
             else None,
-            placement_policy=container.NodePoolPlacementPolicyArgs(type="COMPACT") if pool.compact_placement else None,
-            max_pods_per_node=pool.max_pods_per_node,
-            node_config=node_config(pool, machine),
+            placement_policy=container.NodePoolPlacementPolicyArgs(type="COMPACT") if pool.options.compact_placement else None,
+            max_pods_per_node=args.get("max_pods_per_node"),
+            node_config=node_config(pool),
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=["initial_node_count"], delete_before_replace=True),
         )
         self.name = node_pool.name

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import components
+from capacity.catalog.data_files import DescribedRecord
 from capacity.settings import cluster, network, pools, spending
 from components.eks import cluster_args as eks_cluster
 from components.eks import network as eks_network
 from components.gke import cluster_args as gke_cluster
-from components.gke import gpu_pool_args as gke_pool
+from components.gke.gpu_pool_args import GkeNodeOptionsArgs
 from components.karpenter import ec2_node_class as node_class
 
 if TYPE_CHECKING:
-    from capacity.catalog.data_files import DescribedRecord
+    from types import ModuleType
 
 SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
     (gke_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
@@ -33,11 +34,6 @@ SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
     (gke_cluster.ClusterShape, "mode", cluster.GkeCluster, "mode"),
     (gke_cluster.ClusterShape, "max_pods_per_node", network.GkeNetwork, "max_pods_per_node"),
     (gke_cluster.ClusterShape, "managed_prometheus", spending.Observability, "managed_prometheus"),
-    (gke_pool.GpuPool, "min_nodes", pools.GkePool, "min_nodes"),
-    (gke_pool.GpuPool, "gpu_driver", pools.GkePool, "gpu_driver"),
-    (gke_pool.GpuPool, "local_ssd_disks", pools.GkePool, "local_ssd_disks"),
-    (gke_pool.GpuPool, "compact_placement", pools.GkePool, "compact_placement"),
-    (gke_pool.GpuPool, "boot_disk_gib", pools.GkePool, "boot_disk_gib"),
     (eks_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
     (eks_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
     (eks_cluster.ClusterShape, "support", cluster.EksCluster, "support"),
@@ -67,6 +63,17 @@ def test_maintenance_is_at_the_hour_of_the_settings() -> None:
     assert default_of(gke_cluster.ClusterShape, "maintenance") == cluster.Maintenance().model_dump()
 
 
+def of_settings(module: ModuleType, arguments: str) -> type[DescribedRecord] | None:
+    """The settings that arguments have in common with stacks: GkeNodeOptions for GkeNodeOptionsArgs."""
+    found: object = vars(module).get(arguments.removesuffix("Args"))
+    of_both = isinstance(found, type) and issubclass(found, DescribedRecord)
+    return found if of_both and found.model_fields.keys() == vars(module)[arguments].__annotations__.keys() else None
+
+
+def test_arguments_that_settings_declare_are_all_there_and_no_others() -> None:
+    assert GkeNodeOptionsArgs.__annotations__.keys() == pools.GkeNodeOptions.model_fields.keys()
+
+
 def documented_defaults() -> list[tuple[str, str, str, object]]:
     """Module, argument, the default that its docstring gives as a number or a word, and the default itself."""
     found: list[tuple[str, str, str, object]] = []
@@ -81,9 +88,10 @@ def documented_defaults() -> list[tuple[str, str, str, object]]:
             if field.default is not dataclasses.MISSING
         }
         tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-        bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)]
-        for body in bodies:
-            for declared, below in pairwise(body):
+        for node in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith("Args")):
+            if model := of_settings(module, node.name):
+                defaults |= {name: model.default(name) for name in model.model_fields}
+            for declared, below in pairwise(node.body):
                 if isinstance(declared, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
                     said = re.search(r"Default: ([\w.,/-]+?)\.(?:\s|$)", str(below.value.value))
                     name = ast.unparse(declared.target)
@@ -94,7 +102,7 @@ def documented_defaults() -> list[tuple[str, str, str, object]]:
 
 def as_written(value: object) -> set[str]:
     """The words in which a docstring may give a default."""
-    if value is None or value == []:
+    if value is None or value in ([], ()):
         return {"none", "all"}
     number = {f"{value:,}", str(value)} if isinstance(value, int) else {str(value)}
     return {each.lower() for each in number}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.gke_rules import NodePoolOptions, refusals
 from capacity.catalog.workload_classes import Fallback
 from capacity.plan.pools import compute_class_of
-from capacity.settings.pools import EksPool, GkePool, SharingStrategy
+from capacity.settings.gke_rules import AskedPool, refusals
+from capacity.settings.pools import EksPool, GkePool
 from capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.catalog.machines import Machine
     from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
 
 
@@ -35,31 +35,13 @@ def gke_takes_the_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]
     for pool in resolved.pools.values():
         if not isinstance(pool.settings, GkePool):
             continue
-        for each in refusals(_options(pool.settings, pool.machines[0])):
+        settings = pool.settings
+        run_seconds = None if settings.max_run_hours is None else settings.max_run_hours * 3600
+        for each in refusals(AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings)):
             # Settings count in hours what GKE counts in seconds.
-            run_time = each.option == "max_run_seconds"
-            option, value = ("max_run_hours", str(pool.settings.max_run_hours)) if run_time else (each.option, each.value)
-            yield SettingsProblem(f"{pool.path}.{option}", value, each.why, each.remedy, each.rule)
-
-
-def _options(pool: GkePool, machine: Machine) -> NodePoolOptions:
-    assert machine.gpu is not None, "pools are resolved to machines with GPUs"  # noqa: S101 -- tells the type checker what was checked
-    reservation = pool.reservation
-    return NodePoolOptions(
-        capacity_type=pool.capacity_type,
-        machine=machine,
-        gpu=machine.gpu,
-        min_nodes=pool.min_nodes,
-        max_run_seconds=None if pool.max_run_hours is None else pool.max_run_hours * 3600,
-        shutdown_grace_seconds=pool.shutdown_grace_seconds,
-        reservation_use=None if reservation is None else reservation.use,
-        reservation_name=None if reservation is None else reservation.name,
-        reservation_project=None if reservation is None else reservation.project,
-        compact_placement=pool.compact_placement,
-        local_ssd_disks=pool.local_ssd_disks,
-        mig_partition=pool.mig_partition,
-        mps=pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS,
-    )
+            run_time = each.path == "max_run_seconds"
+            option, value = ("max_run_hours", str(settings.max_run_hours)) if run_time else (each.path, each.value)
+            yield replace(each, path=f"{pool.path}.{option}", value=value)
 
 
 def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

@@ -91,8 +91,8 @@ def test_several_things_are_a_list(written: object) -> None:
 
 
 def test_bounds_are_told() -> None:
-    assert words_of(number=0) == ("should be greater than or equal to 1", "")
-    assert words_of(number=10) == ("should be less than or equal to 9", "")
+    assert words_of(number=0) == ("should be at least 1", "")
+    assert words_of(number=10) == ("should be at most 9", "")
     assert words_of(text="") == ("should have at least 1 character", "")
     assert words_of(text="longer") == ("should have at most 5 characters", "")
     assert words_of(items=("a",)) == ("should have at least 2 items", "")

@@ -9,7 +9,7 @@ import pytest
 from gke_pool_args import pool_args
 
 from components.gke.gpu_node_pool import GkeGpuNodePool
-from components.gke.gpu_pool_args import GpuPool, checked_machine
+from components.gke.gpu_pool_args import checked_pool
 
 FLEX = {"capacity_type": "flex-start"}
 QUEUED = {"capacity_type": "queued"}
@@ -27,7 +27,7 @@ def taint(**changes: str) -> list[dict[str, str]]:
 
 def refusal(changes: dict[str, Any]) -> str:
     with pytest.raises(ValueError, match="GkeGpuNodePool l4") as error:
-        checked_machine("l4", GpuPool(**pool_args(**changes)))
+        checked_pool("l4", pool_args(**changes))
     return str(error.value)
 
 
@@ -37,17 +37,17 @@ def refusal(changes: dict[str, Any]) -> str:
         ({"max_nodes": 0}, "gpu-pool-without-limit: GkeGpuNodePool l4 has max_nodes=0; a GPU pool has a ceiling of at least one node"),
         ({"taints": []}, "gpu-pool-without-taint: GkeGpuNodePool l4 has taints none; add nvidia.com/gpu=present:NoSchedule"),
         ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4 has taints nvidia.com/gpu:PreferNo"),
-        ({"taints": taint(value="true")}, "the taint on nvidia.com/gpu is true; GKE sets it with the value present; write present"),
+        ({"taints": taint(value="true")}, "the taint on nvidia.com/gpu (is true): GKE sets it with the value present; write present"),
         (
             {"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]},
-            "the effect of taint team is Never; effects are NoSchedule, NoExecute, PreferNoSchedule",
+            "the effect of taint team (is Never): effects are NoSchedule, NoExecute, PreferNoSchedule",
         ),
         (
             {**QUEUED, "taints": [*taint(), {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}]},
-            "taints is with cloud.google.com/gke-queued; GKE sets that one by itself and refuses a second; leave it out",
+            "taints (is cloud.google.com/gke-queued): GKE sets that one by itself and refuses a second; leave it out",
         ),
-        ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels is with cloud.google.com/gke-spot; GKE sets that one"),
-        ({"node_labels": {"cloud.google.com/gke-accelerator": "x"}}, "node_labels is with cloud.google.com/gke-accelerator; GKE sets"),
+        ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): GKE sets that one"),
+        ({"node_labels": {"cloud.google.com/gke-accelerator": "x"}}, "node_labels (is cloud.google.com/gke-accelerator): GKE sets"),
     ],
 )
 def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict[str, Any], problem: str) -> None:
@@ -57,29 +57,35 @@ def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"capacity_type": "preemptible"}, "capacity_type is preemptible; GKE has reserved, flex-start, queued, spot, on-demand"),
-        ({**FLEX, "max_run_seconds": 604_801}, "max_run_seconds is 604801; flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
-        ({**FLEX, "max_run_seconds": 599}, "max_run_seconds is 599; flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
-        ({**FLEX, "max_run_seconds": 0}, "max_run_seconds is 0; flex-start takes 10 minutes"),
-        ({**FLEX, "shutdown_grace_seconds": 120}, "shutdown_grace_seconds is 120; it belongs to spot; this pool is flex-start; leave"),
+        ({"capacity_type": "preemptible"}, "capacity_type (is preemptible): GKE has reserved, flex-start, queued, spot, on-demand"),
+        ({**FLEX, "max_run_seconds": 604_801}, "max_run_seconds (is 604801): flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
+        ({**FLEX, "max_run_seconds": 599}, "max_run_seconds (is 599): flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
+        ({**FLEX, "max_run_seconds": 0}, "max_run_seconds (is 0): flex-start takes 10 minutes"),
+        ({**FLEX, "shutdown_grace_seconds": 120}, "shutdown_grace_seconds (is 120): it belongs to spot; this pool is flex-start; leave"),
         (
             {**QUEUED, "max_run_seconds": 3600},
-            "max_run_seconds is 3600; a queued pool has none; leave it out; each request sets ProvisioningRequest.spec.parameters.max",
+            "max_run_seconds (is 3600): a queued pool has none; leave it out; each request sets ProvisioningRequest.spec.parameters.max",
         ),
-        ({"max_run_seconds": 3600}, "max_run_seconds is 3600; it belongs to flex-start; this pool is spot; leave it out"),
-        ({"shutdown_grace_seconds": 29}, "shutdown_grace_seconds is 29; GKE takes 30 to 120"),
-        ({"shutdown_grace_seconds": 121}, "shutdown_grace_seconds is 121; GKE takes 30 to 120"),
-        ({**FLEX, "min_nodes": 1}, "min_nodes is 1; it is 0 for flex-start, which starts from nothing"),
-        ({"min_nodes": 5}, "min_nodes is 5; it is 0 to max_nodes, 4"),
-        ({**FLEX, **H100_EDGE}, "machine is a3-edgegpu-8g; DWS does not give it, as flex-start needs"),
-        ({**FLEX, "compact_placement": True}, "compact_placement is true; with flex-start only a3-ultragpu and a4 have it, not g2-st"),
-        ({**QUEUED, "compact_placement": True}, "compact_placement is true; a queued pool has none"),
-        ({**T4, "compact_placement": True}, "compact_placement is true; n1-standard-8 cannot be placed compactly"),
-        (RESERVED, "reservation is missing; a reserved pool draws on one; add {use: specific, name: NAME}, or {use: any}"),
-        ({"reservation": {"use": "any"}}, "reservation is any; it belongs to reserved; this pool is spot; leave it out"),
-        ({**RESERVED, "reservation": {"use": "some"}}, "reservation.use is some; it is specific or any"),
-        ({**RESERVED, "reservation": {"use": "specific"}}, "reservation.name is missing; use: specific draws on one by name"),
-        ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation.name is l4; use: any draws on every open one"),
+        ({"max_run_seconds": 3600}, "max_run_seconds (is 3600): it belongs to flex-start; this pool is spot; leave it out"),
+        ({"shutdown_grace_seconds": 29}, "shutdown_grace_seconds (is 29): should be at least 30"),
+        ({"shutdown_grace_seconds": 121}, "shutdown_grace_seconds (is 121): should be at most 120"),
+        ({**FLEX, "min_nodes": 1}, "min_nodes (is 1): it is 0 for flex-start, which starts from nothing"),
+        ({"min_nodes": 5}, "min_nodes (is 5): it is 0 to max_nodes, 4"),
+        ({**FLEX, **H100_EDGE}, "machine (is a3-edgegpu-8g): DWS does not give it, as flex-start needs"),
+        ({**FLEX, "compact_placement": True}, "compact_placement (is true): with flex-start only a3-ultragpu and a4 have it, not g2-st"),
+        ({**QUEUED, "compact_placement": True}, "compact_placement (is true): a queued pool has none"),
+        ({**T4, "compact_placement": True}, "compact_placement (is true): n1-standard-8 cannot be placed compactly"),
+        (RESERVED, "reservation (is missing): a reserved pool draws on one; add {use: specific, name: NAME}, or {use: any}"),
+        ({"reservation": {"use": "any"}}, "reservation (is any): it belongs to reserved; this pool is spot; leave it out"),
+        (
+            {**RESERVED, "reservation": {"use": "some"}},
+            "reservation.use (is 'some'): is not one of the allowed values; allowed: specific, any",
+        ),
+        ({**RESERVED, "reservation": {"use": "specific"}}, "reservation: use: specific needs a name, and use: any takes none"),
+        (
+            {**RESERVED, "reservation": {"use": "any", "name": "l4"}},
+            "reservation (is 'l4'): use: specific needs a name, and use: any takes none",
+        ),
     ],
 )
 def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], problem: str) -> None:
@@ -96,26 +102,35 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
         ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; asked for 3 of nvidia-tesla-t4; no"),
         ({"machine": "g2-standard-5"}, "machine g2-standard-5 is not in the machine catalog (capacity/catalog/gcp.yaml); asked for 1"),
         ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; asked for 1 of nvidia-l4; machines that have these are g2-"),
-        ({"gpu_driver": "newest"}, "gpu_driver is newest; it is default, latest, disabled"),
-        ({"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}}, "gpu_sharing.strategy is mig; it is time-sharing, mps"),
-        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 49}}, "gpu_sharing.clients_per_gpu is 49; GKE takes 2 to 48"),
-        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 1}}, "gpu_sharing.clients_per_gpu is 1; GKE takes 2 to 48"),
+        ({"gpu_driver": "newest"}, "gpu_driver (is 'newest'): is not one of the allowed values; allowed: default, latest, disabled"),
+        (
+            {"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}},
+            "gpu_sharing.strategy (is 'mig'): is not one of the allowed values; allowed: time-sharing, mps",
+        ),
+        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 49}}, "gpu_sharing.clients_per_gpu (is 49): should be at most 48"),
+        ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 1}}, "gpu_sharing.clients_per_gpu (is 1): should be at least 2"),
         (
             {**A100, "mig_partition": "1g.5gb", "gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}},
-            "gpu_sharing.strategy is mps; MPS does not share MIG partitions (1g.5gb); use time-sharing, or no partition",
+            "gpu_sharing.strategy (is mps): MPS does not share MIG partitions (1g.5gb); use time-sharing, or no partition",
         ),
-        ({"mig_partition": "1g.5gb"}, "mig_partition is 1g.5gb; nvidia-l4 cannot be divided; use gpu_sharing, or an A100 or later"),
-        ({**A100, "mig_partition": "7g.80gb"}, "mig_partition is 7g.80gb; it is COMPUTEg.MEMORYgb with up to 7 and 40 on nvidia-tesla"),
-        ({**A100, "mig_partition": "small"}, "mig_partition is small; it is COMPUTEg.MEMORYgb"),
-        ({"local_ssd_disks": 2}, "local_ssd_disks is 2; g2-standard-8 takes 0 to 1 disks besides its own"),
-        ({"bundled_local_ssd_disks": 2}, "bundled_local_ssd_disks is 2; g2-standard-8 has 0; use all or 0"),
-        ({"boot_disk_gib": 9}, "boot_disk_gib is 9; GKE takes 10 to 65536"),
-        ({**H100_EDGE, "gvnic": False}, "gvnic is False; a3-edgegpu-8g needs it; leave it out"),
-        ({"max_pods_per_node": 257}, "max_pods_per_node is 257; GKE takes 8 to 256"),
-        ({"zones": []}, "zones is empty; it lists zones of us-central1; name one, such as us-central1-a"),
-        ({"zones": ["us-east1-b"]}, "zones is us-east1-b; it lists zones of us-central1"),
-        ({"pool": "a" * 41}, f"pool is {'a' * 41}; a name is a lower-case letter, then up to 39 letters, digits and inner hyphens"),
-        ({"pool": "L4"}, "pool is L4; a name is"),
+        ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): nvidia-l4 cannot be divided; use gpu_sharing, or an A100 or later"),
+        ({**A100, "mig_partition": "7g.80gb"}, "mig_partition (is 7g.80gb): it is COMPUTEg.MEMORYgb with up to 7 and 40 on nvidia-tesla"),
+        (
+            {**A100, "mig_partition": "small"},
+            "mig_partition (is 'small'): does not have the form that it must; allowed: a MIG partition such as 1g.5gb",
+        ),
+        ({"local_ssd_disks": 2}, "local_ssd_disks (is 2): g2-standard-8 takes 0 to 1 disks besides its own"),
+        ({"bundled_local_ssd_disks": 2}, "bundled_local_ssd_disks (is 2): g2-standard-8 has 0; use all or 0"),
+        ({"boot_disk_gib": 9}, "boot_disk_gib (is 9): should be at least 10"),
+        ({**H100_EDGE, "gvnic": False}, "gvnic (is false): a3-edgegpu-8g needs it; leave it out"),
+        ({"max_pods_per_node": 257}, "max_pods_per_node (is 257): GKE takes 8 to 256"),
+        ({"zones": []}, "zones (is empty): it lists zones of us-central1; name one, such as us-central1-a"),
+        ({"zones": ["us-east1-b"]}, "zones (is us-east1-b): it lists zones of us-central1"),
+        (
+            {"pool": "a" * 41},
+            f"pool (is {'a' * 41}): a name is lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most",
+        ),
+        ({"pool": "L4"}, "pool (is L4): a name is"),
     ],
 )
 def test_machines_gpus_disks_and_names_that_do_not_exist(change: dict[str, Any], problem: str) -> None:

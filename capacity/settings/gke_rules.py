@@ -1,0 +1,139 @@
+"""What GKE takes of a GPU node pool: bounds and combinations. Settings are checked by it before a plan, components before a resource."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.settings.pools import ReservationUse, SharingStrategy
+from capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.catalog.machines import Machine
+    from capacity.settings.pools import GkeNodeOptions
+
+HYPERDISK_ONLY = ("a3-ultragpu-", "a4-", "g4-")
+"""How the names of machines begin that boot from Hyperdisk: Google's blueprints for them do, and they are documented without Persistent
+Disk. The others boot from a balanced Persistent Disk."""
+
+CRITICAL_PODS_SECONDS = 15
+"""How much of a Spot node's last seconds GKE keeps for system-critical pods."""
+
+_DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
+
+# GPUs before Ampere, and Ada's, have no MIG (NVIDIA MIG user guide, supported GPUs).
+_WITHOUT_MIG = frozenset({"t4", "l4"})
+
+# GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool: with flex-start, of all GPU machines.
+_COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
+
+
+@dataclass(frozen=True)
+class AskedPool:
+    """What of a pool its machine and capacity type decide on."""
+
+    capacity_type: CapacityType
+    machine: Machine
+    min_nodes: int
+    max_run_seconds: int | None
+    options: GkeNodeOptions
+
+
+def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
+    """Everything that GKE would refuse of a pool, or do nothing for; the paths are the names of its options."""
+    yield from _run_time(pool)
+    yield from _shutdown_grace(pool)
+    yield from _dws(pool)
+    yield from _compact_placement(pool)
+    yield from _reservation(pool)
+    yield from _parts_of_gpus(pool)
+    disks, most = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks
+    if disks > most:
+        why = f"{pool.machine.name} takes 0 to {most} disks besides its own"
+        yield _problem("too-many-local-disks", "local_ssd_disks", str(disks), why, "use fewer, or a machine with more")
+
+
+def _problem(rule: str, option: str, value: str, problem: str, allowed: str) -> SettingsProblem:
+    return SettingsProblem(option, value, problem, allowed, rule)
+
+
+def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
+    run, option = pool.max_run_seconds, "max_run_seconds"
+    if run is None:
+        return
+    facts = facts_of("gke")[pool.capacity_type]
+    if pool.capacity_type is CapacityType.QUEUED:
+        remedy = f"leave it out; each request sets {facts.run_time_set_by}, for which a class has run_limit_hours"
+        yield _problem("run-time-on-queued-pool", option, str(run), "a queued pool has none", remedy)
+    elif pool.capacity_type is not CapacityType.FLEX_START:
+        why = f"it belongs to flex-start; this pool is {pool.capacity_type}"
+        yield _problem("run-time-without-flex-start", option, str(run), why, "leave it out")
+    elif not (facts.min_run_seconds or 0) <= run <= (facts.max_run_seconds or 0):
+        why = f"flex-start takes 10 minutes ({facts.min_run_seconds} s) to 7 days ({facts.max_run_seconds} s)"
+        yield _problem("run-time-too-long", option, str(run), why, "use one of these, and a checkpoint for what runs longer")
+
+
+def _shutdown_grace(pool: AskedPool) -> Iterator[SettingsProblem]:
+    grace = pool.options.shutdown_grace_seconds
+    if grace is not None and pool.capacity_type is not CapacityType.SPOT:
+        why = f"it belongs to spot; this pool is {pool.capacity_type}"
+        yield _problem("shutdown-grace-without-spot", "shutdown_grace_seconds", str(grace), why, "leave it out")
+
+
+def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
+    if pool.capacity_type not in _DWS:
+        return
+    if pool.min_nodes:
+        why = f"it is 0 for {pool.capacity_type}, which starts from nothing"
+        yield _problem("dws-pool-with-floor", "min_nodes", str(pool.min_nodes), why, "leave it out")
+    if not pool.machine.flex_start:
+        given = sorted(each.name for each in machines_of(Cloud.GCP).values() if each.flex_start and each.gpu)
+        why = f"DWS does not give it, as {pool.capacity_type} needs"
+        yield _problem("machine-not-in-dws", "machine", pool.machine.name, why, nearest(pool.machine.name, given))
+
+
+def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
+    if not pool.options.compact_placement:
+        return
+    if pool.capacity_type is CapacityType.QUEUED:
+        why, remedy = "a queued pool has none", "leave it out: DWS places the nodes of a request itself"
+    elif pool.capacity_type is CapacityType.FLEX_START and not pool.machine.name.startswith(_COMPACT_WITH_FLEX_START):
+        why, remedy = f"with flex-start only a3-ultragpu and a4 have it, not {pool.machine.name}", "leave it out"
+    elif not pool.machine.compact_placement:
+        why, remedy = f"{pool.machine.name} cannot be placed compactly", "leave it out"
+    else:
+        return
+    yield _problem("no-compact-placement", "compact_placement", "true", why, remedy)
+
+
+def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
+    reservation = pool.options.reservation
+    if pool.capacity_type is not CapacityType.RESERVED and reservation is not None:
+        why = f"it belongs to reserved; this pool is {pool.capacity_type}"
+        yield _problem("reservation-not-used", "reservation", reservation.use, why, "leave it out, or make the pool reserved")
+    elif pool.capacity_type is CapacityType.RESERVED and reservation is None:
+        remedy = "add {use: specific, name: NAME}, or {use: any}"
+        yield _problem("reserved-pool-without-reservation", "reservation", "missing", "a reserved pool draws on one", remedy)
+    elif reservation is not None and reservation.use is ReservationUse.ANY and reservation.project:
+        remedy = "leave out the project"
+        yield _problem("reservation-not-used", "reservation.project", reservation.project, "use: any draws on every open one", remedy)
+
+
+def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
+    partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
+    if partition is None or gpu is None:
+        return
+    memory_gb = -(-gpu.memory_mib // 1024)
+    if gpu.model in _WITHOUT_MIG:
+        remedy = "use gpu_sharing, or an A100 or later"
+        yield _problem("gpu-without-partitions", option, partition, f"{gpu.name} cannot be divided", remedy)
+    elif int(partition.partition(".")[2].removesuffix("gb")) > memory_gb:
+        why = f"it is COMPUTEg.MEMORYgb with up to 7 and {memory_gb} on {gpu.name}"
+        yield _problem("gpu-without-partitions", option, partition, why, "use a size of NVIDIA's MIG user guide")
+    if sharing is not None and sharing.strategy is SharingStrategy.MPS:
+        why = f"MPS does not share MIG partitions ({partition})"
+        yield _problem("partitions-shared-by-mps", "gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition")
