@@ -34,8 +34,11 @@ def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object
         return model.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
-        path = ".".join(map(str, first["loc"]))
-        refuse(where, SettingsProblem(path, shown(first["input"]), *said(first)))
+        problem, allowed = said(first)
+        if not first["loc"]:
+            # Of what several arguments together say, the problem names them.
+            raise ValueError(f"{where}: {problem}; {allowed}") from error
+        refuse(where, SettingsProblem(".".join(map(str, first["loc"])), shown(first["input"]), problem, allowed))
 
 
 def ipv4_range(where: str, written: str) -> IPv4Network:

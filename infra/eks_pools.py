@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.settings.pools import EksNodeDisk
 from components.eks.gpu_plugins import EFA_NODE_LABEL
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
     from components.karpenter.controller import KarpenterController
-    from components.karpenter.ec2_node_class import Ec2NodeClassArgs
+    from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_identity import KarpenterNodeIdentity
     from components.shared_args import NodeTaint
@@ -134,9 +135,7 @@ def node_class_args(pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -
         **common,
         "node_class": pool.name,
         "zones": list(pool.zones),
-        "disk_gib": wanted.boot_disk_gib,
-        "disk_iops": wanted.boot_disk_iops,
-        "disk_throughput_mib": wanted.boot_disk_throughput_mib,
+        **cast("EksNodeDiskArgs", wanted.model_dump(include=set(EksNodeDisk.model_fields))),
         "local_nvme": all(machine.local_ssd_gb for machine in machines),
         "efa_interfaces": machines[0].efa_interfaces if wanted.efa else 0,
         "tags": common["tags"] | billing_label(pool),

@@ -15,7 +15,7 @@ MAX_NODES = 5000
 """The most nodes of a pool, in nodes: more than either cloud takes in one cluster's pool by default."""
 
 
-IOPS_PER_GIB, IOPS_PER_MIB = 500, 4
+_IOPS_PER_GIB, _IOPS_PER_MIB = 500, 4
 """What a gp3 volume gives at most, and needs at least: operations a second for each GiB, and for each MiB a second of throughput.
 
 https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
@@ -204,12 +204,33 @@ class QuietHours(DescribedRecord):
     """For how many hours."""
 
 
-class EksPool(PoolSettings):
-    """A pool of EKS.
+class EksNodeDisk(DescribedRecord):
+    """The volume of a node of EKS: a setting of stacks, and an argument of Ec2NodeClass.
 
-    The bounds of its disk are gp3's, as the definition of EC2NodeClass v1.14.1 has them; an image has a few GiB itself, so that less than
-    20 GiB would leave pods none.
+    Its bounds are gp3's, as the definition of EC2NodeClass v1.14.1 has them; an image has a few GiB itself, so that less than 20 GiB would
+    leave pods none.
     """
+
+    boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
+    """Size of the encrypted gp3 volume that images and scratch data are on, in GiB; NVMe disks of the machine take its place."""
+
+    boot_disk_iops: Annotated[int, Field(ge=3000, le=16_000)] = 6000
+    """Operations of that volume, a second; at most 500 for each GiB."""
+
+    boot_disk_throughput_mib: Annotated[int, Field(ge=125, le=1000)] = 500
+    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops."""
+
+    @model_validator(mode="after")
+    def _the_disk_can_be_had(self) -> Self:
+        if self.boot_disk_throughput_mib * _IOPS_PER_MIB > self.boot_disk_iops:
+            raise ValueError("boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise boot_disk_iops")
+        if self.boot_disk_iops > self.boot_disk_gib * _IOPS_PER_GIB:
+            raise ValueError("boot_disk_iops is above 500 for each GiB; raise boot_disk_gib")
+        return self
+
+
+class EksPool(EksNodeDisk, PoolSettings):
+    """A pool of EKS."""
 
     alternatives: tuple[str, ...] = ()
     """Other machines with the same GPUs, launched too."""
@@ -225,20 +246,3 @@ class EksPool(PoolSettings):
 
     compact_placement: bool = False
     """Whether nodes are close together in a cluster placement group: in one zone, without a reservation, with more stock-outs."""
-
-    boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
-    """Size of the encrypted gp3 volume that images and scratch data are on, in GiB; NVMe disks of the machine take its place."""
-
-    boot_disk_iops: Annotated[int, Field(ge=3000, le=16_000)] = 6000
-    """Operations of that volume, a second; at most 500 for each GiB."""
-
-    boot_disk_throughput_mib: Annotated[int, Field(ge=125, le=1000)] = 500
-    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops."""
-
-    @model_validator(mode="after")
-    def _the_disk_can_be_had(self) -> Self:
-        if self.boot_disk_throughput_mib * IOPS_PER_MIB > self.boot_disk_iops:
-            raise ValueError("boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise the latter")
-        if self.boot_disk_iops > self.boot_disk_gib * IOPS_PER_GIB:
-            raise ValueError("boot_disk_iops is above 500 for each GiB; raise boot_disk_gib")
-        return self

@@ -2,7 +2,6 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
-from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -10,12 +9,27 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.settings.pools import IOPS_PER_GIB, IOPS_PER_MIB, EksPool, ReservationKind
-from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION
+from capacity.settings.pools import EksNodeDisk, ReservationKind
+from capacity.values.errors import SettingsProblem
+from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION, FORMS
 from components.karpenter.gpu_node_pool import NodeClassRef
+from components.shared_args import checked_options, refuse
 
 
-class Ec2NodeClassArgs(TypedDict):
+class EksNodeDiskArgs(TypedDict):
+    """The volume with images, logs and ephemeral storage; bounds and defaults are those of EksNodeDisk in the settings."""
+
+    boot_disk_gib: NotRequired[int]
+    """Its size, in GiB: 20 to 16384. Default: 200."""
+
+    boot_disk_iops: NotRequired[int]
+    """Its operations a second: 3000 to 16000, and at most 500 a GiB. Default: 6000."""
+
+    boot_disk_throughput_mib: NotRequired[int]
+    """Its MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500."""
+
+
+class Ec2NodeClassArgs(EksNodeDiskArgs):
     """Arguments of Ec2NodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
 
     node_class: str
@@ -41,15 +55,6 @@ class Ec2NodeClassArgs(TypedDict):
 
     zones: NotRequired[list[str]]
     """Zones in which the nodes may start, as the NodePool has them; a capacity block needs exactly one. Default: those of the subnets."""
-
-    disk_gib: NotRequired[int]
-    """Size of the volume with images, logs and ephemeral storage, in GiB: 20 to 16384. Default: 200."""
-
-    disk_iops: NotRequired[int]
-    """The volume's operations a second: 3000 to 16000, and at most 500 a GiB. Default: 6000."""
-
-    disk_throughput_mib: NotRequired[int]
-    """The volume's MiB a second: 125 to 1000, and at most a quarter of `disk_iops`. Default: 500."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """ARN, id or alias of the key that encrypts the volumes. Default: the account's key for EBS."""
@@ -88,38 +93,6 @@ class Ec2NodeClassArgs(TypedDict):
     """Labels of the EC2NodeClass object. Default: none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeClass:
-    """Ec2NodeClassArgs with their defaults."""
-
-    node_class: str
-    ami: str
-    allow_latest_ami: bool = False
-    cluster: str
-    node_role: pulumi.Input[str]
-    subnet_ids: list[pulumi.Input[str]] = field(default_factory=list[pulumi.Input[str]])
-    security_group_ids: list[pulumi.Input[str]] = field(default_factory=list[pulumi.Input[str]])
-    zones: list[str] = field(default_factory=list[str])
-    disk_gib: int = EksPool.default("boot_disk_gib")
-    disk_iops: int = EksPool.default("boot_disk_iops")
-    disk_throughput_mib: int = EksPool.default("boot_disk_throughput_mib")
-    kms_key: pulumi.Input[str] | None = None
-    local_nvme: bool = False
-    detailed_monitoring: bool = False
-    efa_interfaces: int = 0
-    placement_group: pulumi.Input[str] | None = None
-    reservation_kind: str = ReservationKind.ON_DEMAND
-    reservation_ids: list[str] = field(default_factory=list[str])
-    reservation_tags: dict[str, str] = field(default_factory=dict[str, str])
-    tags: dict[str, str]
-    labels: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def is_bottlerocket(self) -> bool:
-        """Whether the image is Bottlerocket: its system is on a small volume, and all else on a second one."""
-        return self.ami.startswith("bottlerocket@")
-
-
 # The name of a Kubernetes object: a DNS subdomain.
 _OBJECT_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 
@@ -130,98 +103,93 @@ _RESERVED_TAGS = ("eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh
 _RESERVED_PREFIXES = ("kubernetes.io/cluster", "aws:")
 
 
-def check_node_class(name: str, node_class: NodeClass) -> None:
-    """Raises ValueError for what cannot be, or what no policy lets through.
+def check_node_class(name: str, args: Ec2NodeClassArgs) -> EksNodeDisk:
+    """The disk of a node class that can be made.
 
-    The message begins with the rule's name where a policy has one, and names the input, its value, what is allowed and the next step.
-    Values that may be Outputs are not looked at.
+    Raises ValueError for what cannot be, or what no policy lets through: beginning with the rule's name where a policy has one, and naming
+    the argument, its value, what is allowed and the next step. Values that may be Outputs are not looked at.
     """
     where = f"Ec2NodeClass {name}"
-    if not _OBJECT_NAME.fullmatch(node_class.node_class):
+    if not _OBJECT_NAME.fullmatch(args["node_class"]):
         allowed = "it has lower-case letters, digits, inner hyphens and dots, 253 at most"
-        raise ValueError(f"{where}: node_class is {node_class.node_class!r}; {allowed}; rename it")
-    _check_image(where, node_class)
-    _check_disk(where, node_class)
-    _check_reservation(where, node_class)
-    most = max(machine.efa_interfaces for machine in machines_of(Cloud.AWS).values())
-    if not 0 <= node_class.efa_interfaces <= most:
+        refuse(where, SettingsProblem("node_class", repr(args["node_class"]), allowed, "rename it"))
+    _check_image(where, args)
+    disk = checked_options(where, EksNodeDisk, args)
+    _check_reservation(where, args)
+    interfaces, most = args.get("efa_interfaces") or 0, max(machine.efa_interfaces for machine in machines_of(Cloud.AWS).values())
+    if not 0 <= interfaces <= most:
         allowed = f"it is the number of the machine's network cards, {most} at most"
-        raise ValueError(f"{where}: efa_interfaces is {node_class.efa_interfaces}; {allowed}; leave it out for none")
-    for key in sorted(node_class.tags):
+        refuse(where, SettingsProblem("efa_interfaces", str(interfaces), allowed, "leave it out for none"))
+    for key in sorted(args["tags"]):
         if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
             own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
-            raise ValueError(f"{where}: tags has the key {key!r}; empty keys are refused, and Karpenter or AWS set {own}; leave it out")
+            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are refused, and Karpenter or AWS set {own}", "leave it out"))
+    return disk
 
 
-def _check_image(where: str, node_class: NodeClass) -> None:
-    ami = node_class.ami
+def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
+    ami = args["ami"]
     if not re.fullmatch(AMI_ALIAS, ami) or len(ami) > _ALIAS_LENGTH:
         allowed = f"it is al2023@RELEASE or bottlerocket@RELEASE, {_ALIAS_LENGTH} characters at most"
-        raise ValueError(f"{where}: ami is {ami!r}; {allowed}; write one such as al2023@v20250807 or bottlerocket@1.40.0")
-    if ami.endswith("@latest") and not node_class.allow_latest_ami:
+        refuse(where, SettingsProblem("ami", repr(ami), allowed, "write one such as al2023@v20250807 or bottlerocket@1.40.0"))
+    if ami.endswith("@latest") and not args.get("allow_latest_ami"):
         raise ValueError(
             f"ami-not-pinned: {where} has ami={ami}, with which every release of the image replaces the nodes; pin one, such as "
             "al2023@v20250807 or bottlerocket@1.40.0, or set allow_latest_ami"
         )
 
 
-def _check_disk(where: str, node_class: NodeClass) -> None:
-    values = {"disk_gib": node_class.disk_gib, "disk_iops": node_class.disk_iops, "disk_throughput_mib": node_class.disk_throughput_mib}
-    for argument, value in values.items():
-        least, most = EksPool.bounds(f"boot_{argument}")
-        if not least <= value <= most:
-            raise ValueError(f"{where}: {argument} is {value}; a gp3 volume takes {least} to {most}; use one of these")
-    if node_class.disk_iops > IOPS_PER_GIB * node_class.disk_gib:
-        allowed = f"{node_class.disk_gib} GiB take {IOPS_PER_GIB * node_class.disk_gib}"
-        raise ValueError(f"{where}: disk_iops is {node_class.disk_iops}; {allowed}; lower it, or raise disk_gib")
-    if IOPS_PER_MIB * node_class.disk_throughput_mib > node_class.disk_iops:
-        allowed = f"disk_iops {node_class.disk_iops} take {node_class.disk_iops // IOPS_PER_MIB}"
-        raise ValueError(f"{where}: disk_throughput_mib is {node_class.disk_throughput_mib}; {allowed}; lower it, or raise disk_iops")
-
-
-def _check_reservation(where: str, node_class: NodeClass) -> None:
-    kind, ids, tags = node_class.reservation_kind, node_class.reservation_ids, node_class.reservation_tags
+def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
+    kind, ids, tags = _reservation(args)
     if kind not in set(ReservationKind):
-        raise ValueError(f"{where}: reservation_kind is {kind}; kinds are {' and '.join(ReservationKind)}; use one of these")
+        refuse(where, SettingsProblem("reservation_kind", kind, f"kinds are {' and '.join(ReservationKind)}", "use one of these"))
     if ids and tags:
-        raise ValueError(f"{where}: reservation_ids is {', '.join(ids)} beside reservation_tags; a pool has one of them; leave one out")
+        problem = "it stands beside reservation_tags, and a pool has one of them"
+        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
     for each in ids:
         if not re.fullmatch(CAPACITY_RESERVATION, each):
-            raise ValueError(f"{where}: reservation_ids has {each!r}; an id looks like cr-0a1b2c3d4e5f60718; copy it from the reservation")
+            refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
     for key, value in sorted(tags.items()):
         if not key or not value:
-            raise ValueError(f"{where}: reservation_tags has {key!r}: {value!r}; neither may be empty; write '*' for any value")
+            written = f"{key!r}: {value!r}"
+            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
     if kind != ReservationKind.CAPACITY_BLOCK:
         return
     if not ids and not tags:
-        raise ValueError(f"{where}: reservation_kind is {kind}, and no reservation is named; give reservation_ids or reservation_tags")
-    if len(set(node_class.zones)) != 1:
-        found = ", ".join(node_class.zones) or "not given"
+        refuse(where, SettingsProblem("reservation_kind", kind, "no reservation is named", "give reservation_ids or reservation_tags"))
+    zones = args.get("zones") or []
+    if len(set(zones)) != 1:
+        found = ", ".join(zones) or "not given"
         raise ValueError(
             f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name it alone, and for the "
             "NodePool as well"
         )
 
 
+def _reservation(args: Ec2NodeClassArgs) -> tuple[str, list[str], dict[str, str]]:
+    """Kind, ids and tags."""
+    return args.get("reservation_kind") or ReservationKind.ON_DEMAND, args.get("reservation_ids") or [], args.get("reservation_tags") or {}
+
+
 DISCOVERY_TAG = "karpenter.sh/discovery"
 """The tag by which Karpenter finds the subnets and security groups of a cluster; its value is the cluster's name."""
 
 
-def node_class_spec(node_class: NodeClass) -> dict[str, Any]:
-    """The spec of `node_class`, which has passed its checks. What is empty is left out.
+def node_class_spec(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> dict[str, Any]:
+    """The spec of a node class that has passed its checks. What is empty is left out.
 
     Source: the definition of EC2NodeClass, karpenter.k8s.aws/v1 of Karpenter's AWS provider v1.14.1.
     """
-    discovered = [{"tags": {DISCOVERY_TAG: node_class.cluster}}]
-    subnets, groups = _terms(node_class.subnet_ids), _terms(node_class.security_group_ids)
-    reservations = _reservation_terms(node_class)
+    discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
+    subnets, groups = _terms(args.get("subnet_ids") or []), _terms(args.get("security_group_ids") or [])
+    reservations, efa_interfaces, group = _reservation_terms(args), args.get("efa_interfaces"), args.get("placement_group")
     return {
-        "amiSelectorTerms": [{"alias": node_class.ami}],
-        "role": node_class.node_role,
+        "amiSelectorTerms": [{"alias": args["ami"]}],
+        "role": args["node_role"],
         "subnetSelectorTerms": subnets or discovered,
         "securityGroupSelectorTerms": groups or discovered,
-        "blockDeviceMappings": _block_devices(node_class),
-        **({"instanceStorePolicy": "RAID0"} if node_class.local_nvme else {}),
+        "blockDeviceMappings": _block_devices(args, disk),
+        **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
         # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's
         # credentials from pods, which have a hop more.
         "metadataOptions": {
@@ -230,16 +198,12 @@ def node_class_spec(node_class: NodeClass) -> dict[str, Any]:
             "httpPutResponseHopLimit": 1,
             "httpTokens": "required",
         },
-        "detailedMonitoring": node_class.detailed_monitoring,
+        "detailedMonitoring": args.get("detailed_monitoring") or False,
         # EC2 gives no public address to an instance with several interfaces, and refuses the question.
-        **(
-            {"networkInterfaces": _network_interfaces(node_class.efa_interfaces)}
-            if node_class.efa_interfaces
-            else {"associatePublicIPAddress": False}
-        ),
-        **({} if node_class.placement_group is None else {"placementGroupSelector": {"name": node_class.placement_group}}),
+        **({"networkInterfaces": _network_interfaces(efa_interfaces)} if efa_interfaces else {"associatePublicIPAddress": False}),
+        **({} if group is None else {"placementGroupSelector": {"name": group}}),
         **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
-        "tags": dict(sorted(node_class.tags.items())),
+        "tags": dict(sorted(args["tags"].items())),
     }
 
 
@@ -249,17 +213,18 @@ def _terms(ids: list[Any]) -> list[dict[str, Any]]:
     return [{"id": each} for each in (sorted(ids) if known else ids)]
 
 
-def _block_devices(node_class: NodeClass) -> list[dict[str, Any]]:
+def _block_devices(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> list[dict[str, Any]]:
     """The node's volumes, all gp3, encrypted and deleted with it.
 
     AL2023 has one, its root. Bottlerocket has its system on /dev/xvda, 4 GiB as Karpenter's own default has it, and images, logs and pods'
     ephemeral storage on /dev/xvdb (pkg/providers/amifamily/bottlerocket.go).
     """
     common: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
-    if node_class.kms_key is not None:
-        common["kmsKeyID"] = node_class.kms_key
-    large = common | {"volumeSize": f"{node_class.disk_gib}Gi", "iops": node_class.disk_iops, "throughput": node_class.disk_throughput_mib}
-    if not node_class.is_bottlerocket:
+    if (key := args.get("kms_key")) is not None:
+        common["kmsKeyID"] = key
+    size, throughput = f"{disk.boot_disk_gib}Gi", disk.boot_disk_throughput_mib
+    large = common | {"volumeSize": size, "iops": disk.boot_disk_iops, "throughput": throughput}
+    if not args["ami"].startswith("bottlerocket@"):
         return [{"deviceName": "/dev/xvda", "ebs": large}]
     return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]
 
@@ -277,11 +242,10 @@ def _network_interfaces(efa_interfaces: int) -> list[dict[str, Any]]:
     ]
 
 
-def _reservation_terms(node_class: NodeClass) -> list[dict[str, Any]]:
+def _reservation_terms(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
     """The selector terms of the reservations: one for each id, or one with all the tags."""
-    if node_class.reservation_tags:
-        return [{"tags": dict(sorted(node_class.reservation_tags.items()))}]
-    return [{"id": each} for each in sorted(set(node_class.reservation_ids))]
+    _, ids, tags = _reservation(args)
+    return [{"tags": dict(sorted(tags.items()))}] if tags else [{"id": each} for each in sorted(set(ids))]
 
 
 __all__ = ["Ec2NodeClass", "Ec2NodeClassArgs", "ec2_node_class_ref"]
@@ -311,16 +275,15 @@ class Ec2NodeClass(pulumi.ComponentResource):
     """The EC2NodeClass's name."""
 
     def __init__(self, name: str, args: Ec2NodeClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        node_class = NodeClass(**args)
-        check_node_class(name, node_class)
+        disk = check_node_class(name, args)
         super().__init__("flexspot:index:Ec2NodeClass", name, {**args}, opts)
         CustomResource(
             f"{name}-node-class",
             api_version=f"{GROUP}/v1",
             kind=KIND,
-            metadata=ObjectMetaArgs(name=node_class.node_class, labels=node_class.labels or None),
-            spec=node_class_spec(node_class),
+            metadata=ObjectMetaArgs(name=args["node_class"], labels=args.get("labels") or None),
+            spec=node_class_spec(args, disk),
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.name = pulumi.Output.from_input(node_class.node_class)
+        self.name = pulumi.Output.from_input(args["node_class"])
         self.register_outputs({"name": self.name})

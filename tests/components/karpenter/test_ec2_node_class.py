@@ -58,7 +58,7 @@ def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_fo
 
 
 def test_bottlerocket_has_its_system_on_a_small_volume_and_images_and_pods_on_a_second_one(register: Register) -> None:
-    system, data = spec(register, ami="bottlerocket@1.40.0", disk_gib=500, kms_key=KEY)["blockDeviceMappings"]
+    system, data = spec(register, ami="bottlerocket@1.40.0", boot_disk_gib=500, kms_key=KEY)["blockDeviceMappings"]
 
     assert (system["deviceName"], data["deviceName"]) == ("/dev/xvda", "/dev/xvdb")
     assert system["ebs"] == {"volumeType": "gp3", "volumeSize": "4Gi", "encrypted": True, "deleteOnTermination": True, "kmsKeyID": KEY}
@@ -66,7 +66,9 @@ def test_bottlerocket_has_its_system_on_a_small_volume_and_images_and_pods_on_a_
 
 
 def test_disks_monitoring_and_the_machines_own_nvme_can_be_chosen(register: Register) -> None:
-    made = spec(register, disk_gib=1000, disk_iops=16_000, disk_throughput_mib=1000, local_nvme=True, detailed_monitoring=True)
+    made = spec(
+        register, boot_disk_gib=1000, boot_disk_iops=16_000, boot_disk_throughput_mib=1000, local_nvme=True, detailed_monitoring=True
+    )
 
     [root] = made["blockDeviceMappings"]
     assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == ("1000Gi", 16_000, 1000)

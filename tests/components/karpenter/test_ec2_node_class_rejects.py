@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from karpenter_node_class_args import KINDS, NODE_CLASS, node_class_args
 
-from components.karpenter.ec2_node_class import Ec2NodeClass, NodeClass, check_node_class
+from components.karpenter.ec2_node_class import Ec2NodeClass, check_node_class
 
 BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4e5f60718"]}
 
@@ -18,43 +18,43 @@ Register = Callable[[Callable[[], object]], Any]
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"node_class": "L4_spot"}, "node_class is 'L4_spot'; it has lower-case letters, digits, inner hyphens and dots, 253 at most"),
+        ({"node_class": "L4_spot"}, "node_class (is 'L4_spot'): it has lower-case letters, digits, inner hyphens and dots, 253 at most"),
         ({"node_class": "l" * 254}, "253 at most; rename it"),
         (
             {"ami": "ubuntu@v1"},
-            "ami is 'ubuntu@v1'; it is al2023@RELEASE or bottlerocket@RELEASE, 30 characters at most; write one such as",
+            "ami (is 'ubuntu@v1'): it is al2023@RELEASE or bottlerocket@RELEASE, 30 characters at most; write one such as",
         ),
-        ({"ami": "al2023"}, "ami is 'al2023'; it is al2023@RELEASE"),
+        ({"ami": "al2023"}, "ami (is 'al2023'): it is al2023@RELEASE"),
         ({"ami": "al2023@v20250807-" + "0" * 20}, "30 characters at most"),
         ({"ami": "al2023@latest"}, "ami-not-pinned: Ec2NodeClass l4 has ami=al2023@latest, with which every release of the image replaces"),
         ({"ami": "bottlerocket@latest", "allow_latest_ami": False}, "pin one, such as al2023@v20250807 or bottlerocket@1.40.0, or set"),
-        ({"disk_gib": 19}, "disk_gib is 19; a gp3 volume takes 20 to 16384; use one of these"),
-        ({"disk_gib": 16_385}, "disk_gib is 16385; a gp3 volume takes 20 to 16384"),
-        ({"disk_iops": 2999}, "disk_iops is 2999; a gp3 volume takes 3000 to 16000"),
-        ({"disk_iops": 16_001}, "disk_iops is 16001; a gp3 volume takes 3000 to 16000"),
-        ({"disk_throughput_mib": 124}, "disk_throughput_mib is 124; a gp3 volume takes 125 to 1000"),
-        ({"disk_throughput_mib": 1001}, "disk_throughput_mib is 1001; a gp3 volume takes 125 to 1000"),
-        ({"disk_gib": 20, "disk_iops": 10_001}, "disk_iops is 10001; 20 GiB take 10000; lower it, or raise disk_gib"),
+        ({"boot_disk_gib": 19}, "boot_disk_gib (is 19): should be at least 20"),
+        ({"boot_disk_gib": 16_385}, "boot_disk_gib (is 16385): should be at most 16384"),
+        ({"boot_disk_iops": 2999}, "boot_disk_iops (is 2999): should be at least 3000"),
+        ({"boot_disk_iops": 16_001}, "boot_disk_iops (is 16001): should be at most 16000"),
+        ({"boot_disk_throughput_mib": 124}, "boot_disk_throughput_mib (is 124): should be at least 125"),
+        ({"boot_disk_throughput_mib": 1001}, "boot_disk_throughput_mib (is 1001): should be at most 1000"),
+        ({"boot_disk_gib": 20, "boot_disk_iops": 10_001}, "l4: boot_disk_iops is above 500 for each GiB; raise boot_disk_gib"),
         (
-            {"disk_iops": 3000, "disk_throughput_mib": 751},
-            "disk_throughput_mib is 751; disk_iops 3000 take 750; lower it, or raise disk_iops",
+            {"boot_disk_iops": 3000, "boot_disk_throughput_mib": 751},
+            "l4: boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise boot_disk_iops",
         ),
         (
             {"efa_interfaces": -1},
-            "efa_interfaces is -1; it is the number of the machine's network cards, 32 at most; leave it out for none",
+            "efa_interfaces (is -1): it is the number of the machine's network cards, 32 at most; leave it out for none",
         ),
-        ({"efa_interfaces": 33}, "efa_interfaces is 33; it is the number of the machine's network cards, 32 at most"),
-        ({"reservation_kind": "future"}, "reservation_kind is future; kinds are on-demand and capacity-block; use one of these"),
+        ({"efa_interfaces": 33}, "efa_interfaces (is 33): it is the number of the machine's network cards, 32 at most"),
+        ({"reservation_kind": "future"}, "reservation_kind (is future): kinds are on-demand and capacity-block; use one of these"),
         (
             {"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"purpose": "training"}},
-            "reservation_ids is cr-0a1b2c3d4e5f60718 beside reservation_tags; a pool has one of them; leave one out",
+            "reservation_ids (is cr-0a1b2c3d4e5f60718): it stands beside reservation_tags, and a pool has one of them; leave one out",
         ),
-        ({"reservation_ids": ["p5-block"]}, "reservation_ids has 'p5-block'; an id looks like cr-0a1b2c3d4e5f60718; copy it from"),
-        ({"reservation_tags": {"purpose": ""}}, "reservation_tags has 'purpose': ''; neither may be empty; write '*' for any value"),
-        ({"reservation_tags": {"": "x"}}, "reservation_tags has '': 'x'; neither may be empty"),
+        ({"reservation_ids": ["p5-block"]}, "reservation_ids (is 'p5-block'): an id is "),
+        ({"reservation_tags": {"purpose": ""}}, "reservation_tags (is 'purpose': ''): neither may be empty; write '*' for any value"),
+        ({"reservation_tags": {"": "x"}}, "reservation_tags (is '': 'x'): neither may be empty"),
         (
             {"reservation_kind": "capacity-block"},
-            "reservation_kind is capacity-block, and no reservation is named; give reservation_ids or",
+            "reservation_kind (is capacity-block): no reservation is named; give reservation_ids or",
         ),
         (BLOCK, "capacity-block-without-zone: Ec2NodeClass l4 has zones not given; a capacity block is in exactly one zone; name it alone"),
         ({**BLOCK, "zones": ["us-east-1a", "us-east-1b"]}, "has zones us-east-1a, us-east-1b; a capacity block is in exactly one zone"),
@@ -87,8 +87,8 @@ def test_what_cannot_be_is_refused_before_anything_is_registered(change: dict[st
     ],
 )
 def test_tags_that_karpenter_or_aws_set_are_refused(key: str) -> None:
-    with pytest.raises(ValueError, match=r"Ec2NodeClass l4: tags has the key .*; empty keys are refused, .*; leave it out") as error:
-        check_node_class("l4", NodeClass(**node_class_args(tags={"owner": "ann", key: "x"})))
+    with pytest.raises(ValueError, match=r"Ec2NodeClass l4: tags \(is .*\): empty keys are refused, .*; leave it out") as error:
+        check_node_class("l4", node_class_args(tags={"owner": "ann", key: "x"}))
 
     assert repr(key) in str(error.value)
 
@@ -100,7 +100,9 @@ def test_every_kind_of_node_class_that_the_platform_makes_is_let_through(kind: s
     assert len(registered.of(NODE_CLASS)) == 1
 
 
-@pytest.mark.parametrize("edge", [{"disk_gib": 20, "disk_iops": 10_000}, {"disk_iops": 3000, "disk_throughput_mib": 750}])
+@pytest.mark.parametrize(
+    "edge", [{"boot_disk_gib": 20, "boot_disk_iops": 10_000}, {"boot_disk_iops": 3000, "boot_disk_throughput_mib": 750}]
+)
 def test_figures_at_the_limits_that_others_set_are_let_through(edge: dict[str, Any], register: Register) -> None:
     registered = register(lambda: Ec2NodeClass("l4", node_class_args(**edge)))
 
