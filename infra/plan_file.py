@@ -1,4 +1,4 @@
-"""The file in which a preview writes down what it would do: the plan, its resources, what the policies said, and what it costs."""
+"""The plan file of a preview: the plan, its resources, the policy results and the cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HIDDEN = "[secret]"
 
 @dataclass
 class PlannedResources:
-    """What the engine tells of while it previews: each resource that there will be, by URN, and each verdict of a policy."""
+    """What the engine reports during a preview: each resource, by URN, and each policy violation."""
 
     resources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     verdicts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -79,7 +79,7 @@ def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedRe
 
 
 def _plain(value: Any) -> Any:
-    """The engine's marks of what is unknown or secret in words of ours."""
+    """Translates the engine's marks of unknown and secret values."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {"$secret": True} if SIGNATURE in fields else {str(key): _plain(each) for key, each in fields.items()}

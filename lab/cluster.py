@@ -94,7 +94,7 @@ class Cluster:
         changed.patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json")
 
     def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
-        """Asks for the deletion of one object and of what it owns; no error when it is gone already."""
+        """Deletes one object and what it owns; no error when it does not exist."""
         try:
             self._resource(kind).delete(name=name, namespace=namespace, body={"propagationPolicy": "Background"})
         except ApiException as error:

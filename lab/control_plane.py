@@ -88,7 +88,7 @@ class ControlPlane:
         return [self._part_status(lab, part, running.get(part.name), prober) for part in all_parts(lab)]
 
     def require_running(self, tools: Tools) -> None:
-        """Raises LabError, naming what is missing, unless every part is running."""
+        """Raises LabError with the names of the parts that do not run."""
         down = [part.name for part in self.status(tools) if part.state is not PartState.RUNNING]
         if down:
             raise LabError(

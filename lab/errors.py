@@ -8,4 +8,4 @@ __all__ = ["ExitCode", "LabError"]
 
 
 class LabError(ExplainedError):
-    """The lab cannot do what it was asked to."""
+    """The lab cannot do this."""

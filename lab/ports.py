@@ -39,7 +39,7 @@ def free_port(taken: set[int]) -> int:
 
 
 def owner_of(port: int) -> str:
-    """Who listens on `port`, for an error message; as much as the operating system tells."""
+    """The process that listens on `port`, for an error message, as far as the operating system says."""
     try:
         connections = psutil.net_connections(kind="tcp")
     except psutil.AccessDenied:

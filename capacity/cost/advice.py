@@ -1,4 +1,4 @@
-"""Which way to get capacity for a job, or for several: rules say what is out of the question, cost decides among the rest."""
+"""How to get capacity for one job or several: rules exclude what cannot work, cost decides among the rest."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from capacity.cost.plan_cost import PlanCost
 
 NEAR_PERCENT = 80
-"""From how much of a budget on somebody is told, unless they say otherwise."""
+"""The percentage of a budget from which a warning is sent; a budget may set its own."""
 
 
 class Standing(StrEnum):

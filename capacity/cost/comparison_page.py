@@ -71,7 +71,7 @@ def ticks(most: int) -> list[int]:
 
 
 def _plot(found: Comparison) -> str:
-    """Mean cost over mean end; a strategy of which some runs did not end has an open circle, one of which none did is not drawn."""
+    """Mean cost over mean end. A strategy with unfinished runs has an open circle; one without a finished run is not drawn."""
     drawn = [(each, each.mean_finish_hours) for each in found.results if each.mean_finish_hours is not None]
     deadline = found.job.deadline_seconds / SECONDS_OF_AN_HOUR
     # Far later ones would squeeze the rest into a corner; they are drawn at the edge, and the table has their figures.

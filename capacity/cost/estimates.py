@@ -118,7 +118,7 @@ class Estimates:
 
 
 def spot_plan(needs: JobNeeds) -> SpotPlan:
-    """The best that the job can do on Spot: checkpoints at the best interval, its own pieces, or all anew after each interruption."""
+    """The job's best option on Spot: checkpoints at the best interval, its own pieces, or a new start after each interruption."""
     assumed = shipped_rules().assumptions
 
     def or_assumed(given: float | None, value: Decimal) -> float:

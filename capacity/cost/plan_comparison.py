@@ -123,7 +123,7 @@ def comparison_data(found: PlanComparison) -> dict[str, Any]:
 
 
 def budgets_data(checks: Sequence[BudgetCheck]) -> list[dict[str, str]]:
-    """Each budget, the amount held against it, and how it stands."""
+    """Each budget, the amount compared with it, and the result."""
     return [
         {"owner": each.owner, "budget_usd": str(each.budget_usd), "spent_usd": str(each.spent_usd), "standing": each.standing.value}
         for each in checks

@@ -1,4 +1,4 @@
-"""Ways to place a job that can wait and resume, and the bound below all of them: what it costs one who knows the whole record."""
+"""Strategies for a job that can wait and resume, and their lower bound: the cost with perfect knowledge of the record."""
 
 from __future__ import annotations
 

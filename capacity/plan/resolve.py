@@ -1,4 +1,4 @@
-"""Looking up what settings name: machines, their GPUs, classes. Whatever is not there is told with what is."""
+"""Looks up what settings name: machines, their GPUs, classes. An unknown name is reported with the known ones."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class ResolvedSettings:
 
     @cached_property
     def doubtful_pools(self) -> set[str]:
-        """Pools of which something is wrong that has been told already, so that nothing that follows from it need be."""
+        """Pools with a problem that is already reported; what follows from it is not reported again."""
         unknown = {pool.name for pool in self.settings.pools if set(pool.serves) - set(self.known_classes)}
         return unknown | {pool.name for pool in self.settings.pools if pool.name not in self.pools}
 

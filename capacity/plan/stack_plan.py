@@ -1,4 +1,4 @@
-"""From a stack file to its plan, every problem told with its line."""
+"""From a stack file to its plan; every problem is reported with its line."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class PlatformSettings(DescribedRecord):
     """A file of one's own prices, beside the stack file, that go before the shipped ones; default: none."""
 
     observability: Observability = Observability()
-    """From when on somebody is told."""
+    """The thresholds at which alerts fire."""
 
 
 class LocalSettings(PlatformSettings):

@@ -22,7 +22,7 @@ class Budget(DescribedRecord):
     """US dollars a month."""
 
     alert_percents: tuple[Annotated[int, Field(ge=1, le=200)], ...] = (50, 80, 100)
-    """The parts of it, in percent, at which somebody is told."""
+    """The percentages of it at which a warning is sent."""
 
 
 class GpuQuota(DescribedRecord):
@@ -36,19 +36,19 @@ class GpuQuota(DescribedRecord):
 
 
 class Observability(DescribedRecord):
-    """What is measured, and from when on somebody is told."""
+    """What is measured, and the thresholds at which alerts fire."""
 
     managed_prometheus: bool = True
     """Whether GKE's managed service for Prometheus is on."""
 
     idle_gpu_minutes: Annotated[int, Field(ge=5)] = 60
-    """Minutes of an on-demand GPU below 5 %, after which somebody is told."""
+    """Minutes that an on-demand GPU may be below 5 % busy before an alert fires."""
 
     queue_wait_minutes: Annotated[int, Field(ge=1)] = 60
-    """Minutes that a job waits, after which somebody is told."""
+    """Minutes that a job may wait before an alert fires."""
 
     min_spot_percent: Annotated[int, Field(ge=0, le=100)] = 40
-    """Percent of the running GPUs that are on Spot, below which somebody is told."""
+    """The least percentage of running GPUs that are on Spot; below it an alert fires."""
 
 
 LabelKey = Annotated[str, Field(pattern=LABEL_KEY)]

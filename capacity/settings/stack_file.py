@@ -142,7 +142,7 @@ def _not_yaml(error: yaml.YAMLError) -> SettingsProblem:
 
 
 def _platform_of(value: object, source: str) -> Platform:
-    """What `cloud` says; every other setting depends on it, so it is told first and alone."""
+    """Checks `cloud`; every other setting depends on it, so its problem is reported first and alone."""
     if not isinstance(value, dict):
         raise SettingsError(source, [SettingsProblem("(all)", shown(value), "should be settings by name, such as cloud: local", "")])
     written = reached(value, ("cloud",))

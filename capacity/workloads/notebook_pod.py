@@ -1,4 +1,4 @@
-"""The pod of a notebook: Jupyter's server, told to cull what is idle, and beside it what ends the whole when nobody works in it."""
+"""The pod of a notebook: Jupyter's server, which stops idle kernels, and a sidecar that ends the pod when nobody uses it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def reason_to_stop(environment: dict[str, str], active: float, started: float, n
 
 
 def stop(environment: dict[str, str]) -> None:
-    """Has Kubernetes take the pod away, or where it is told of no Deployment, the server end. Raises OSError for a refusal."""
+    """Scales the Deployment to zero, or ends the server where there is no Deployment. Raises OSError when that is refused."""
     if SCALE_VARIABLE not in environment:
         ask_notebook(environment, "POST", "/api/shutdown")
         return
@@ -82,7 +82,7 @@ def ask_notebook(environment: dict[str, str], method: str, path: str) -> Any:
 
 
 def look(environment: dict[str, str], active: float, started: float) -> float:
-    """One round: the last activity as far as is known, after the notebook was told to stop if there is a reason to."""
+    """One round: the last known activity. Stops the notebook when there is a reason to."""
     now = time.time()
     try:
         told = [ask_notebook(environment, "GET", path) for path in ("/api/kernels", "/api/terminals")]
@@ -100,7 +100,7 @@ def look(environment: dict[str, str], active: float, started: float) -> float:
 
 
 def main() -> None:
-    """Watches until it is told to end."""
+    """Watches until it is stopped."""
     environment = dict(os.environ)
     # The first process of a container ignores the signal otherwise, and the pod would wait for the whole grace period.
     signal.signal(signal.SIGTERM, _end)

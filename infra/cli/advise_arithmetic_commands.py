@@ -37,7 +37,7 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     hours: Annotated[float, typer.Option("--hours", min=0.01, max=100_000, help="Work without interruptions.")],
     interruptions: Annotated[float, typer.Option("--interruptions-per-hour", min=0, max=60, help="Of one node; your history says.")],
     nodes: Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Nodes of the gang.")] = 1,
-    checkpoint_minutes: Annotated[float, typer.Option("--checkpoint-minutes", min=0, help="The work stands still for one.")] = 2.0,
+    checkpoint_minutes: Annotated[float, typer.Option("--checkpoint-minutes", min=0, help="The pause for one checkpoint.")] = 2.0,
     interval_minutes: Annotated[
         float | None, typer.Option("--interval-minutes", min=0.1, help="Work between two. Default: the best.")
     ] = None,

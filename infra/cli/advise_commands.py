@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from capacity.cost.estimates import JobNeeds
     from capacity.cost.machine_prices import MachinePrices
 
-app = typer.Typer(help="Money before it is spent: which capacity for a job, and what it comes to.", no_args_is_help=True)
+app = typer.Typer(help="Choose the capacity for a job, and see its cost, before money is spent.", no_args_is_help=True)
 
 
 @app.callback()
@@ -31,10 +31,10 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     machine: OneMachine,
     region: Region,
     hours: Annotated[float, typer.Option("--hours", help="How long the work takes on --nodes machines without interruptions.")],
-    nodes: Annotated[int, typer.Option("--nodes", help="Machines at once.")] = 1,
+    nodes: Annotated[int, typer.Option("--nodes", help="Machines at the same time.")] = 1,
     interruptible: Annotated[bool, typer.Option("--interruptible/--not-interruptible", help="May it be stopped at any time?")] = True,
     checkpoint_minutes: Annotated[
-        float | None, typer.Option("--checkpoint-minutes", help="How long the work stands still for one checkpoint, if it has them.")
+        float | None, typer.Option("--checkpoint-minutes", help="The pause for one checkpoint, if the work makes any.")
     ] = None,
     piece_hours: Annotated[
         float | None, typer.Option("--piece-hours", help="The longest piece that can be done again on its own: a trial, a batch.")
@@ -51,9 +51,11 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     interruptions: Annotated[
         float | None, typer.Option("--interruptions-per-hour", help="Of one node. Default: 0.25, the course's figure; measure yours.")
     ] = None,
-    restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="From a new node to work again. Default: 10.")] = None,
-    spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="Until Spot is to be had. Default: 0.5, assumed.")] = None,
-    flex_wait: Annotated[float | None, typer.Option("--flex-start-wait-hours", help="Until DWS gives. Default: 12, assumed.")] = None,
+    restart_minutes: Annotated[
+        float | None, typer.Option("--restart-minutes", help="From a new node to work. Default: 10.")
+    ] = None,
+    spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="The wait for Spot capacity. Default: 0.5, assumed.")] = None,
+    flex_wait: Annotated[float | None, typer.Option("--flex-start-wait-hours", help="The wait for DWS. Default: 12, assumed.")] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     flex_usd: Annotated[str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="Flex-start price of a machine.")] = None,

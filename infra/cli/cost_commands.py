@@ -35,8 +35,8 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     base: Annotated[Path | None, typer.Option("--base", metavar="PLAN", help="Another plan to compare with, at the same prices.")] = None,
     use: Annotated[Path | None, typer.Option("--use", help="What a month is expected to be like; see docs/guides/costs.md.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
-    against: Annotated[Against, typer.Option("--budget-against", help="Which month budgets are held against.")] = Against.EXPECTED,
-    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="From how much of a budget on it is told.")] = 80,
+    against: Annotated[Against, typer.Option("--budget-against", help="The month that budgets are compared with.")] = Against.EXPECTED,
+    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="Percentage of a budget from which to warn.")] = 80,
     form: Annotated[
         ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
     ] = ReportFormat.TEXT,

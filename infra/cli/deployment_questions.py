@@ -42,7 +42,7 @@ def ask(question: str, *, yes: bool) -> None:
 
 
 def told_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
-    """What a person says of resources that an interrupted run may have created: ids by URN, None for what is not there."""
+    """A person's answers about resources that an interrupted run may have created: ids by URN, None for those that do not exist."""
     given: dict[str, str | None] = dict.fromkeys(not_made or [])
     for each in made or []:
         # An id may have a `=` in it, a URN has none.

@@ -35,7 +35,7 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         Severity | None, typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: high.")
     ] = None,
     closed: Annotated[
-        bool | None, typer.Option("--closed", help="The input is everything there is: what it refers to and does not hold is missing.")
+        bool | None, typer.Option("--closed", help="Treat the input as complete: whatever it refers to but does not contain is missing.")
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")

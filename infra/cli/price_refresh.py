@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def refresh(
     cloud: Annotated[str, typer.Option("--cloud", help="Whose prices: aws or gcp.")],
-    file: Annotated[Path, typer.Option("--file", help="The price file to write; what it has and is not asked for stays.")],
+    file: Annotated[Path, typer.Option("--file", help="The price file to write; prices in it that are not refreshed are kept.")],
     regions: Annotated[list[str] | None, typer.Option("--region", help="Which regions; those of the stacks, when not given.")] = None,
     machines: Annotated[list[str] | None, typer.Option("--machine", help="Which machines; all of the catalog, when not given.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")] = False,
@@ -118,7 +118,7 @@ def _read(path: Path, cloud: Cloud) -> PriceFile | None:
 
 
 def _write(path: Path, file: PriceFile) -> None:
-    """The whole file or none of it: a reader never meets half a file."""
+    """Writes the whole file or nothing: no reader sees half a file."""
     from capacity.catalog.fresh_prices import as_yaml  # noqa: PLC0415
 
     half = path.with_name(f".{path.name}.half")

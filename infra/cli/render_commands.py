@@ -39,7 +39,7 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, its value as YAML; may be repeated."),
     ] = None,
-    template: Annotated[bool, typer.Option("--template", help="With comments: what to fill in, and what is derived.")] = False,
+    template: Annotated[bool, typer.Option("--template", help="Add comments that say what to fill in and what is derived.")] = False,
     form: Annotated[Format, typer.Option("--format", help="text is YAML, json a list of objects.")] = Format.TEXT,
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program. Default: the image's own.")] = None,
 ) -> None:

@@ -132,7 +132,7 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
 
 
 def _previewed(run: StackRun, found: StackPlan, drifts: Drifts, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
-    """A preview; written down for `flexspot cost` even when it is refused, as what it costs may be why."""
+    """A preview; its plan is written for `flexspot cost` even when a policy refuses it, because the cost may be the reason."""
     from infra.plan_file import PlannedResources, write_plan_file  # noqa: PLC0415
 
     heard = PlannedResources()
@@ -150,7 +150,7 @@ def _previewed(run: StackRun, found: StackPlan, drifts: Drifts, *, plan_out: Pat
 
 
 _LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
-"""What the engine prints of each resource that it looks at: twice as many lines as there are resources, of which none says anything."""
+"""The lines that the engine prints for each resource that it reads: two for each, without information."""
 
 
 def _tell(line: str) -> None:

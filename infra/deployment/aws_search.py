@@ -1,4 +1,4 @@
-"""Looking for what AWS may have made of a resource whose id it makes itself: by tags, or by what it belongs to."""
+"""Finds resources that AWS may have created and whose ids it chooses itself: by tags, or by their parent."""
 
 from __future__ import annotations
 

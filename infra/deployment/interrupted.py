@@ -60,7 +60,7 @@ class NotIdentified:
 
 @dataclass(frozen=True)
 class ReadBack:
-    """The state to look with, and what is to be looked at. `unclear` is what a person has to answer first."""
+    """The state to refresh from, and the resources to look up. `unclear` needs an answer from a person first."""
 
     deployment: dict[str, Any]
     looked_at: tuple[Begun, ...]

@@ -1,4 +1,4 @@
-"""The policies that the API server gets, as plain data: one that stops, one that tells, and one that fills in whose work is."""
+"""The API server's policies, as plain data: one that denies, one that warns, and one that adds owner labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four Pulumi policies that run all rules: of those that judge one resource and of those that judge all, one stops and one tells."""
+"""Four Pulumi policies that run all rules: for single resources and for the stack, each one mandatory and one advisory."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ BLOCKING = "flexspot"
 """The policy that stops preview and up; its configuration sets the level and the parameters of every rule."""
 
 ADVICE = "flexspot-advice"
-"""The policy that tells of advisory violations, of verdicts that hang on unknown values, and of defects of the rules themselves."""
+"""The policy that reports advisory violations, verdicts that depend on unknown values, and defects of the rules themselves."""
 
 STACK_BLOCKING, STACK_ADVICE = "flexspot-stack", "flexspot-stack-advice"
 """The same two for the rules that compare resources with one another. They are configured by BLOCKING as well."""

@@ -148,7 +148,7 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True)
 class Inventory:
-    """Everything that one run was given. `closed`: it is all there is, so that what is not here is nowhere."""
+    """The whole input of a run. `closed`: the input is complete, so what is not in it does not exist."""
 
     views: tuple[View, ...]
     closed: bool = False

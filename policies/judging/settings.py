@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LEVEL, _LOCKED = "level", "locked"
 
 SUPPRESSIONS = "suppressions"
-"""The one key of the settings that is no rule: a list of what is suppressed."""
+"""The only key of the settings that is not a rule: the list of suppressions."""
 
 _ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
 """The keys of a suppression, each with whether it must be there."""

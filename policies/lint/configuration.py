@@ -82,7 +82,7 @@ _KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline")
 
 @dataclass(frozen=True)
 class Configuration:
-    """What the linter is told beside its paths. `folder` is where the file is, which its patterns and paths are relative to."""
+    """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative."""
 
     settings: Settings = DEFAULTS
     exclude: tuple[str, ...] = ()

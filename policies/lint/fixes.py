@@ -72,7 +72,7 @@ def owner_label(written: str, settings: Settings) -> tuple[str, str]:
 
 
 def fixes_of(report: Report, owner: tuple[str, str] | None) -> Fixes:
-    """The changes that mend the open findings of a report, each file read anew. Owners are those that the person named, and nobody else."""
+    """The changes that fix the open findings of a report; each file is read again. Owners are only those that the person named."""
     by_path: dict[str, list[Placed]] = {}
     for each in report.open:
         if each.finding.adds is not None:

@@ -52,7 +52,7 @@ class Placed:
 
     @property
     def defect(self) -> bool:
-        """Whether it tells that a rule or a reader is broken, so that nothing was judged."""
+        """Whether it reports a broken rule or reader, so that nothing was judged."""
         return self.finding.rule == READING or "is broken: " in self.finding.message
 
     @property

@@ -85,7 +85,7 @@ _TEXT: Final = "text"
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
 
 FILLED_LATER: Final = min(SENTINELS)
-"""Stands for a text that a template fills in, such as ${GPUS} or '{{ .Values.gpus }}': unknown, and not what it looks like."""
+"""A text that a template fills in, such as ${GPUS} or '{{ .Values.gpus }}': its value is unknown."""
 
 # Nesting of blocks shows as spaces and indicators before a line's first key, or not at all where a list starts in its key's own column.
 # So a document without a run of 2 * DEPTH of these characters is nested less than 4 * DEPTH deep. Faster than a regular expression.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
-    """Each setting with what flex-start asks of it; the first that is provably otherwise is told."""
+    """Each setting that flex-start requires; the first that provably differs is reported."""
     pool, node = view.pool, view.pool.at("nodeConfig")
     queued = pool.at("queuedProvisioning", "enabled").equals("true")
     flex = node.at("flexStart").equals("true")

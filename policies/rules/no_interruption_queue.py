@@ -1,4 +1,4 @@
-"""Karpenter over Spot capacity that nobody tells of interruptions."""
+"""Karpenter on Spot capacity without a queue of interruption notices."""
 
 from __future__ import annotations
 

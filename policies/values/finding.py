@@ -74,7 +74,7 @@ def read_suppression(reason: object, until: object = None, by: object = "") -> S
 
 
 def read_annotation(text: str) -> Suppression:
-    """The suppression that an annotation's value spells. Raises ValueError saying what is wrong."""
+    """The suppression in an annotation's value. Raises ValueError for one that is malformed."""
     reason, *rest = text.split(";")
     settings: dict[str, str] = {}
     for part in rest:

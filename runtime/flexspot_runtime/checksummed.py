@@ -1,4 +1,4 @@
-"""Small records with their own checksum: a torn one is told from a whole one without renaming anything."""
+"""Small records with a checksum, so that a reader recognises a torn one."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Interruption:
         return max(0.0, self.deadline() - self.clock.monotonic())
 
     def on_notice(self, callback: Callable[[Notice], None]) -> None:
-        """Calls back once, from the listening thread, when a warning comes; at once if it came. An exception in it is logged, no more."""
+        """Calls back once, from the listening thread, when a warning comes or if one has come; its exceptions are logged only."""
         with self._lock:
             if self._notice is None:
                 self._callbacks.append(callback)

@@ -57,7 +57,7 @@ class Interval(Protocol):
     """How long to train from one checkpoint to the next."""
 
     def seconds(self, checkpoint_seconds: float | None, history: History) -> float:
-        """Asked anew after every checkpoint. `checkpoint_seconds`: what one costs; None before the first."""
+        """Asked again after every checkpoint. `checkpoint_seconds` is the cost of one; None before the first."""
         ...
 
 

@@ -36,7 +36,7 @@ def group_name(step: int, attempt: str, serial: int) -> str:
 
 
 def step_of(group: str) -> int | None:
-    """Steps done at the save; None for a name that is none of a save."""
+    """The steps done at the save; None for a name that is not a save's."""
     matched = _GROUP.fullmatch(group)
     return int(matched["step"]) if matched else None
 

@@ -30,7 +30,7 @@ class Schedule(Protocol):
         ...
 
     def begin(self, step: int, now: float, history: Callable[[], History]) -> None:
-        """Training goes on from this step."""
+        """Training continues from this step."""
         ...
 
     def due(self, step: int, now: float) -> bool:

@@ -27,11 +27,11 @@ class WorkQueue(Protocol):
         ...
 
     def receive(self, most: int, wait_seconds: float) -> list[Delivery]:
-        """Up to `most` messages; none after having waited so long for one."""
+        """Up to `most` messages; none when the wait ends without one."""
         ...
 
     def extend(self, delivery: Delivery) -> None:
-        """Has the lease begin anew."""
+        """Renews the lease."""
         ...
 
     def finish(self, delivery: Delivery) -> None:
@@ -39,5 +39,5 @@ class WorkQueue(Protocol):
         ...
 
     def give_back(self, delivery: Delivery, after_seconds: float = 0.0) -> None:
-        """Another worker gets it, at once or after a while. The queue counts it as a failed attempt."""
+        """Returns it to the queue, now or after a delay. The queue counts a failed attempt."""
         ...

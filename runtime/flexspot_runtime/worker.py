@@ -20,7 +20,7 @@ _LOG = logging.getLogger("flexspot_runtime")
 
 
 class GiveBack(Exception):  # noqa: N818 -- it asks for something; nothing is wrong
-    """Raised by a handler that will not finish its task, after a warning for example: another worker gets it at once."""
+    """A handler raises this when it will not finish its task, for example after a warning; another worker gets the task at once."""
 
 
 @dataclass(frozen=True, slots=True)

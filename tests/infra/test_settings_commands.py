@@ -43,6 +43,13 @@ def test_every_shipped_stack_can_work_without_a_warning(stack: str) -> None:
     assert shown.endswith("; 0 warning(s).\n")
 
 
+def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
+    _, shown = flexspot("settings", "check", "-s", "dev-eks")
+
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert "\n".join(f"    {line.rstrip()}".rstrip() for line in shown.rstrip().splitlines()) in readme
+
+
 def test_a_stack_that_cannot_work_is_told_line_by_line_with_exit_code_2(checkout: OwnCheckout) -> None:
     checkout.change("broken", pools=[{"name": "a", "machine": "g6.xlrge", "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}])
 

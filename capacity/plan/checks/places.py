@@ -70,7 +70,7 @@ def each_zone_of_a_pool_has_its_machine(resolved: ResolvedSettings) -> Iterator[
 
 
 def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
-    """Where a pool may be; nowhere if a zone of its own is none of the platform's, which is told already."""
+    """The zones of a pool; none if it names one that the platform does not have, which another check reports."""
     if resolved.zones and not set(pool.settings.zones) <= set(resolved.zones):
         return ()
     return pool.settings.zones or resolved.zones

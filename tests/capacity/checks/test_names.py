@@ -1,4 +1,4 @@
-"""Names that would stand for two things."""
+"""Names that would have two meanings."""
 
 from __future__ import annotations
 
