@@ -51,9 +51,7 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     interruptions: Annotated[
         float | None, typer.Option("--interruptions-per-hour", help="Of one node. Default: 0.25, the course's figure; measure yours.")
     ] = None,
-    restart_minutes: Annotated[
-        float | None, typer.Option("--restart-minutes", help="From a new node to work. Default: 10.")
-    ] = None,
+    restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="From a new node to work. Default: 10.")] = None,
     spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="The wait for Spot capacity. Default: 0.5, assumed.")] = None,
     flex_wait: Annotated[float | None, typer.Option("--flex-start-wait-hours", help="The wait for DWS. Default: 12, assumed.")] = None,
     on_demand_usd: OnDemandUsd = None,

@@ -1,22 +1,17 @@
 """A rule's form in CEL: what makes a ValidatingAdmissionPolicy of it. Name, code and words are the rule's own.
 
-Rules without a form have a reason in without_cel.yaml.
+A rule without a form says why in `without_cel`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import yaml
 
 from policies.admission.cel import sentence, text
 from policies.admission.pod_sets import MATCHED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from policies.judging.rule import AnyRule
 
 
@@ -53,17 +48,3 @@ def told(message: str, remedy: str, **parts: str) -> str:
 def of_each(pods: str, problem: str) -> str:
     """The problems of a list of pod sets: `problem` is CEL for the one of the pod set `p`, an empty text where there is none."""
     return f"{pods}.map(p, {problem}).filter(s, s != {text('')})"
-
-
-FILE = Path(__file__).with_name("without_cel.yaml")
-
-
-def reasons() -> Mapping[str, str]:
-    """The reason by rule name. Raises ValueError for a rule that is listed twice."""
-    found: dict[str, str] = {}
-    for entry in yaml.load(FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
-        for rule in entry["rules"]:
-            if rule in found:
-                raise ValueError(f"{FILE.name} lists {rule} twice: once is enough")
-            found[rule] = entry["reason"]
-    return found

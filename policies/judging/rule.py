@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Level(StrEnum):
     """What a violation does to a deployment.
 
-    MANDATORY: preview and up stop. ADVISORY: it is told of. DISABLED: the rule is not run.
+    MANDATORY: preview and `up` stop. ADVISORY: it is reported. DISABLED: the rule does not run.
     """
 
     MANDATORY = "mandatory"
@@ -39,6 +39,17 @@ BOTH_CLOUDS = (Cloud.GKE, Cloud.EKS)
 ViewT = TypeVar("ViewT", bound=View)
 
 
+class WithoutCel(StrEnum):
+    """Why a rule has no form in CEL, so that the API server is not given it."""
+
+    OWN_PROGRAM = (
+        "it is about what the platform's own program makes, which the policy pack judges before it is made, and which no team may make"
+    )
+    KUEUE_ADDS_IT = "Kueue adds what it asks for when it admits work, so that the API server would refuse what is right"
+    BUILT_IN = "the API server sees to it by itself"
+    COMPARES_OBJECTS = "it compares objects with one another, and what a policy is told of the platform does not take their place"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule(Generic[ViewT]):
     """One rule. `name` is the problem in kebab-case and the name of the rule's file; `code` is short and never changes.
@@ -47,7 +58,8 @@ class Rule(Generic[ViewT]):
     given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
     seen to by policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other
     facts come from.
-    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings.
+    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings. A rule that has no form in
+    policies.admission says why in `without_cel`.
     """
 
     code: str
@@ -64,6 +76,7 @@ class Rule(Generic[ViewT]):
     sources: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     locked: bool = False
+    without_cel: WithoutCel | None = None
 
     @property
     def page(self) -> str:

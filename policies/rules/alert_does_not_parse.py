@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.queries import Query
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.metrics.promql import promql_problem
 from policies.values.unknown import UNKNOWN
 
@@ -40,6 +40,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(Query,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Prometheus leaves out the whole file of rules in which one cannot be read: the other alerts beside it are gone as well.",
     remediation="Write the expression so that `promtool check rules` takes it.",
     link="https://prometheus.io/docs/prometheus/latest/configuration/recording_rules/#syntax-checking-rules",

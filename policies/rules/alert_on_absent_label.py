@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.queries import Exporter, Query, tree_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.metrics.families import absent_labels
 from policies.metrics.label_use import labels_asked
 from policies.metrics.promql import Selector, walk
@@ -61,6 +61,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(Query,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Selecting or matching by a missing label finds nothing, and grouping by it adds all up: the alert never fires, or names nobody.",
     remediation="Let the exporter, or what scrapes it, add the label, or ask for one that the series have.",
     link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/developer/cli-arguments.md",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.queries import Query, tree_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.metrics.families import HISTOGRAM_SERIES, histograms
 from policies.metrics.promql import Call, Selector, walk
 
@@ -48,6 +48,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(Query,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="The expression finds no series, whatever happens: the alert never fires and the panel is empty, and neither says why.",
     remediation="Ask for the histogram's _bucket series with histogram_quantile, or for _sum and _count.",
     link="https://prometheus.io/docs/practices/histograms/",

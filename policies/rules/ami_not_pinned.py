@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
@@ -66,6 +66,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(NodeClass,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Every release of the image makes all nodes drift: Karpenter replaces them, jobs and all, by an image that nobody here has tried.",
     remediation="Pin the image, by an alias with a version or by its id, and raise it like any other change.",
     link="https://karpenter.sh/docs/tasks/managing-amis/",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -34,6 +34,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(NodeClass,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="The API server refuses the class, every NodePool that refers to it never becomes ready, and pods wait without a word.",
     remediation="Set spec.amiSelectorTerms to a pinned alias, such as [{alias: al2023@v20250807}].",
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",

@@ -9,7 +9,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.pools.limits import created_accelerators
 from policies.values.unknown import UNKNOWN, Unknown, any_of
 
@@ -67,6 +67,7 @@ RULE = Rule(
     clouds=(Cloud.GKE,),
     looks_at=(NodeAutoProvisioning,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="GKE makes no node of a GPU type without a limit: the pods stay pending, and only the autoscaler's log says why.",
     remediation="List in resourceLimits cpu, memory and every GPU type that pods, flavors or compute classes ask for, each with a maximum.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning",

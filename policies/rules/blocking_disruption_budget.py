@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PodDisruptionBudget
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.selection import copies_of, selected
 from policies.values.field import quantity
 from policies.values.parameters import Parameter, Parameters
@@ -74,6 +74,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodDisruptionBudget,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they give up or use force.",
     remediation="Allow at least one pod to go: maxUnavailable: 1, or minAvailable below the number of pods.",
     link="https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, PriorityClass
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.cohorts import fair_sharing
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN
@@ -53,6 +53,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ClusterQueue,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="maxPriorityThreshold caps the priority of victims, not of borrowers: set to that of training, it lets borrowers end training.",
     remediation="Set it to the highest priority that may be preempted for a borrower, which is below every class that must run on.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#preemption",

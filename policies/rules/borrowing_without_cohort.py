@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.cohorts import cohort_of, shares
 from policies.values.unknown import UNKNOWN
 
@@ -71,6 +71,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ClusterQueue,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Queues lend only inside a cohort: without one, or alone in one, idle GPUs of the others stay idle while this queue's jobs wait.",
     remediation="Give every team a ClusterQueue of its own, and all of them one cohort; limits then say how far each may go.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#cohort",

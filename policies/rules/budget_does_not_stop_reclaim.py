@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PodDisruptionBudget
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.interruption import flex_start_of, interruption_of
 from policies.pods.selection import selected
 from policies.values.parameters import Parameter, Parameters
@@ -44,6 +44,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodDisruptionBudget,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="A budget binds evictions. The reclaim of a Spot node and the end of a flex-start node are none: jobs that count on it lose work.",
     remediation="Rely on checkpoints and a podFailurePolicy that ignores DisruptionTarget; keep the budget for drains, or not at all.",
     link="https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-budgets",

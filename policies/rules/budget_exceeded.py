@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.cost.budgets import Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.spending import SCENARIO, MonthlyCost, held
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -47,6 +47,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(MonthlyCost,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="The clouds' own budgets tell of money that is spent; in a pull request too large a pool is still a line to change.",
     remediation=(
         "Lower ceilings, pick cheaper capacity, or raise budget.monthly_usd or the team's monthly_budget_usd; `flexspot cost` shows each "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.cost.budgets import NEAR_PERCENT, Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.spending import SCENARIO, MonthlyCost, held
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(MonthlyCost,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Spot prices move by the hour and a month has busy weeks: a budget without room is exceeded by an ordinary month.",
     remediation="Look at `flexspot cost`, and agree on ceilings or budget before the month does it.",
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",

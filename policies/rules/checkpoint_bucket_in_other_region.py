@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pools.regions import is_near, region_of_bucket, region_of_cluster
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN, Tri, any_of
@@ -56,6 +56,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GcsBucket, S3Bucket),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Each checkpoint and each restart pays for traffic between regions, and takes longer than the notice of an interruption leaves.",
     remediation="Keep checkpoints in the region of the cluster.",
     link="https://cloud.google.com/storage/pricing#network-buckets",

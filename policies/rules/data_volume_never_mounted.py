@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Tri, all_of, negated
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(NodeClass,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="EBS bills the volume as long as the node is there, while scratch files and images fill the root until pods are evicted.",
     remediation="Leave the volume out and size the root; for fast scratch space use the machine's NVMe disks: instanceStorePolicy: RAID0.",
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specblockdevicemappings",

@@ -8,7 +8,7 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import PoolMatch, may_be_provisioned, pool_matches
 from policies.pods.scheduling_options import options_of, tolerates
 from policies.values.field import Field
@@ -82,6 +82,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Whoever reads it believes that the work is led to such capacity, and that the capacity is fenced off; neither is so.",
     remediation="Take the toleration away, or correct its key and value to those of the taint that the pool has.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",

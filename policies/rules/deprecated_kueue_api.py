@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, KubernetesObject
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(KubernetesObject,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="The old versions are converted today and refused after an upgrade of Kueue; pasted under v1beta2 their fields are unknown ones.",
     remediation="Write kueue.x-k8s.io/v1beta2, which Kueue stores since 0.16.",
     link="https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/",

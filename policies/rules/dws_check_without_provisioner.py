@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import AdmissionCheck, ClusterQueue, KubernetesObject, ProvisioningRequestConfig, ResourceFlavor
 from policies.inventory.views import Autopilot
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.provisioning_checks import CONTROLLER, GKE_CLASS, asked_for, configs_of, on_eks_alone, queued
 from policies.values.unknown import UNKNOWN, Tri, all_of, negated
 
@@ -75,6 +75,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(AdmissionCheck, ClusterQueue),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="An inactive check makes every queue that names it inactive: nothing is admitted. An unanswered one holds the job and its quota.",
     remediation="Use the check on GKE alone, with a ProvisioningRequestConfig, for flavors whose pools have queued provisioning.",
     link="https://kueue.sigs.k8s.io/docs/concepts/admission_check/provisioning_request/",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.cohorts import fair_sharing
 from policies.values.unknown import UNKNOWN, all_of, negated
 
@@ -48,6 +48,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ClusterQueue, Cohort),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Fair sharing is off unless the configuration has its stanza: weights are then ignored, and the shares agreed on are not kept.",
     remediation="Turn fairSharing on in Kueue's configuration where weights are set, and leave borrowWithinCohort to clusters without it.",
     link="https://kueue.sigs.k8s.io/docs/concepts/preemption/#fair-sharing",

@@ -9,7 +9,7 @@ from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ResourceFlavor,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue turns the label into a selector; the autoscaler sees that no machine has it and starts none, while the quota is held.",
     remediation="Use labels that the cloud or the pool sets before a node boots; nvidia.com/gpu.product is written later.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",

@@ -10,7 +10,7 @@ from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ResourceFlavor,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue admits jobs to the flavor and holds their quota, and their pods wait for nodes that no autoscaler will ever start.",
     remediation="Let the flavor's nodeLabels name a pool that is declared, by labels that its nodes have when they start.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",

@@ -8,7 +8,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GpuPool, Inventory
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import may_be_provisioned, repelling
 from policies.pods.scheduling_options import SchedulingOption
 from policies.values.unknown import UNKNOWN, all_of, any_of, negated
@@ -54,6 +54,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ResourceFlavor,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue admits jobs by quota alone and adds only the flavor's tolerations: pods hold their GPUs' quota and no node takes them.",
     remediation="Let the flavor tolerate every taint of its pools but nvidia.com/gpu, or gate it by nodeTaints.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",

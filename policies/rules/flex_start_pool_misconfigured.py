@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GkeNodePool
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN, Tri, all_of, negated
 
@@ -79,6 +79,7 @@ RULE = Rule(
     clouds=(Cloud.GKE,),
     looks_at=(GkeNodePool,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="GKE refuses some of these when the pool is made, after the cluster is; others keep it from ever getting a node.",
     remediation="Set a flex-start pool as GKE's recipe has it: no reservation, no repair, SHORT_LIVED upgrades, autoscaled from 0 nodes.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.queries import Query, tree_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.metrics.families import amounts_by_container
 from policies.metrics.promql import COMPARISONS, Aggregation, Binary, Literal, Selector, walk
 
@@ -77,6 +77,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(Query,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="A container with eight GPUs counts as one: allocation, idle share and cost come out up to eight times too low.",
     remediation="Take the sum of the series' values, and leave out pods that have ended.",
     link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/metrics/workload/pod-metrics.md",

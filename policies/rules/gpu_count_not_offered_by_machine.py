@@ -8,7 +8,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.node_offer import machines_of
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.views import GkeNodePool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pools.limits import GPU_COUNT_LABELS, gpu_machines, requirements_of
 from policies.values.unknown import UNKNOWN
 
@@ -77,6 +77,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GkeNodePool, KarpenterNodePool),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is made, and Karpenter never launches a node for it.",
     remediation="Ask for a number of GPUs that the machine has, or for the machine that has this number.",
     link="https://docs.cloud.google.com/compute/docs/gpus",

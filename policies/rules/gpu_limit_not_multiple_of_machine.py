@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails
 from policies.inventory.objects import KarpenterNodePool
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.pools.limits import limited_machines
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(KarpenterNodePool,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="A part of a node cannot be launched, so another number than the one written is the ceiling: quotas built on it promise too much.",
     remediation="Write a multiple of the GPUs that one node of the pool has.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",

@@ -8,7 +8,7 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.catalog.unreachable_limits import out_of_reach
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import KarpenterNodePool
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.pools.limits import limited_machines, node_ceilings, written_limits
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(KarpenterNodePool,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Queues count on the GPU limit; jobs admitted beyond what cpu or memory allow wait for nodes that Karpenter never starts.",
     remediation="Let the limits on nodes, cpu and memory allow what the limit on nvidia.com/gpu says.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",

@@ -9,7 +9,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.pod_gpus import placed_on_gpus, tolerates_gpus
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.scheduling_options import queue_of
 from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
 
@@ -67,6 +67,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Work that needs no GPU fills GPU nodes and keeps them alive, and no quota counts it. A pod whose own selector proves it is "
     "gpu-container-without-limit's.",
     remediation=f'Take the toleration or the selector away, or set resources.limits["{GPU_RESOURCE}"] in the container that computes.',

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import Severity
 from policies.inventory.views import GpuPool, NodeAutoProvisioning
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pools.limits import MOST, bounded
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GpuPool, NodeAutoProvisioning),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="An autoscaler buys whatever pending pods ask for; one wrong replica count without a limit is a bill without a limit. "
     "Karpenter's limits are soft: nodes that start at the same moment may exceed them briefly.",
     remediation="Give the pool a finite maximum: nodes on GKE and EKS, nvidia.com/gpu on Karpenter, every resource type on GKE's "

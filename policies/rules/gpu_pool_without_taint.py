@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
 
@@ -43,6 +43,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GpuPool,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Without a taint, pods that need no GPU fill GPU nodes, keep them from scaling down, and leave GPUs idle at full price.",
     remediation=f"Taint the pool with {GPU_RESOURCE} and effect NoSchedule or NoExecute; pods that ask for GPUs tolerate it.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",

@@ -8,7 +8,7 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN
 
@@ -50,6 +50,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge=judge,
+    without_cel=WithoutCel.BUILT_IN,
     why="A device cannot be shared by promise: the API server refuses such a pod, and a Job's controller tries for ever to make it.",
     remediation=f'Give resources.limits["{GPU_RESOURCE}"] alone; Kubernetes takes the request from it.',
     link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/#using-device-plugins",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.cloud_resources import Holder, IamDocument
 from policies.inventory.iam_documents import characters_of
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN
 
@@ -63,6 +63,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(IamDocument,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="AWS refuses the document when it is made, after the cluster is there; names of clusters and accounts make the same text longer.",
     remediation="Split the document, as upstream splits Karpenter's permissions into six policies.",
     link="https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html",

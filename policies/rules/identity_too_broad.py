@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Holder, IamDocument, IamGrant
 from policies.inventory.iam_documents import faults_of, statements_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN, Tri, any_of
 
@@ -64,6 +64,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(IamDocument, IamGrant),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Whoever gets hold of the identity, through a notebook or a package, may then read all data, and start machines without end.",
     remediation="Give each program an identity of its own, with the actions and resources that it uses.",
     link="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html#grant-least-privilege",

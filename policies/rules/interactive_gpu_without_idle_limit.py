@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.idle_limits import is_ended_by_others, is_interactive, limits_itself
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN
@@ -41,6 +41,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="A forgotten notebook keeps its GPU, and its node, for nights and weekends; no queue takes it back by itself.",
     remediation="Cull it when idle (the notebook controller's or JupyterHub's culler, a scaler to zero), or give it a time limit.",
     link="https://jupyterhub.readthedocs.io/en/stable/howto/idle-culler.html",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, LocalQueue, named
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(LocalQueue,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Every job of the namespace stays suspended for ever, with nothing but a condition on the LocalQueue to say why.",
     remediation="Let spec.clusterQueue name a ClusterQueue that is declared.",
     link="https://kueue.sigs.k8s.io/docs/concepts/local_queue/",

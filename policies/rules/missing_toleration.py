@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import may_be_provisioned, placement_of
 from policies.pods.scheduling_options import options_of
 from policies.values.unknown import UNKNOWN, any_of
@@ -56,6 +56,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.KUEUE_ADDS_IT,
     why="The pods wait for ever, or the queue admits them and holds their quota while no node will take them.",
     remediation="Tolerate the taint in the pods, or in the ResourceFlavor that admits them; that of nvidia.com/gpu is added for you.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import LocalQueue, Namespace, ResourceQuota
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.namespace_shares import gives_gpus, gpu_quotas_of, quotas_somewhere
 from policies.values.unknown import UNKNOWN, Tri, any_of
 
@@ -68,6 +68,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(Namespace, LocalQueue),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue bounds what goes through a queue and nothing else: one Deployment, or a Job without a queue, can take every GPU there is.",
     remediation="Give each namespace of GPU work a ResourceQuota on requests.nvidia.com/gpu.",
     link="https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterController, KarpenterNodePool
 from policies.inventory.views import Inventory, Pool
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(KarpenterController,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="EC2 gives two minutes before it takes a Spot instance; without the queue Karpenter does not hear of it and pods are cut off.",
     remediation="Give Karpenter an SQS queue with the five EventBridge rules of its documentation, named in settings.interruptionQueue.",
     link="https://karpenter.sh/docs/concepts/disruption/#interruption",

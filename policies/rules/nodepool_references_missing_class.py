@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool, NodeClass, named
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, any_of
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(KarpenterNodePool,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Karpenter takes the pool and never makes it ready: pods that need it wait, and no event on them says why.",
     remediation="Declare the node class that the pool refers to, or correct the name.",
     link="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecnodeclassref",

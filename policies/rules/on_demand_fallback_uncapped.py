@@ -10,7 +10,7 @@ from policies.inventory.node_offer import allows
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
 from policies.inventory.views import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pools.limits import creates_pools, made_on_demand
 from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
@@ -79,6 +79,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(KarpenterNodePool, ComputeClass),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="A shortage of Spot, which may last for days, buys the same GPUs at their full price instead, and nobody is asked.",
     remediation="Make on-demand an explicit choice: a pool of its own, with its own maximum, after the cheaper ones.",
     link="https://karpenter.sh/docs/faq/#what-if-there-is-no-spot-capacity-will-karpenter-use-on-demand",

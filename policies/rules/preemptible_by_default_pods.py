@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PriorityClass
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.priorities import below_scale_up, defaults, is_of_pods, users_of, value_of
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN
@@ -50,6 +50,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PriorityClass,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="A debug pod, a chart's Deployment, anything without a class, ends a training job that has run for days, without notice.",
     remediation="Give work that may be preempted a small value above 0; between classes the order counts, not the sign.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/",

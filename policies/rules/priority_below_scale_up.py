@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PriorityClass
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
 from policies.values.unknown import UNKNOWN
 
@@ -52,6 +52,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PriorityClass,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Pods below the line run on spare nodes alone: on a pool that scales from zero they wait for ever, and nothing says why.",
     remediation="Give work that shall get nodes a value of 0 or more; order it by lower and higher values above that.",
     link="https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.cloud_resources import BucketAccess, GcsBucket, S3Bucket
 from policies.inventory.iam_documents import open_to_everybody, statements_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Tri, any_of, negated
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GcsBucket, S3Bucket, BucketAccess),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Whoever can read a checkpoint has the model, and whoever can write one runs code in the next restart: most formats are pickles.",
     remediation="Keep buckets private: publicAccessPrevention enforced in Cloud Storage, all four blocks of public access in S3.",
     link="https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html",

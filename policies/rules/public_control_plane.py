@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.cloud_resources import Cluster, EksCluster, GkeCluster, lets_in_everybody
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GkeCluster, EksCluster),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="A leaked kubeconfig or a hole in the API server is then anybody's to use, and a cluster of GPUs is what miners look for.",
     remediation="Reach the API server from your own network, or from listed ranges of addresses.",
     link="https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import ClusterQueue
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -31,6 +31,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ClusterQueue,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="The API server takes the queue, jobs are suspended in it, and none is ever admitted: it looks like a shortage of GPUs.",
     remediation="Set spec.namespaceSelector to the namespaces that may submit, or to {} for all of them.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#namespace-selector",

@@ -10,7 +10,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ResourceFlavor,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue admits by quota alone: jobs beyond the pools' ceilings are admitted, hold their quota, and wait until they time out.",
     remediation="Keep the sum of a flavor's nominal quotas at or below the GPUs that its pools can have.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#flavors-and-resources",

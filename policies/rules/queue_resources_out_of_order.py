@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ClusterQueue, Cohort),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue's webhook refuses such a queue when it is applied, which is after the preview has passed and other resources are made.",
     remediation="List the resources of every flavor as coveredResources has them: the same names in the same order.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#flavors-and-resources",

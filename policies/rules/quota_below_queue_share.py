@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceQuota
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.namespace_shares import GPU_QUOTA_KEY, is_of_some_pods, local_queues_of, read_quota, share_of
 from policies.values.unknown import Unknown
 
@@ -49,6 +49,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ResourceQuota,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue knows nothing of ResourceQuotas: it admits the job and holds quota for it, and the API server refuses its pods, each time.",
     remediation="Let the namespace's quota be at least what its queues promise and can borrow.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cohort/",

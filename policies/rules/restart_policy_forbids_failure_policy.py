@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.interruption import interruption_of
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN
@@ -64,6 +64,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Pods that restart in place cannot tell an interruption from a fault: the Job is refused, or counts reclaimed nodes as failures.",
     remediation="Write restartPolicy: Never and a podFailurePolicy that ignores DisruptionTarget; the Job makes a new pod by itself.",
     link="https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy",

@@ -8,7 +8,7 @@ from capacity.catalog.node_labels import HOSTNAME_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PersistentVolumeClaim, named
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.selection import copies_of
 from policies.pods.volumes import claims_of
 from policies.values.unknown import UNKNOWN, any_of
@@ -76,6 +76,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="The disk is attached where the first pod runs; those on other nodes wait for it, and the GPUs that the first ones hold wait too.",
     remediation="Take a claim that is ReadWriteMany or ReadOnlyMany (a bucket, Filestore, FSx), or give each pod a claim of its own.",
     link="https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL, GPU_RESOURCE
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GpuPool,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="GPU pods tolerate nvidia.com/gpu without saying so, so that inference and long jobs land on nodes that end within seconds.",
     remediation="Give Spot GPU nodes a taint of their own, which the work that survives an interruption tolerates.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#taints-tolerations",

@@ -8,7 +8,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import KarpenterController, KarpenterNodePool, TerminationHandler
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.unknown import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(TerminationHandler,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="The two act on the same events without knowing of each other: drains cross, and nodes are replaced that need not be.",
     remediation="Remove the handler and let Karpenter handle interruptions by its queue, or keep it off Karpenter's nodes.",
     link="https://karpenter.sh/docs/faq/#interruption-handling",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import PoolMatch, pool_matches
 from policies.pods.scheduling_options import may_choose_capacity, options_of
 from policies.values.parameters import Parameter, Parameters
@@ -57,6 +57,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="A toleration lets pods onto Spot and leads them nowhere: the scheduler and the autoscaler give them full-price nodes as well.",
     remediation='Select the capacity beside tolerating its taint: cloud.google.com/gke-spot: "true", or karpenter.sh/capacity-type: spot.',
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#schedule-workloads",

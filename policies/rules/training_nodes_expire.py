@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging.rule import Cloud, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 from policies.values.unknown import UNKNOWN, Tri, any_of
 
@@ -56,6 +56,7 @@ RULE = Rule(
     clouds=(Cloud.EKS,),
     looks_at=(KarpenterNodePool,),
     judge_among=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="WhenEmpty does not stop expiry: after 30 days by default Karpenter drains a node in the middle of a run.",
     remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty.",
     link="https://karpenter.sh/docs/concepts/disruption/#automated-forceful-methods",

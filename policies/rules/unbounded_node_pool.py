@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
 from capacity.values.verdict import Severity, not_applicable
 from policies.inventory.views import GpuPool, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pools.limits import MOST, bounded
 from policies.values.field import Field
 
@@ -34,6 +34,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(Pool,),
     judge=judge,
+    without_cel=WithoutCel.OWN_PROGRAM,
     why="One Deployment with a replica too many zeros buys nodes until the account's quota ends: the bill has no ceiling.",
     remediation="Give the pool a finite maximum: nodes on GKE and EKS; cpu, memory or nodes on Karpenter.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",

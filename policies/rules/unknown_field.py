@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.field_schemas import KINDS, TYPES, fields
 from policies.inventory.objects import KubernetesObject
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +65,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(KubernetesObject,),
     judge=judge,
+    without_cel=WithoutCel.BUILT_IN,
     why="A field that does not exist is dropped, or refused when it is applied: what it was meant to do, such as a limit, is not done.",
     remediation="Write a field that the kind has in this version.",
     link="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",

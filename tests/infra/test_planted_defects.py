@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from engine_analysis import analyzed, written_state
 from planted_defects import Defect, Resources, job, planted, resources_of
-from planted_table import EVERY_DEFECT, WITHOUT_DEFECT
+from planted_table import EVERY_DEFECT, WITHOUT_ROW
 from resource_edits import edits
+from rule_fixtures import cases_of
 
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
@@ -18,6 +19,8 @@ from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rule_fixtures import Case
 
     from policies.values.finding import Finding
 
@@ -66,10 +69,16 @@ def test_a_job_that_keeps_every_rule_is_let_through(stack: str) -> None:
     assert [(each.rule, each.message) for _, each in broken(resources)] == []
 
 
-def test_there_is_a_defect_for_every_rule_or_a_reason_why_there_is_none() -> None:
-    assert sorted({each.rule for each in EVERY_DEFECT} | WITHOUT_DEFECT.keys()) == sorted(rule.name for rule in all_rules())
-    assert {each.rule for each in EVERY_DEFECT} & WITHOUT_DEFECT.keys() == set()
-    assert all(len(reason) > 20 for reason in WITHOUT_DEFECT.values())
+@pytest.mark.parametrize("rule", WITHOUT_ROW)
+def test_a_rule_without_a_row_finds_a_failing_fixture_of_its_own_beside_a_whole_stack(rule: str) -> None:
+    stack = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of("dev-eks").items()]
+
+    def found(case: Case) -> bool:
+        beside = [from_pulumi(each.type_token, each.name, each.inputs) for each in (case, *case.among)]
+        findings = judge_all([*stack, *beside], all_rules(), DEFAULTS)[len(stack)]
+        return any(each.rule == rule and each.verdict is Verdict.FAIL for each in findings)
+
+    assert any(found(case) for case in cases_of(rule) if case.verdict is Verdict.FAIL)
 
 
 def test_the_edits_of_a_defect_make_the_one_of_the_other() -> None:

@@ -1,4 +1,4 @@
-"""The forms in CEL, one a file: the file is named after the rule and holds it as FORM. Rules without one say why in without_cel.yaml."""
+"""The forms in CEL, one a file: the file is named after the rule and holds it as FORM. A rule without one says why itself."""
 
 from __future__ import annotations
 
