@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def declare_eks(plan: Plan, settings: EksSettings) -> None:
     """Registers every resource of the plan on EKS, and exports what a person or the next tool needs."""
     name = settings.cluster.existing or settings.cluster.name or settings.environment
-    tags = {"environment": settings.environment, "owner": settings.owner, "cluster": name}
+    tags = settings.ownership | {"cluster": name}
     place = EksPlace(name, settings.account, partition_of(settings.region), settings.region, tags)
     # Credentials of another account are refused before anything is made with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])

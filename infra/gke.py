@@ -38,7 +38,7 @@ class _Network:
 def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     """Registers every resource of the plan on GKE, and exports what a person or the next tool needs."""
     name = settings.cluster.name or settings.environment
-    labels = {"environment": settings.environment, "owner": settings.owner}
+    labels = settings.ownership
     nodes = GkeNodeIdentity(
         "nodes",
         {

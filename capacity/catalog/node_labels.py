@@ -47,13 +47,16 @@ GKE_TOPOLOGY_LABELS = (
 https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas
 """
 
-ENVIRONMENT_LABEL = "flexspot.dev/environment"
-OWNER_LABEL = "flexspot.dev/owner"
-TEAM_LABEL = "flexspot.dev/team"
-CLASS_LABEL = "flexspot.dev/class"
+OWN_LABELS = "flexspot.dev/"
+"""How the keys of the platform's own labels begin."""
+
+ENVIRONMENT_LABEL = f"{OWN_LABELS}environment"
+OWNER_LABEL = f"{OWN_LABELS}owner"
+TEAM_LABEL = f"{OWN_LABELS}team"
+CLASS_LABEL = f"{OWN_LABELS}class"
 """Also the key of the taint on nodes that serve one class alone."""
 
-CAPACITY_TAINT = "flexspot.dev/capacity-type"
+CAPACITY_TAINT = f"{OWN_LABELS}capacity-type"
 """The key of the taint that keeps work off capacity which the cloud takes back, where the cloud has no such taint of its own."""
 
 

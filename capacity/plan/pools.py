@@ -9,7 +9,6 @@ from capacity.catalog.node_labels import (
     CAPACITY_TAINT,
     CLASS_LABEL,
     COMPUTE_CLASS_LABEL,
-    ENVIRONMENT_LABEL,
     GKE_ACCELERATOR_COUNT_LABEL,
     GKE_GPU_CLIENTS_LABEL,
     GKE_GPU_DRIVER_LABEL,
@@ -20,7 +19,7 @@ from capacity.catalog.node_labels import (
     GKE_RESERVATION_PROJECT_LABEL,
     GKE_SPOT_LABEL,
     GPU_RESOURCE,
-    OWNER_LABEL,
+    OWN_LABELS,
     TEAM_LABEL,
     ZONE_LABEL,
 )
@@ -159,7 +158,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
 
 def owner_labels(settings: PlatformSettings) -> dict[str, str]:
     """What says whose something is, on every object and every node."""
-    return {ENVIRONMENT_LABEL: settings.environment, OWNER_LABEL: settings.owner}
+    return {f"{OWN_LABELS}{key}": value for key, value in settings.ownership.items()}
 
 
 def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:

@@ -65,6 +65,11 @@ class PlatformSettings(DescribedRecord):
     observability: Observability = Observability()
     """The thresholds at which alerts fire."""
 
+    @property
+    def ownership(self) -> dict[str, str]:
+        """Whose everything is. A key here reaches every object and node as a label, and what the cloud bills as a tag or label of its own."""
+        return {"environment": self.environment, "owner": self.owner}
+
 
 class LocalSettings(PlatformSettings):
     """A platform on the local control plane. Its fake nodes are those of EKS in us-east-1."""

@@ -136,7 +136,7 @@ def test_it_is_reached_inside_the_cluster_alone() -> None:
 @pytest.mark.parametrize(
     "fields,problem",
     [
-        ({"idle_seconds": 60}, "idle_seconds (is 60): should be greater than or equal to 300"),
+        ({"idle_seconds": 60}, "idle_seconds (is 60): should be at least 300"),
         ({"nightly_stop": "8 pm"}, "a time of day in UTC, in quotes, such as '02:00'"),
         ({"gpus": 2}, "is more than a node of class interactive has"),
         ({"home": "home"}, "a path from the root such as /home/jovyan"),

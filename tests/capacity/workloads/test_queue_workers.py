@@ -82,7 +82,7 @@ def test_the_author_may_name_another_queue_in_the_environment() -> None:
         ("prod-eks", {"lease_seconds": 89}, "must outlast the 60 s that an interrupted worker has by 30, and be had at once; 90 to 43200"),
         ("prod-gke", {"lease_seconds": 601}, "90 to 600 are allowed; longer tasks live by extensions"),
         ("prod-eks", {"team": "ads", "workers": 17}, "workers (is 17): with 1 GPU(s) each is 17 GPUs, and team ads can have 16"),
-        ("prod-eks", {"workers": 0}, "workers (is 0): should be greater than or equal to 1"),
+        ("prod-eks", {"workers": 0}, "workers (is 0): should be at least 1"),
     ],
 )
 def test_what_cannot_pull_is_refused(stack: str, fields: dict[str, Any], told: str) -> None:
