@@ -67,7 +67,7 @@ class PlatformSettings(DescribedRecord):
 
     @property
     def ownership(self) -> dict[str, str]:
-        """Whose everything is. A key here reaches every object and node as a label, and what the cloud bills as a tag or label of its own."""
+        """Whose everything is. A key here reaches objects and nodes as a label, and what the cloud bills as its tag."""
         return {"environment": self.environment, "owner": self.owner}
 
 
