@@ -185,8 +185,9 @@ def test_a_stack_of_before_is_upgraded_in_place_changed_and_destroyed(upgrade: U
     assert_put_back(upgrade)
     run, on_lab, first = upgrade.run, upgrade.on_lab, upgrade.live()
 
-    # The provider's new settings, and two objects that the program no longer declares. Nothing is created or replaced.
-    expected = {"update": 1, "delete": len(LEFT_OUT)}
+    # The provider's new settings, the two components of pools with an input of another name, and two objects that the program no longer
+    # declares. Nothing is created or replaced.
+    expected = {"update": 3, "delete": len(LEFT_OUT)}
     assert changed(run.preview(ignore)) == expected
     assert changed(run.up(ignore)) == expected
 
