@@ -13,8 +13,8 @@ from capacity.cost.expected_use import shipped_use
 from capacity.cost.plan_comparison import plan_cost_data
 from capacity.cost.plan_cost_lines import plan_cost
 from capacity.plan.model import plan_data
+from capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from capacity.values.errors import ExitCode, ExplainedError
-from policies.values.unknown import SENTINELS, SIGNATURE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,4 +87,4 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in cast("list[Any]", value)]
     if value == _HIDDEN:
         return {"$secret": True}
-    return {"$unknown": True} if isinstance(value, str) and value in SENTINELS else value
+    return {"$unknown": True} if isinstance(value, str) and value in UNKNOWNS else value

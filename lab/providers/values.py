@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from google.protobuf import json_format, struct_pb2
 
+from capacity.values.engine_marks import OUTPUT, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -34,21 +36,6 @@ class Secret:
 
     value: Any
 
-
-_SIGNATURE = "4dabf18193072939515e22adb298388d"
-_SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- a marker, not a secret
-_OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-_RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
-_UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-_UNKNOWNS = {
-    _UNKNOWN_STRING,
-    "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # a bool
-    "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # a number
-    "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # an array
-    "030794c1-ac77-496b-92df-f27374a8bd58",  # an asset
-    "e48ece36-62e2-4504-bad9-02848725956a",  # an archive
-    "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # an object
-}
 
 # The SDKs cannot have hyphens in property names, so a CustomResourceDefinition's schema has these two spellings.
 _HYPHENATED = {
@@ -138,31 +125,31 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         # Protobuf has only doubles; Kubernetes wants 3, not 3.0.
         return int(value)
-    if isinstance(value, str) and value in _UNKNOWNS:
+    if isinstance(value, str) and value in UNKNOWNS:
         return UNKNOWN
     return value
 
 
 def _decoded_object(value: Properties) -> Any:
-    signature = value.get(_SIGNATURE)
-    if signature == _SECRET:
+    signature = value.get(SIGNATURE)
+    if signature == SECRET:
         return Secret(_decoded(value.get("value")))
-    if signature == _OUTPUT:
+    if signature == OUTPUT:
         inner = _decoded(value["value"]) if "value" in value else UNKNOWN
         return Secret(inner) if value.get("secret") else inner
-    if signature == _RESOURCE:
+    if signature == RESOURCE:
         return _decoded(value.get("id", value.get("urn")))
     return {key: _decoded(each) for key, each in value.items() if each is not None}
 
 
 def _encoded(value: Any) -> Any:
     if isinstance(value, Secret):
-        return {_SIGNATURE: _SECRET, "value": _encoded(value.value)}
+        return {SIGNATURE: SECRET, "value": _encoded(value.value)}
     if is_object(value):
         return {key: _encoded(each) for key, each in value.items() if each is not None}
     if is_list(value):
         return [_encoded(each) for each in value]
-    return _UNKNOWN_STRING if value is UNKNOWN else value
+    return UNKNOWN_TEXT if value is UNKNOWN else value
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

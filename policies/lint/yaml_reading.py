@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
-from policies.values.unknown import SENTINELS
+from capacity.values.engine_marks import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ _PLAIN: Final = "plain"
 _TEXT: Final = "text"
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
 
-FILLED_LATER: Final = min(SENTINELS)
+FILLED_LATER: Final = UNKNOWN_TEXT
 """A text that a template fills in, such as ${GPUS} or '{{ .Values.gpus }}': its value is unknown."""
 
 # Nesting of blocks shows as spaces and indicators before a line's first key, or not at all where a list starts in its key's own column.

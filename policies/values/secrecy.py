@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from capacity.values.engine_marks import SECRET, SIGNATURE, UNKNOWNS
 from policies.values.field import quantity
-from policies.values.unknown import SECRET, SENTINELS, SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -95,7 +95,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
     elif isinstance(value, bool):
         yield str(value).lower()
-    elif isinstance(value, str | int | float) and value not in SENTINELS:
+    elif isinstance(value, str | int | float) and value not in UNKNOWNS:
         written = str(int(value) if isinstance(value, float) and value.is_integer() else value)
         number = quantity(written)
         forms = (written.strip(), *(() if number is None else (str(number), f"{number:f}")))

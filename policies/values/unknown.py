@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
+from capacity.values.engine_marks import OUTPUT, SECRET, SIGNATURE, UNKNOWNS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -23,41 +25,22 @@ UNKNOWN: Final = Unknown.UNKNOWN
 Tri = bool | Unknown
 """Yes, no, or not known yet."""
 
-SENTINELS: Final = frozenset(
-    {
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # boolean
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # string
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
-        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
-        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
-    }
-)
-"""What Pulumi's engine sends in place of an unknown value, one string for each type (pulumi-policy 1.21, proxy.py)."""
-
-SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- marks an envelope
-"""The key and the value that make a mapping the envelope of a secret, which stands under `value`."""
-
-_OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-
 
 def plain(value: Any) -> Any:
     """`value` as dicts, lists, str, int, float, bool, None and UNKNOWN.
 
-    Sentinels become UNKNOWN. Whole floats become int, because every number of the engine arrives as a float and `limits: 8.0` helps
-    nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and policies.values.secrecy keeps it out of
-    messages.
+    The engine's marks of unknown values become UNKNOWN. Whole floats become int, because every number of the engine arrives as a float and
+    `limits: 8.0` helps nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and policies.values.secrecy
+    keeps it out of messages.
     """
     match value:
         case str():
-            return UNKNOWN if value in SENTINELS else value
+            return UNKNOWN if value in UNKNOWNS else value
         case float():
             return int(value) if value.is_integer() else value
         case dict():
             fields = cast("dict[str, Any]", value)
-            if fields.get(SIGNATURE) in (SECRET, _OUTPUT):
+            if fields.get(SIGNATURE) in (SECRET, OUTPUT):
                 return plain(fields["value"]) if "value" in fields else UNKNOWN
             return {key: plain(each) for key, each in fields.items()}
         case list():

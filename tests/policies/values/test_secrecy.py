@@ -12,6 +12,7 @@ from inventories import Resource, runs
 from policy_server import PolicyServer
 from rule_fixtures import UNKNOWN_STRING, Case, cases
 
+from capacity.values.engine_marks import SECRET, SIGNATURE
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.core import judge_all
 from policies.engine.gate import Gate, violation_text
@@ -20,7 +21,6 @@ from policies.judging.settings import DEFAULTS
 from policies.rules import all_rules
 from policies.values.finding import Finding, Suppression
 from policies.values.secrecy import SHOWN, Secrets, secrets_in
-from policies.values.unknown import SECRET, SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.values.unknown import SENTINELS, UNKNOWN, Tri, all_of, any_of, negated, plain
+from capacity.values.engine_marks import UNKNOWNS
+from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated, plain
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- marks an envelope
@@ -19,7 +20,7 @@ ANSWERS = st.lists(st.sampled_from([True, False, UNKNOWN]))
 
 
 def test_the_sentinels_are_those_of_the_sdk() -> None:
-    assert {value for name, value in vars(pulumi_policy.proxy).items() if name.startswith("UNKNOWN_")} == SENTINELS
+    assert {value for name, value in vars(pulumi_policy.proxy).items() if name.startswith("UNKNOWN_")} == UNKNOWNS
 
 
 @pytest.mark.parametrize(
