@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import yaml
 from checkout_fixtures import CHECKOUT, OwnCheckout
 from cloud_folder import HOME_VARIABLE, CloudFolder
@@ -29,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 SHIPPED_ACCOUNT = "111122223333"
 PROGRAMS = {"gke-gcloud-auth-plugin": "gke_plugin", "aws": "aws"}
 SECONDS = 300
+"""A run takes half a minute, and several times that beside other tests."""
 
 GKE_KINDS = (CHECKOUT / "tests/components/gke/compute_class_crd.yaml", CHECKOUT / "tests/components/measurement/monitoring_crds.yaml")
 """What GKE has of itself; rebuilt from the documentation."""
@@ -79,17 +82,29 @@ class CloudWorld:
         self.environment["SSL_CERT_FILE"] = str(certificates / "ca.crt")
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Runs the command line as a person does, with its output."""
-        return subprocess.run(
+        """Runs the command line as a person does, with its output. Raises TimeoutError, with where each thread stood, when it does not end."""
+        # With it a process that is aborted says where each of its threads stands.
+        shown = {"PYTHONFAULTHANDLER": "1"}
+        with subprocess.Popen(
             self.command(*arguments),
             cwd=self.checkout.folder,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            env=self.environment | environment | shown,
             stdin=subprocess.DEVNULL,
-            timeout=SECONDS,
-        )
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+                listed = "\n".join(f"{each.pid} {each.status()} {' '.join(each.cmdline())[:200]}" for each in family)
+                for each in family:
+                    each.send_signal(signal.SIGABRT)
+                stdout, stderr = process.communicate()
+                told = f"{' '.join(arguments)} did not end within {SECONDS} s\n{listed}\n{stdout[-3000:]}\n{stderr[-20_000:]}"
+                raise TimeoutError(told) from None
+        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
     def command(self, *arguments: str) -> list[str]:
         """What to start for the command line."""
