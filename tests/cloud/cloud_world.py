@@ -82,7 +82,7 @@ class CloudWorld:
         self.environment["SSL_CERT_FILE"] = str(certificates / "ca.crt")
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Runs the command line as a person does, with its output. Raises TimeoutError, with where each thread stood, when it does not end."""
+        """Runs the command line as a person does, with its output. TimeoutError says where a run that does not end stands."""
         # With it a process that is aborted says where each of its threads stands.
         shown = {"PYTHONFAULTHANDLER": "1"}
         with subprocess.Popen(
