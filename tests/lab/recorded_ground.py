@@ -57,6 +57,17 @@ class Ground:
             return False
         return found is not None
 
+    def see_ended(self, each: KubeObject) -> None:
+        """Returns when an object that is being deleted is gone, and at once when it is not being deleted. Raises TimeoutError."""
+        for _ in range(600):
+            if not self.exists(each):
+                return
+            found = self._api.get(each["apiVersion"], each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
+            if found is None or "deletionTimestamp" not in found["metadata"]:
+                return
+            time.sleep(0.1)
+        raise TimeoutError(f"{key_of(each)} is being deleted and does not go")
+
     def is_new(self, each: KubeObject) -> bool:
         """Whether no call so far was about the object."""
         return key_of(each) not in self.seen

@@ -134,6 +134,9 @@ class Replay:
             namespace = _namespace(properties)
             if namespace and not each.is_preview and f'namespaces "{namespace}" not found' not in each.error:
                 self._presuppose_namespace(namespace)
+            if "name" in properties.get("metadata", {}) and not each.is_preview and not each.error:
+                # A deletion that does not wait (pulumi.com/skipAwait) was over by then, when the calls were recorded.
+                self._ground.see_ended(self._about(properties))
             return
         known = next((about for about in (olds, properties) if "metadata" in about), None)
         about = self._about(known or (each.response or {}).get("properties", {}))
