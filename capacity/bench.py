@@ -11,9 +11,8 @@ from rich.table import Table
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
-from capacity.cost.costed_plan import CostedPlan
-from capacity.cost.expected_use import shipped_use
-from capacity.cost.plan_cost_lines import plan_cost
+from capacity.cost.costed_plan import CostedPlan, shipped_use
+from capacity.cost.plan_cost import plan_cost
 from capacity.plan.build import build_plan
 from capacity.plan.model import plan_data
 from capacity.settings.stack_file import parse_settings

@@ -14,7 +14,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws import iam
 
-from components.aws_names import managed_policy
+from components.cloud_names import managed_policy
 
 MANAGED_POLICY_CHARACTERS = 6144
 """The most that a managed policy may have; white space does not count.

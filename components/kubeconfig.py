@@ -1,12 +1,17 @@
-"""A kubeconfig without secrets: whoever uses it gets a token from the cloud's own command."""
+"""How kubectl and Pulumi reach a cluster. No secret is in it: the cloud's own command makes a token for whoever uses it."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from capacity.settings.network import Access
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pulumi_aws.eks.outputs import ClusterCertificateAuthority, ClusterVpcConfig
+    from pulumi_gcp.container.outputs import ClusterControlPlaneEndpointsConfig, ClusterMasterAuth
 
 
 def kubeconfig_of(context: str, server: str, certificate: str | None, command: Mapping[str, Any]) -> str:
@@ -25,3 +30,71 @@ def kubeconfig_of(context: str, server: str, certificate: str | None, command: M
         "users": [{"name": context, "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", **command}}}],
     }
     return json.dumps(written, indent=2)
+
+
+def eks_credentials_command(cluster: str, region: str) -> str:
+    """The command that writes the cluster into a person's own kubeconfig."""
+    return f"aws eks update-kubeconfig --name {cluster} --region {region}"
+
+
+def eks_kubeconfig(context: str, cluster: str, region: str, endpoint: str, certificate_authority: str) -> str:
+    """A kubeconfig of EKS as JSON, which is YAML, too.
+
+    `context` is the cluster's ARN, as `aws eks update-kubeconfig` names it; `endpoint` begins with https://;
+    `certificate_authority` is base64.
+    """
+    own = {
+        "command": "aws",
+        "args": ["eks", "get-token", "--cluster-name", cluster, "--region", region, "--output", "json"],
+        "installHint": "Install version 2 of the AWS CLI",
+        # The token is for an identity of AWS, which whoever runs it has already, and nothing is asked of a person.
+        "interactiveMode": "Never",
+    }
+    return kubeconfig_of(context, endpoint, certificate_authority, own)
+
+
+def certificate_of(authority: ClusterCertificateAuthority | None) -> str:
+    """The certificate, base64; empty where nobody has said it, as in a test without a cloud."""
+    return (authority.data or "") if authority else ""
+
+
+def security_group_of(network: ClusterVpcConfig | None) -> str:
+    """The security group that EKS makes for the cluster; empty where nobody has said it, as in a test without a cloud."""
+    return (network.cluster_security_group_id or "") if network else ""
+
+
+_FLAGS: dict[str, str] = {Access.PRIVATE: " --internal-ip", Access.DNS_IAM: " --dns-endpoint", Access.PUBLIC_CIDRS: ""}
+
+
+def gke_credentials_command(cluster: str, region: str, project: str, access: str) -> str:
+    """The command that writes the cluster into a person's own kubeconfig."""
+    return f"gcloud container clusters get-credentials {cluster} --location {region} --project {project}{_FLAGS[access]}"
+
+
+def context_name(cluster: str, region: str, project: str) -> str:
+    """The name of the kubeconfig's context, as gcloud makes it."""
+    return f"gke_{project}_{region}_{cluster}"
+
+
+def gke_kubeconfig(context: str, host: str, ca_certificate: str | None) -> str:
+    """A kubeconfig of GKE as JSON, which is YAML, too.
+
+    `ca_certificate` is base64, or None where the host has a certificate of a public authority, as a cluster's DNS name has.
+    """
+    plugin = {
+        "command": "gke-gcloud-auth-plugin",
+        "installHint": "Install it with: gcloud components install gke-gcloud-auth-plugin",
+        "provideClusterInfo": True,
+    }
+    return kubeconfig_of(context, f"https://{host}", ca_certificate, plugin)
+
+
+def ca_certificate_of(auth: ClusterMasterAuth | None) -> str:
+    """The certificate, base64; empty where nobody has said it, as in a test without a cloud."""
+    return (auth.cluster_ca_certificate or "") if auth else ""
+
+
+def dns_name_of(endpoints: ClusterControlPlaneEndpointsConfig | None) -> str:
+    """The DNS name of the control plane; empty where nobody has said it, as in a test without a cloud."""
+    named = endpoints.dns_endpoint_config if endpoints else None
+    return (named.endpoint or "") if named else ""

@@ -7,7 +7,7 @@ from typing import NoReturn, TypedDict, TypeVar
 from pydantic import ValidationError
 
 from capacity.catalog.data_files import DescribedRecord
-from capacity.settings.wording import said, shown
+from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem
 
 OptionsT = TypeVar("OptionsT", bound=DescribedRecord)

@@ -8,8 +8,8 @@ import pulumi
 
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.values.names import is_production
-from capacity.workloads.names import SERVICE_ACCOUNT
-from components.storage.purposes import CHECKPOINTS, DATASETS
+from capacity.workloads.requests import SERVICE_ACCOUNT
+from components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from components.storage.s3_bucket import S3Bucket, bucket_name
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.storage.s3_team_access import S3TeamAccess
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings
-    from components.aws_names import EksPlace
+    from components.cloud_names import EksPlace
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
     from components.tenancy.team import Team

@@ -16,8 +16,7 @@ from pulumi import automation
 
 from capacity.values.errors import ExplainedError
 from infra.checkout import CHECKOUT
-from infra.deployment.identifying import Identifying
-from infra.deployment.settling import Existing, Settling
+from infra.deployment.interrupted import Existing, Identifying, Settling
 from infra.program import main
 from infra.state_file import mend_state_file, other_runs
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from infra.deployment.settling import Hear, Identify
+    from infra.deployment.interrupted import Hear, Identify
 
 PROJECT = "flexspot"
 

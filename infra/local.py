@@ -9,9 +9,8 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
-from infra.cluster_provider import cluster_provider
 from infra.karpenter_pools import node_pool_args
-from infra.platform_objects import declare_platform_objects
+from infra.platform_objects import cluster_provider, declare_platform_objects
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,31 +1,219 @@
-"""What every platform has on its cluster, whatever its cloud, as the plan says: priorities, namespaces, admission rules, queues."""
+"""How a stack's cluster is reached, and what every platform has on it: priorities, namespaces, queues, admission policies, measurement."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pulumi
+from pulumi_kubernetes import Provider
+from pulumi_kubernetes.core.v1 import Namespace
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.endpoints import endpoints_of
 from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.settings.queueing import AdmissionMode
+from capacity.catalog.platform import MEASUREMENT_NAMESPACE, endpoints_of
+from capacity.settings.teams import AdmissionMode
+from capacity.values.quantities import count_quantity, mib_quantity
+from components.kueue.controller import DwsProvisioning, KueueController
+from components.kueue.queues import Queues, Topology
+from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 from components.tenancy.priorities import Priorities, WorkloadPriorities
-from components.tenancy.team import Team
-from infra.queue_objects import declare_queues
+from components.tenancy.team import Team, restricted
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
 from policies.admission.scheduling_options import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pulumi_kubernetes import Provider
-
-    from capacity.plan.model import Plan, TeamPlan
+    from capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, Taint, TeamPlan
+    from capacity.settings.spending import Measurement
+    from components.kueue.controller import KueueControllerArgs
+    from components.kueue.queues import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
+    from components.shared_args import NodeTaint
     from components.tenancy.admission import AdmissionPolicyArgs, ExpressionArgs, MatchedResourcesArgs
     from components.tenancy.priorities import PriorityArgs
     from components.tenancy.team import EndpointArgs, TeamArgs
     from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
+
+
+def cluster_provider(name: str, kubeconfig: pulumi.Input[str]) -> Provider:
+    """The Kubernetes provider of a stack, for the cluster of `kubeconfig`: a path, or the text itself.
+
+    - **Server-side apply**, so that the API server knows which fields are the program's, and leaves alone what controllers add.
+    - **Forced.** What the program says of a field holds: a ceiling that somebody raised is taken back by the next `up` that looks at it,
+      whatever they raised it with. Without force a field manager of another name stops each later `up` with a conflict; a preview conflicts
+      where its `up` would not; and an atomic field with a server's default in it, such as `matchResources` of a
+      ValidatingAdmissionPolicyBinding, conflicts with whoever was given that default. What the program does not set stays as it is.
+    - **No upsert.** An object that is there already was made by somebody else, and a program that takes it over would delete it one day.
+      Worse, with upsert a renamed resource overwrites the object and then deletes it as its own old self. What an interrupted `up` made is
+      read back by its id instead, by `flexspot up`. Said in so many words, because an environment variable would set it as well.
+
+    docs/decisions/0019-who-owns-a-field.md has the alternatives.
+    """
+    return Provider(
+        name,
+        kubeconfig=kubeconfig,
+        enable_server_side_apply=True,
+        enable_patch_force=True,
+        upsert_existing_objects=False,
+    )
+
+
+def node_taint(taint: Taint) -> NodeTaint:
+    """A taint of nodes."""
+    return {"key": taint.key, "value": taint.value, "effect": taint.effect.value}
+
+
+def toleration(taint: Taint) -> dict[str, str]:
+    """The toleration of exactly this taint."""
+    return {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect.value}
+
+
+def billing_label(pool: PoolPlan) -> dict[str, str]:
+    """The class of a pool that serves one alone; empty for a pool of several, which a bill cannot tell apart."""
+    return {"workload-class": pool.serves[0]} if len(pool.serves) == 1 else {}
+
+
+DWS = "dws"
+"""Name of the AdmissionCheck before queued pools."""
+
+
+def declare_kueue(
+    plan: Plan,
+    opts: pulumi.ResourceOptions,
+    *,
+    existing: bool,
+    node_selector: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
+) -> KueueController:
+    """Registers Kueue, with the times that the plan's capacity needs, on the nodes for controllers; none where one is `existing`."""
+    times = plan.pods_ready
+    args: KueueControllerArgs = {
+        "existing": existing,
+        "pods_ready": {
+            "timeout_seconds": times.timeout_seconds,
+            "recovery_seconds": times.recovery_seconds,
+            "requeues": times.requeues,
+        },
+        "node_selector": dict(node_selector or {}),
+        "tolerations": [dict(each) for each in tolerations],
+    }
+    return KueueController("kueue", args, opts)
+
+
+def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
+    """Registers the plan's flavors, cohorts and queues, and exports the queues' names.
+
+    `opts` says which cluster, and after what: Kueue's definitions and the teams' namespaces. GKE's admission check and topology come first,
+    because Kueue holds a queue inactive until what it names is there.
+    """
+    first: list[pulumi.Resource] = [
+        Topology(f"topology-{each.name}", {"name": each.name, "levels": list(each.levels), "labels": plan.labels}, opts)
+        for each in plan.topologies
+    ]
+    if any(flavor.provisioned for flavor in plan.flavors):
+        first.append(DwsProvisioning(DWS, {"name": DWS, "labels": plan.labels}, opts))
+    queues = Queues(
+        "queues",
+        {
+            "cohorts": [_cohort(cohort) for cohort in plan.cohorts],
+            "flavors": [_flavor(flavor) for flavor in plan.flavors],
+            "queues": [_queue(plan, queue) for queue in plan.queues],
+            "labels": plan.labels,
+        },
+        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=first)),
+    )
+    pulumi.export("queues", {queue.namespace: queue.local_queue for queue in plan.queues})
+    pulumi.export("cluster_queues", queues.cluster_queues)
+
+
+def _flavor(flavor: FlavorPlan) -> FlavorArgs:
+    return {
+        "name": flavor.name,
+        "node_labels": flavor.node_labels,
+        "node_taints": [node_taint(taint) for taint in flavor.node_taints],
+        "tolerations": [toleration(taint) for taint in flavor.tolerated],
+        "topology": flavor.topology,
+    }
+
+
+def _cohort(cohort: CohortPlan) -> CohortArgs:
+    return {
+        "name": cohort.name,
+        "parent": cohort.parent,
+        "quotas": [_quota(quota) for quota in cohort.quotas],
+        "weight": cohort.weight,
+    }
+
+
+def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
+    provisioned = {flavor.name for flavor in plan.flavors if flavor.provisioned}
+    checked = [quota.flavor for quota in queue.quotas if quota.flavor in provisioned]
+    return {
+        "name": queue.cluster_queue,
+        "cohort": queue.cohort,
+        "namespace": queue.namespace,
+        "local_queue": queue.local_queue,
+        "labels": {TEAM_LABEL: queue.namespace},
+        "quotas": [_quota(quota) for quota in queue.quotas],
+        "weight": queue.weight,
+        "moves_on": queue.moves_on,
+        "stop": queue.stop.value,
+        "admission_checks": [{"name": DWS, "flavors": checked}] if checked else [],
+    }
+
+
+def _quota(quota: FlavorQuota) -> QuotaArgs:
+    return {
+        "flavor": quota.flavor,
+        "nominal": _amount(quota.nominal),
+        "borrowing_limit": None if quota.borrowing_limit is None else _amount(quota.borrowing_limit),
+        "lending_limit": None if quota.lending_limit is None else _amount(quota.lending_limit),
+    }
+
+
+def _amount(amount: Amount) -> AmountArgs:
+    return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}
+
+
+def declare_measurement(
+    plan: Plan,
+    wanted: Measurement,
+    opts: pulumi.ResourceOptions,
+    *,
+    node_selector: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
+) -> None:
+    """Registers kube-state-metrics, on the nodes for controllers, unless the cluster has its own; and the recording rules.
+
+    `opts` says which cluster, and after what.
+    """
+    namespace = Namespace(
+        "measurement-namespace",
+        metadata=ObjectMetaArgs(name=MEASUREMENT_NAMESPACE, labels={**plan.labels, **restricted()}),
+        opts=opts,
+    )
+    inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace]))
+    read_by = wanted.prometheus.value
+    if wanted.kube_state_metrics:
+        KubeStateMetrics(
+            "kube-state-metrics",
+            {
+                "namespace": MEASUREMENT_NAMESPACE,
+                "prometheus": read_by,
+                "labels": plan.labels,
+                "monitor_labels": wanted.monitor_labels,
+                "node_selector": dict(node_selector or {}),
+                "tolerations": [dict(each) for each in tolerations],
+            },
+            inside,
+        )
+    rules = RecordingRules(
+        "recording-rules",
+        {"namespace": MEASUREMENT_NAMESPACE, "prometheus": read_by, "labels": plan.labels, "monitor_labels": wanted.monitor_labels},
+        inside,
+    )
+    pulumi.export("recorded_series", rules.series)
 
 
 def declare_priorities(plan: Plan, provider: Provider, controllers: Sequence[pulumi.Resource]) -> None:

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-STARTED = ("infra.cli.app", "infra.program", "infra.gke", "infra.eks", "infra.local", "policies.engine.pack")
+STARTED = ("infra.cli.app", "infra.program", "infra.gke", "infra.eks", "infra.local", "policies.engine")
 """What every command, program and policy pack begins with: whatever these import is compiled."""
 
 LOADED_LATER = (
@@ -44,7 +44,6 @@ LOADED_LATER = (
     "pulumi_kubernetes/rbac",
     "pulumi_kubernetes/scheduling",
     "pulumi_kubernetes/yaml",
-    "pulumi_policy",
     "pydantic",
     "rich",
     "typer",

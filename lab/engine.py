@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.deployment.official_pieces import PLUGINS, command_line, has_plugin, sdk_version
+from infra.deployment.cloud_run import PLUGINS, command_line, has_plugin, sdk_version
 from lab.providers.kubernetes import KubernetesStandIn
 from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
@@ -18,7 +18,7 @@ from lab.providers.serving import serve
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from infra.deployment.official_pieces import CommandLine
+    from infra.deployment.cloud_run import CommandLine
     from lab.home import LabHome
     from lab.tools.build import Tools
 

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 import yaml
 
-from components.measurement.kube_state_metrics import exporter_arguments
+from components.measurement import exporter_arguments
 from lab.cluster import WaitTimeoutError
-from lab.interrupts import interrupts_wait
+from lab.home import HOST, free_port
 from lab.part import Part
-from lab.ports import HOST, free_port
-from lab.probes import POLL_SECONDS, PORT_ATTEMPTS, READY_SECONDS, PortTakenError, Prober, never_ready, why_it_ended
-from lab.processes import GRACE_SECONDS, Running, end, spawn
-from lab.tools.families import family_named
+from lab.processes import (
+    GRACE_SECONDS,
+    POLL_SECONDS,
+    PORT_ATTEMPTS,
+    READY_SECONDS,
+    PortTakenError,
+    Prober,
+    Running,
+    end,
+    never_ready,
+    spawn,
+    why_it_ended,
+)
+from lab.progress import interrupts_wait
+from lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

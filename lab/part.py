@@ -1,11 +1,14 @@
-"""What the lab knows of each program it runs: a value, made from ports, certificates and tools, before anything is started."""
+"""What the lab knows of each program it runs, before anything is started; and kubeconfig files, by which its API server is reached."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,3 +54,27 @@ class Part:
         """Changes when the program must be restarted to follow its settings."""
         content = [self.version, self.command, self.environment, {str(path): text for path, text in self.files.items()}]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def kubeconfig(lab: LabContext, identity: str) -> str:
+    """A kubeconfig for one of lab.certificates.IDENTITIES, whole in itself so that it can be copied elsewhere."""
+    context = f"flexspot-{lab.home.name}"
+    certificates = lab.certificates
+
+    def inline(path: Path) -> str:
+        return base64.b64encode(path.read_bytes()).decode()
+
+    cluster = {"server": lab.api_url, "certificate-authority-data": inline(certificates.certificate("ca"))}
+    user = {
+        "client-certificate-data": inline(certificates.certificate(identity)),
+        "client-key-data": inline(certificates.key(identity)),
+    }
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": context, "cluster": cluster}],
+        "users": [{"name": identity, "user": user}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": identity}}],
+        "current-context": context,
+    }
+    return yaml.safe_dump(content, sort_keys=False)

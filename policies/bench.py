@@ -16,7 +16,7 @@ from rich.table import Table
 
 from policies.core import judge_all
 from policies.inventory.reading.source import from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 _CHECKOUT = Path(__file__).resolve().parents[1]

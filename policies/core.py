@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from capacity.values.verdict import Outcome, Severity, Verdict, not_applicable, undecided
 from policies.inventory.reading import views_of
-from policies.inventory.reading.pods import annotations_of
+from policies.inventory.reading.source import annotations_of
 from policies.inventory.views import Inventory
-from policies.judging.rule import Level
+from policies.judging import Level
 from policies.rules import all_rules
+from policies.values.field import UNKNOWN
 from policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, suppressions_of, written_on
 from policies.values.secrecy import Secrets
-from policies.values.unknown import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from policies.inventory.reading.source import Source
     from policies.inventory.views import View
-    from policies.judging.rule import AnyRule
-    from policies.judging.settings import Settings
+    from policies.judging import AnyRule, Parameters, Settings
     from policies.values.field import Field
     from policies.values.finding import Suppressions
-    from policies.values.parameters import Parameters
 
 
 class Charge(NamedTuple):

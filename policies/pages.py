@@ -11,8 +11,7 @@ from policies.values.finding import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.judging.rule import AnyRule
-    from policies.values.parameters import Setting
+    from policies.judging import AnyRule, Setting
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
 

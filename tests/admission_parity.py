@@ -12,8 +12,8 @@ from capacity.values.verdict import Verdict
 from policies.admission.forms import all_forms
 from policies.core import judge_across, judge_alone, read_source
 from policies.inventory.reading.source import from_manifest
-from policies.judging.settings import DEFAULTS, Settings
-from policies.values.unknown import UNKNOWN, plain
+from policies.judging import DEFAULTS, Settings
+from policies.values.field import UNKNOWN, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -19,12 +19,11 @@ from made_month import TEAMS, made_month, write_blocks
 from rich.console import Console
 from rich.table import Table
 
-from capacity.chargeback.period import month_period
+from capacity.chargeback.samples import month_period
 from lab.home import LabHome
 from lab.monitoring import serving
 from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
-from lab.tools.families import family_named
+from lab.tools.build import Tools, ensure_tools, family_named
 
 SIZES = (2_500, 5_000, 10_000)
 MONTH = "2026-03"

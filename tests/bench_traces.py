@@ -16,12 +16,10 @@ from pathlib import Path
 from rich.console import Console
 from spot_traces import made_trace
 
-from capacity.cost.comparison import Comparison, compare
-from capacity.cost.comparison_page import comparison_page
-from capacity.cost.replay import Job, Rates
+from capacity.cost.comparison import Comparison, compare, comparison_page
+from capacity.cost.replay import Job, Rates, Trace, read_traces
 from capacity.cost.strategies import DEADLINE_AWARE
-from capacity.cost.traces import Trace, read_traces
-from infra.cli.advise_simulate_command import comparison_table
+from infra.cli.advise_arithmetic_commands import comparison_table
 
 RATES = Rates(Decimal("12.50"), Decimal("32.77"), Decimal("32.77") * Decimal("0.47"), flex_start_wait_seconds=8 * 3600)
 WORK_HOURS = 48

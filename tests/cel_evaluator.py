@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 
-from policies.inventory.pod_templates import POD_MAKERS
+from policies.inventory.pod_gpus import POD_MAKERS
 from policies.values.field import quantity
 
 if TYPE_CHECKING:

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import charge
-from capacity.chargeback.costs import cost_nodes
-from capacity.chargeback.labels import label_of
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.period import Period
-from capacity.chargeback.queries import Question
-from capacity.chargeback.report import IdlePolicy, Report
-from capacity.chargeback.samples import Matrix, Series
+from capacity.chargeback.queries import Question, label_of
+from capacity.chargeback.report import IdlePolicy, Report, cost_nodes
+from capacity.chargeback.samples import Matrix, Period, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.chargeback.books import Books
+    from capacity.chargeback.gpu_use import Books
 
 HOUR = 3600
 STEP = 60

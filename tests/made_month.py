@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
-from capacity.chargeback.labels import REGION_LABEL, label_of
-from capacity.workloads.names import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
+from capacity.chargeback.queries import REGION_LABEL, label_of
+from capacity.workloads.requests import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from capacity.chargeback.period import Period
+    from capacity.chargeback.samples import Period
     from lab.tools.build import Tools
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400

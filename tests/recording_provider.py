@@ -13,15 +13,15 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 from rule_differences import changes
 
-from lab.providers.diffing import diff_answer, top_level
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
+from lab.providers.planning import diff_answer, top_level
 from lab.providers.values import Properties, Secret, decode, encode, plain
 
 if TYPE_CHECKING:
     import grpc
 
-    from lab.providers.diffing import Difference
+    from lab.providers.planning import Difference
 
 CA_CERTIFICATE = "Y2VydGlmaWNhdGU="
 CLIENT_KEY = "a-clients-key-that-nobody-may-see"

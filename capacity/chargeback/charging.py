@@ -7,17 +7,17 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from capacity.chargeback.labels import CENTRAL, NONE, PLATFORM, Owner
+from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals
-from capacity.values.usd import cents
+from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
-    from capacity.chargeback.books import Books, NodeBook, NodeKey, Use
-    from capacity.chargeback.costs import ExtraCost, NodeCosts
+    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.period import Period
+    from capacity.chargeback.report import ExtraCost, NodeCosts
+    from capacity.chargeback.samples import Period
 
 
 KeyT = TypeVar("KeyT", bound="Hashable")

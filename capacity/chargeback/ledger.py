@@ -6,20 +6,17 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.books import Books, NodeBook, Use
-from capacity.chargeback.gpu_shares import gpus_of_node, unit_share
-from capacity.chargeback.gpu_use import Held, LostWork, add_utilisation
-from capacity.chargeback.known_labels import KnownLabels
+from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, Use, add_utilisation
+from capacity.chargeback.nodes import KnownLabels, gpus_of_node, unit_share
 from capacity.chargeback.queries import Question
 from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, SpanReader, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity.chargeback.labels import Owner
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.period import Period
-    from capacity.chargeback.samples import Seconds
+    from capacity.chargeback.queries import Owner
+    from capacity.chargeback.samples import Period, Seconds
 
 _HOUR = 3600
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record
-from capacity.cost.advice_rules import Fact, Method, Rule, shipped_rules
-from capacity.cost.estimates import Estimate, Estimates, JobNeeds, estimates, is_gang
+from capacity.cost.estimates import Estimate, Estimates, Fact, JobNeeds, Method, Rule, estimates, is_gang, shipped_rules
 from capacity.cost.spot_arithmetic import break_even_interruptions_per_node_hour, usd_per_useful_hour, value_of_an_hour_sooner
 from capacity.values.names import Name  # noqa: TC001 -- pydantic reads it at run time, of a class that is no direct child of Record
-from capacity.values.usd import cents, saved_percent
+from capacity.values.quantities import cents, saved_percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.cost.machine_prices import MachinePrices
+    from capacity.cost.costed_plan import MachinePrices
 
 
 # Of equal cost the surer one: a reservation is there, what DWS gives is not taken away. Capacity at list price is what is left.

@@ -1,21 +1,21 @@
-"""Strategies side by side, over many starts in many records: what they cost, when they end, how often too late."""
+"""Strategies side by side, over many starts in many records, and the same as one HTML page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from html import escape
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.replay import Outcome, replay
 from capacity.cost.strategies import omniscient_usd, strategies
-from capacity.values.usd import SECONDS_OF_AN_HOUR, saved_percent
+from capacity.values.quantities import SECONDS_OF_AN_HOUR, cents, saved_percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.cost.replay import Job, Rates
-    from capacity.cost.traces import Trace
+    from capacity.cost.replay import Job, Rates, Trace
 
 
 @dataclass(frozen=True)
@@ -123,3 +123,107 @@ def _result(name: str, found: list[Trial], job: Job, on_demand_usd: Decimal) -> 
 
 def _mean(amounts: list[Decimal]) -> Decimal:
     return sum(amounts, start=Decimal(0)) / len(amounts)
+
+
+_WIDTH, _HEIGHT = 760, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 240, 36, 46
+_ROW = 15
+_TICKS = 5
+"""Marks on an axis at most, its beginning not counted."""
+_COLOURS = ("#4269d0", "#d1751f", "#3b8a5a", "#a34bb5", "#c0392b", "#7d6b3f", "#5a6a7a")
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --quiet: #68707c; --line: #d4d8de; --ground: #ffffff }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #9aa3af; --line: #3a424d; --ground: #14181d } }
+body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground) }
+body { max-width: 860px; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.4rem } h2 { font-size: 1.05rem; margin: 2.2rem 0 .3rem; overflow-wrap: anywhere }
+p { color: var(--quiet); margin: .2rem 0 .8rem }
+svg { width: 100%; height: auto } svg text { font: 11px system-ui, sans-serif; fill: var(--ink) } svg .quiet { fill: var(--quiet) }
+svg line { stroke: var(--line) } svg .faint { stroke-opacity: .5 } svg .limit { stroke: var(--quiet); stroke-dasharray: 4 3 }
+.wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line) }
+th { text-align: right; font-weight: 600 } td { text-align: right } th:first-child, td:first-child { text-align: left }
+"""
+
+
+def comparison_page(comparisons: Sequence[Comparison]) -> str:
+    """The page. Nothing in it is loaded from elsewhere; names of traces are escaped."""
+    sections = "".join(_section(each) for each in comparisons)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>Spot strategies</title><style>{_STYLE}</style></head><body><h1>Ways to place a job, over records of Spot</h1>"
+        "<p>Means over all starts. Left and low is good. Right of the upright dashed line is too late; below the other one nothing can be "
+        "that is in time for certain, on Spot and on demand.</p>"
+        f"{sections}</body></html>\n"
+    )
+
+
+def _section(found: Comparison) -> str:
+    job = found.job
+    work, deadline = job.work_seconds / SECONDS_OF_AN_HOUR, job.deadline_seconds / SECONDS_OF_AN_HOUR
+    told = f"{work:g} h of work on {job.nodes} node(s), deadline after {deadline:g} h; Spot {found.available_share * 100:.0f} % of the time"
+    rows = "".join(_row(each) for each in found.results)
+    heads = "".join(f"<th>{each}</th>" for each in ("strategy", "USD", "saved %", "ends in h", "missed", "interrupted", "at least USD"))
+    return f"<h2>{escape(found.name)}</h2><p>{escape(told)}</p>{_plot(found)}<div class=wide><table><tr>{heads}</tr>{rows}</table></div>"
+
+
+def _row(result: StrategyResult) -> str:
+    saved = "" if result.saved_percent is None else f"{result.saved_percent:z.0f}"
+    ends = "none ended" if result.mean_finish_hours is None else f"{result.mean_finish_hours:.1f}"
+    cells = (f"{cents(result.mean_usd):,}", saved, ends, f"{result.missed} of {result.starts}", f"{result.mean_interruptions:.1f}")
+    told = "".join(f"<td>{each}</td>" for each in (*cells, f"{cents(result.mean_bound_usd):,}"))
+    return f"<tr><td>{escape(result.strategy)}</td>{told}</tr>"
+
+
+def ticks(most: int) -> list[int]:
+    """Round numbers from 0 up to `most`, a few of them, as an axis shows them."""
+    step = next(base * 10**power for power in range(20) for base in (1, 2, 5) if base * 10**power * _TICKS >= most)
+    return list(range(0, most + 1, step))
+
+
+def _plot(found: Comparison) -> str:
+    """Mean cost over mean end. A strategy with unfinished runs has an open circle; one without a finished run is not drawn."""
+    drawn = [(each, each.mean_finish_hours) for each in found.results if each.mean_finish_hours is not None]
+    deadline = found.job.deadline_seconds / SECONDS_OF_AN_HOUR
+    # Far later ones would squeeze the rest into a corner; they are drawn at the edge, and the table has their figures.
+    last = min(max([deadline * 1.05, *(hours for _, hours in drawn)]), deadline * 1.5)
+    most = max([found.bound_usd, *(each.mean_usd for each, _ in drawn)])
+
+    def x(hours: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * min(hours, last) / last
+
+    def y(usd: Decimal) -> float:
+        return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * float(usd / most) / 1.08
+
+    right, floor = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+    parts = [
+        *(
+            f'<line class="faint" x1="{_LEFT}" y1="{y(Decimal(usd)):.1f}" x2="{right}" y2="{y(Decimal(usd)):.1f}"/>'
+            f'<text class="quiet" x="{_LEFT - 6}" y="{y(Decimal(usd)) + 4:.1f}" text-anchor="end">{usd:,}</text>'
+            for usd in ticks(int(most))
+        ),
+        *(
+            f'<line x1="{x(hours):.1f}" y1="{floor}" x2="{x(hours):.1f}" y2="{floor + 4}"/>'
+            f'<text class="quiet" x="{x(hours):.1f}" y="{floor + 17}" text-anchor="middle">{hours}</text>'
+            for hours in ticks(int(last))
+        ),
+        f'<line x1="{_LEFT}" y1="{floor}" x2="{right}" y2="{floor}"/><line x1="{_LEFT}" y1="{_TOP}" x2="{_LEFT}" y2="{floor}"/>',
+        f'<line class="limit" x1="{x(deadline):.1f}" y1="{_TOP}" x2="{x(deadline):.1f}" y2="{floor}"/>',
+        f'<text class="quiet" x="{x(deadline):.1f}" y="{_TOP - 6}" text-anchor="middle">deadline</text>',
+        f'<line class="limit" x1="{_LEFT}" y1="{y(found.bound_usd):.1f}" x2="{right}" y2="{y(found.bound_usd):.1f}"/>',
+        f'<text class="quiet" x="{_LEFT + 4}" y="{y(found.bound_usd) - 4:.1f}">knowing the future, in time</text>',
+        f'<text class="quiet" x="{right}" y="{_HEIGHT - 10}" text-anchor="end">mean end, hours after the start</text>',
+        f'<text class="quiet" x="4" y="{_TOP - 20}">mean cost, USD</text>',
+    ]
+    for number, (each, hours) in enumerate(drawn):
+        colour = _COLOURS[number % len(_COLOURS)]
+        fill = colour if each.finished == each.starts else "none"
+        late = " (beyond the edge)" if hours > last else ""
+        title = f"<title>{escape(each.strategy)}: {cents(each.mean_usd)} USD, {hours:.1f} h</title>"
+        dot = f'cx="{x(hours):.1f}" cy="{y(each.mean_usd):.1f}" r="6" fill="{fill}" stroke="{colour}" stroke-width="2" fill-opacity="0.75"'
+        parts.append(f"<circle {dot}>{title}</circle>")
+        key = _TOP + 8 + number * _ROW
+        parts.append(f'<circle cx="{right + 18}" cy="{key - 4}" r="5" fill="{fill}" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<text x="{right + 30}" y="{key}">{escape(each.strategy)}{late}</text>')
+    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="cost over time of each strategy">{"".join(parts)}</svg>'

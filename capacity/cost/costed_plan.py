@@ -1,23 +1,58 @@
-"""A plan as far as its cost depends on it, read from the plan itself or from the file in which a preview wrote it down."""
+"""A plan as far as its cost depends on it, the prices of its machines, and what a month of it is expected to be like."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal, cast
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.data_files import DataFileError, Record, Source, read_records
 from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
-from capacity.plan.model import plan_data
-from capacity.plan.spending_plan import SpendingPlan
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, priced_as, prices_of
+from capacity.plan.model import SpendingPlan, plan_data
+from capacity.values.errors import ExitCode, ExplainedError, nearest
+from capacity.values.names import Name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from capacity.plan.model import Plan
+
+
+@dataclass(frozen=True)
+class MachinePrices:
+    """US dollars an hour of one machine, GPUs included. None: not known, which is not the same as nothing to pay."""
+
+    on_demand_usd_per_hour: Decimal
+    spot_usd_per_hour: Decimal | None = None
+    flex_start_usd_per_hour: Decimal | None = None
+
+
+def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
+    """What the book knows of a machine.
+
+    Raises ExplainedError when it has no on-demand price, which is what everything else is measured against.
+    """
+    found = {each: book.find(machine, region, priced_as(each)) for each in CapacityType}
+    on_demand = found[CapacityType.ON_DEMAND]
+    if on_demand is None:
+        machines = sorted({name for name, place, each in book.prices if place == region and each is CapacityType.ON_DEMAND})
+        regions = sorted({place for name, place, each in book.prices if name == machine and each is CapacityType.ON_DEMAND})
+        known = f"{machine} has one in {', '.join(regions)}" if regions else f"in {region}, {nearest(machine, machines)}"
+        raise ExplainedError(
+            f"the price book has no on-demand price of {machine} in {region} ({book.cloud}).",
+            f"{known}; or give the prices with --on-demand-usd and --spot-usd, or in a file with --prices.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
+    usd = {each: price.usd_per_hour if price else None for each, price in found.items()}
+    # Queued capacity is flex-start with all nodes at once; the cloud has one price for both.
+    flex_start = usd[CapacityType.FLEX_START] or usd[CapacityType.QUEUED]
+    return MachinePrices(on_demand.usd_per_hour, usd[CapacityType.SPOT], flex_start)
 
 
 class _Part(BaseModel):
@@ -141,3 +176,99 @@ def read_plan_file(path: Path) -> PlanFile:
 
 def _refused(problem: str, *evidence: str) -> ExplainedError:
     return ExplainedError(problem, _REMEDY, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
+
+
+_SHIPPED = Path(__file__).with_name("expected_use.yaml")
+
+Percent = Annotated[Decimal, Field(ge=0, le=100)]
+Hours = Annotated[Decimal, Field(ge=0, le=HOURS_OF_A_MONTH)]
+Gib = Annotated[int, Field(ge=0, le=1_000_000_000)]
+LoadBalancers = Annotated[int, Field(ge=0, le=10_000)]
+
+
+class ClassUse(Record):
+    """How much of its pools a class uses, in percent of their ceilings, in `hours_per_month` hours of a month.
+
+    `used_percent` is of the pools of the capacity type that stands first in its route, `later_percent` of those after it, and
+    `by_capacity_type` of a type wherever it stands. Where classes share a pool, each is given an equal part of it.
+    """
+
+    used_percent: Percent
+    later_percent: Percent
+    by_capacity_type: dict[CapacityType, Percent] = Field(default_factory=dict)
+    hours_per_month: Hours
+    source: str = "given"
+
+    def share(self, capacity_type: CapacityType, *, first: bool) -> Decimal:
+        """The part of a ceiling that is used on average over the whole month, 0 to 1."""
+        percent = self.by_capacity_type.get(capacity_type, self.used_percent if first else self.later_percent)
+        return percent / 100 * self.hours_per_month / HOURS_OF_A_MONTH
+
+
+class ExpectedUse(Record):
+    """A whole month. `system_nodes_percent` is of the way from least to most, `other_work_percent` of the room; GiB and counts as named."""
+
+    as_of: date
+    sources: dict[str, Source]
+    classes: dict[Name, ClassUse]
+    other_classes: ClassUse
+    system_nodes_percent: Percent
+    other_work_percent: Percent
+    bucket_gib: Gib
+    internet_gib: Gib
+    nat_gib: Gib
+    load_balancers: LoadBalancers
+
+    def of_class(self, name: str) -> ClassUse:
+        """The use of a class, or of any class of one's own."""
+        return self.classes.get(name, self.other_classes)
+
+
+@cache
+def shipped_use() -> ExpectedUse:
+    """What is expected where nobody says otherwise."""
+    return read_records(_SHIPPED, ExpectedUse)
+
+
+class OwnClassUse(Record):
+    """What a file of one's own says of a class; the fields of ClassUse, each of which may be left out."""
+
+    used_percent: Percent | None = None
+    later_percent: Percent | None = None
+    by_capacity_type: dict[CapacityType, Percent] | None = None
+    hours_per_month: Hours | None = None
+
+
+class OwnUse(Record):
+    """A file of one's own; the fields of ExpectedUse, each of which may be left out."""
+
+    classes: dict[Name, OwnClassUse] = Field(default_factory=dict)
+    other_classes: OwnClassUse = OwnClassUse()
+    system_nodes_percent: Percent | None = None
+    other_work_percent: Percent | None = None
+    bucket_gib: Gib | None = None
+    internet_gib: Gib | None = None
+    nat_gib: Gib | None = None
+    load_balancers: LoadBalancers | None = None
+
+
+def read_use_file(path: Path) -> ExpectedUse:
+    """The shipped expectations, with what a file of one's own says in their place, field by field.
+
+    Raises ExplainedError for what is no such file, naming each field that is not understood.
+    """
+    try:
+        own = read_records(path, OwnUse)
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        remedy = "write it as capacity/cost/costed_plan.yaml is written, with only the fields that differ."
+        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+    shipped = shipped_use()
+    changes = {name: value for name in own.model_fields_set - {"classes", "other_classes"} if (value := getattr(own, name)) is not None}
+    other = _with(shipped.other_classes, own.other_classes)
+    classes = shipped.classes | {name: _with(shipped.classes.get(name, other), each) for name, each in own.classes.items()}
+    return shipped.model_copy(update={**changes, "classes": classes, "other_classes": other})
+
+
+def _with(use: ClassUse, own: OwnClassUse) -> ClassUse:
+    changes = {name: value for name in own.model_fields_set if (value := getattr(own, name)) is not None}
+    return use.model_copy(update={**changes, "source": "given"}) if changes else use

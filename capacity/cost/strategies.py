@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.replay import FLEX_START, ON_DEMAND
-from capacity.values.usd import SECONDS_OF_AN_HOUR
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.cost.replay import Job, Place, Rates, Strategy, View
-    from capacity.cost.traces import Trace
+    from capacity.cost.replay import Job, Place, Rates, Strategy, Trace, View
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,31 @@
-"""From settings to plan: look names up, check that everything agrees, derive the rest."""
+"""From a stack file to its plan: look names up, check that everything agrees, derive the rest; or every problem, with its line."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.data_files import DataFileError
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import PriceBook, prices_of
 from capacity.plan.checks.all_checks import disagreements
-from capacity.plan.flavors import flavor_plans, topology_plans
 from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
 from capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
-from capacity.plan.queues import cohort_plans, queue_plans
+from capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, team_plans, topology_plans
 from capacity.plan.resolve import resolve
-from capacity.plan.routes import priority_plans, route_plans
 from capacity.plan.spending import spending_plan
-from capacity.plan.teams import team_plans
 from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.queueing import AdmissionMode
-from capacity.values.errors import SettingsError
+from capacity.settings.stack_file import lines_of, read_stack_file
+from capacity.settings.teams import AdmissionMode
+from capacity.values.errors import SettingsError, SettingsProblem
 
 if TYPE_CHECKING:
-    from capacity.plan.resolved_settings import ResolvedSettings
+    from pathlib import Path
+
+    from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
-    from capacity.values.errors import SettingsProblem
 
 
 def build_plan(settings: PlatformSettings, source: str = "settings", prices: PriceBook | None = None) -> Plan:
@@ -113,3 +114,41 @@ def pods_ready(resolved: ResolvedSettings) -> PodsReady:
     """
     types = {pool.settings.capacity_type for pool in resolved.queued_pools.values()}
     return IN_LINE if CapacityType.FLEX_START in types else ONE_BOOT
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """What a stack file says, what follows from it, and the prices that its budgets were checked against."""
+
+    settings: PlatformSettings
+    plan: Plan
+    prices: PriceBook
+
+
+def plan_of_stack_file(path: Path) -> StackPlan:
+    """The plan of a stack file. Raises SettingsError with everything that is wrong, each with its line, or FileNotFoundError."""
+    settings = read_stack_file(path)
+    try:
+        prices = price_book_of(settings, path.parent, path.name)
+        return StackPlan(settings, build_plan(settings, path.name, prices), prices)
+    except SettingsError as error:
+        raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
+
+
+def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> PriceBook:
+    """The shipped prices, with those of the settings' own `prices_file` (a path from `folder`) before them.
+
+    Raises SettingsError naming `source` when that file is missing or breaks its schema.
+    """
+    book = prices_of(VOCABULARIES[settings.cloud].catalog)
+    if settings.prices_file is None:
+        return book
+    try:
+        return book.overridden_by(folder / settings.prices_file)
+    except FileNotFoundError:
+        problem = SettingsProblem("prices_file", repr(settings.prices_file), "is not there", "a path from the stack file's own folder")
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        problem = SettingsProblem(
+            "prices_file", repr(settings.prices_file), str(error), "mend the file; it looks like capacity/catalog/prices/*.yaml"
+        )
+    raise SettingsError(source, [problem])

@@ -33,7 +33,7 @@ from capacity.settings.pools import GkePool, GpuDriver
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
+    from capacity.plan.resolve import ResolvedPool, ResolvedSettings
     from capacity.settings.platform import PlatformSettings
 
 

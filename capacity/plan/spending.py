@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.endpoints import default_services
 from capacity.catalog.machines import Cloud
-from capacity.catalog.service_items import ServiceItem
-from capacity.plan.spending_plan import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.catalog.platform import default_services
+from capacity.catalog.price_book import ServiceItem
+from capacity.plan.model import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
 from capacity.settings.cluster import Support
 from capacity.settings.gke_rules import HYPERDISK_ONLY
 from capacity.settings.network import Nat
@@ -17,7 +17,7 @@ from capacity.settings.pools import EksPool, GkePool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
+    from capacity.plan.resolve import ResolvedPool, ResolvedSettings
     from capacity.settings.cluster import OtherWork as OtherWorkSettings
     from capacity.settings.cluster import SystemPool
 

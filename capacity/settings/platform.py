@@ -14,10 +14,9 @@ from capacity.catalog.platform import Platform
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
-from capacity.settings.queueing import Admission, ClassSettings, Queueing
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
 from capacity.settings.storage import EksStorage, GkeStorage
-from capacity.settings.teams import CohortSettings, TeamSettings
+from capacity.settings.teams import Admission, ClassSettings, CohortSettings, Queueing, TeamSettings
 from capacity.values.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGION, Name, Zone
 
 Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]

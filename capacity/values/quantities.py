@@ -1,9 +1,12 @@
-"""Kubernetes quantities in the form to which the API server rewrites them, so that what is read back is what was written.
+"""Amounts: Kubernetes quantities as the API server rewrites them, and US dollars, always Decimal.
 
 Source: k8s.io/apimachinery 0.36, pkg/api/resource, Quantity.CanonicalizeBytes: the largest suffix that leaves a whole number.
 """
 
 from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
 
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("Mi", "Gi", "Ti", "Pi", "Ei")
@@ -31,3 +34,43 @@ def mib_quantity(mib: int) -> str:
 def gib_quantity(gib: int) -> str:
     """An amount of memory or disk in GiB: 500 becomes 500Gi, 2048 becomes 2Ti."""
     return mib_quantity(gib * _MIB_IN_A_GIB)
+
+
+HOURS_OF_A_YEAR = 8760
+HOURS_OF_A_WEEK = 168
+SECONDS_OF_AN_HOUR = 3600
+
+
+def exact(number: float) -> Decimal:
+    """A duration, rate or share as the Decimal that a person would write for it: 0.1 becomes 0.1, not its binary neighbour.
+
+    Raises ValueError for what is not finite: an amount that nobody could pay must be told as words, never as a sum.
+    """
+    if not math.isfinite(number):
+        raise ValueError(f"{number} cannot become an amount of money")
+    return Decimal(repr(number))
+
+
+def usd_of_hours(usd_per_hour: Decimal, hours: float, nodes: int = 1) -> Decimal:
+    """What `nodes` cost for `hours`. Raises ValueError as `exact` does."""
+    return usd_per_hour * exact(hours) * nodes
+
+
+def usd_of_seconds(usd_per_hour: Decimal, seconds: int, nodes: int = 1) -> Decimal:
+    """What `nodes` cost for whole `seconds`, which is how the clouds bill."""
+    return usd_per_hour * seconds * nodes / SECONDS_OF_AN_HOUR
+
+
+def cents(usd: Decimal) -> Decimal:
+    """Rounded as invoices are, half a cent up."""
+    return usd.quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def whole(usd: Decimal) -> Decimal:
+    """Rounded to whole dollars."""
+    return usd.quantize(Decimal(1), ROUND_HALF_UP)
+
+
+def saved_percent(usd: Decimal, instead_of_usd: Decimal) -> Decimal:
+    """How much less `usd` is than `instead_of_usd`, in percent; negative when it is more."""
+    return (1 - usd / instead_of_usd) * 100

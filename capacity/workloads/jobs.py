@@ -1,18 +1,256 @@
-"""Work that runs to an end: checkpointed training, batches, and jobs on DWS capacity."""
+"""Work that runs to an end: the object of a job, how long it may run, which ends of pods it counts; and what each kind adds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.job_object import job_objects, pods_at_once
-from capacity.workloads.requests import refuse
+from capacity.workloads.place import find_place
+from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, pod_template
+from capacity.workloads.requests import (
+    CHECKPOINT_PATH,
+    CHECKPOINT_VARIABLE,
+    COMPLETIONS_VARIABLE,
+    CONTAINER,
+    GANG_SELECTOR,
+    GANG_SERVICE,
+    INDEX_ANNOTATION,
+    INTERRUPTED_EXIT_CODE,
+    QUEUE_LABEL,
+    QUEUE_PRIORITY_LABEL,
+    WorkloadType,
+    refuse,
+)
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan, RoutePlan
-    from capacity.workloads.pods import KubeObject
+    from collections.abc import Iterator
+
+    from capacity.plan.model import FlavorQuota, Plan, RoutePlan
+    from capacity.workloads.place import Place
     from capacity.workloads.requests import JobRequest
+
+
+def run_seconds_of(place: Place, request: JobRequest) -> int | None:
+    """After how long the job is ended: as asked, else the most that its class and its capacity allow. None: neither says."""
+    return request.run_seconds or place.route.max_run_seconds
+
+
+def limit_problems(place: Place, request: JobRequest) -> list[SettingsProblem]:
+    """What is wrong with the job's length and size. Kueue would let such a job wait for ever."""
+    return [*_length(place, request), *_size(place, request)]
+
+
+def pods_at_once(request: JobRequest) -> int:
+    """How many of the job's pods run at the same time."""
+    return min(request.at_once or request.pods, request.pods)
+
+
+def _length(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
+    most, name = place.route.max_run_seconds, place.route.workload_class
+    if run_seconds_of(place, request) is None:
+        problem = f"is missing, and class {name} has no limit of its own: the job might never end"
+        yield SettingsProblem("run_seconds", "", problem, "give the longest that it may run, in seconds")
+    elif request.run_seconds is not None and most is not None and request.run_seconds > most:
+        problem = f"is more than class {name} and the capacity that it uses allow"
+        remedy = f"60 to {most} are allowed; work that takes longer writes checkpoints and is submitted again under the same name"
+        yield SettingsProblem("run_seconds", str(request.run_seconds), problem, remedy)
+
+
+def _size(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
+    flavors = {route_pool.flavor for route_pool in place.route.pools}
+    quotas = [quota for quota in place.queue.quotas if quota.flavor in flavors] if place.queue else []
+    most = max((_most(place, quota) for quota in quotas), default=0)
+    asked = pods_at_once(request) * request.gpus
+    if asked > most:
+        problem = f"with {request.gpus} GPU(s) each is {asked} GPUs at once, and team {place.team.name} can have {most} of one kind"
+        remedy = f"ask for {most // request.gpus} pods or fewer at once, or give the team a larger share"
+        yield SettingsProblem("pods", str(pods_at_once(request)), problem, remedy)
+
+
+def _most(place: Place, quota: FlavorQuota) -> int:
+    """GPUs of a flavor that the team's queue can hold: all pods of a job get one flavor."""
+    ceiling = next(flavor.ceiling.gpus for flavor in place.plan.flavors if flavor.name == quota.flavor)
+    if quota.borrowing_limit is not None:
+        ceiling = min(ceiling, quota.nominal.gpus + quota.borrowing_limit.gpus)
+    return min(ceiling, place.team.max_gpus)
+
+
+def pod_failure_policy(request: JobRequest, *, together: bool) -> dict[str, Any]:
+    """The rules in their order; the first that matches decides, and what none matches is counted against the retries.
+
+    1. Whatever disrupted the pod (eviction, taint, the scheduler, a node that is gone, the kubelet's shutdown) has set DisruptionTarget.
+    2. Exit code 143 without it: a pod that stops because another of its job was interrupted, or that a person deleted. A program that
+       always ends so is stopped by the job's deadline alone.
+    3. The codes that the author calls fatal end the job, or the one index where the pods are independent.
+    """
+    rules: list[dict[str, Any]] = [
+        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+        {"action": "Ignore", "onExitCodes": _exit_codes(INTERRUPTED_EXIT_CODE)},
+    ]
+    if request.fatal_exit_codes:
+        ends = "FailIndex" if request.pods > 1 and not together else "FailJob"
+        rules.append({"action": ends, "onExitCodes": _exit_codes(*request.fatal_exit_codes)})
+    return {"rules": rules}
+
+
+def _exit_codes(*codes: int) -> dict[str, Any]:
+    # Of the workload's own container: a cloud's sidecar ends with 143 whenever the pod does.
+    return {"containerName": CONTAINER, "operator": "In", "values": sorted(set(codes))}
+
+
+JOBSET_GROUP = "pods"
+"""The name of the one group of pods in a JobSet."""
+
+
+def rendezvous(request: JobRequest) -> list[KubeObject]:
+    """The variables by which the pods of a gang meet at pod 0, as torchrun's options and others' are called.
+
+    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the team's Service of gangs. A JobSet has a
+    Service of its own, of its own name, which its controller makes.
+    """
+    first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
+    return [
+        {"name": "MASTER_ADDR", "value": first},
+        {"name": "MASTER_PORT", "value": str(request.port)},
+        {"name": "NNODES", "value": str(request.pods)},
+        own_index("NODE_RANK"),
+    ]
+
+
+def own_index(variable: str) -> KubeObject:
+    """A variable with the pod's index. JOB_COMPLETION_INDEX has it too, but comes last: no other variable could be made of it."""
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}}
+
+
+def completions(request: JobRequest) -> KubeObject:
+    """The variable that says how many pods the job has."""
+    return {"name": COMPLETIONS_VARIABLE, "value": str(request.pods)}
+
+
+_BY_THE_SET = ("suspend", "ttlSecondsAfterFinished")
+"""Fields of a Job that the JobSet has itself."""
+
+_AT_ONCE = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
+"""The first counted failure ends the Job of a set. By index, so that interruptions of other pods do not delay a new one."""
+
+
+def jobset_of(job: KubeObject, request: JobRequest) -> KubeObject:
+    """The JobSet of the Job of several pods: the first counted failure ends it, and the set makes it anew, `retries` times.
+
+    Not after its deadline, nor after a fatal exit code: it would end the same way again.
+    """
+    spec = {name: value for name, value in job["spec"].items() if name not in _BY_THE_SET}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": job["metadata"],
+        "spec": {
+            "suspend": job["spec"]["suspend"],
+            "ttlSecondsAfterFinished": request.keep_seconds,
+            "network": {"enableDNSHostnames": True, "subdomain": request.name, "publishNotReadyAddresses": True},
+            "failurePolicy": {
+                "maxRestarts": request.retries,
+                "rules": [
+                    {
+                        "name": "endsForGood",
+                        "action": "FailJobSet",
+                        "onJobFailureReasons": ["DeadlineExceeded", "PodFailurePolicy"],
+                    }
+                ],
+            },
+            "replicatedJobs": [{"name": JOBSET_GROUP, "replicas": 1, "template": {"spec": {**spec, **_AT_ONCE}}}],
+        },
+    }
+
+
+_START_SECONDS = 900
+"""What is asked of DWS beyond the job's own time, in which a node boots and pulls its image: it would else end before the job may."""
+
+
+def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -> tuple[KubeObject, ...]:
+    """The one object. With `together` the pods train together, otherwise each does its own part.
+
+    Raises WorkloadError for a request that has no place, or that its class or the team's share is too small for.
+    """
+    place = find_place(plan, request, kind, queued=True)
+    refuse(f"{kind} {request.name}", limit_problems(place, request))
+    job = _job(place, request, together=together)
+    return (jobset_of(job, request) if together and request.jobset else job,)
+
+
+def _job(place: Place, request: JobRequest, *, together: bool) -> KubeObject:
+    sort = WorkloadType.TRAINING if keeps_checkpoints(place, request) or place.route.checkpoint else WorkloadType.BATCH
+    run_seconds = run_seconds_of(place, request)
+    several = request.pods > 1
+    env: list[KubeObject] = []
+    if together:
+        env += rendezvous(request)
+    elif several:
+        env += [completions(request), *_own_folder(place, request)]
+    queue = place.queue
+    assert queue is not None and run_seconds is not None, "find_place and limit_problems refused"  # noqa: S101, PT018
+    annotations = dict(place.route.job_annotations)
+    if RUN_TIME_ANNOTATION in annotations:
+        # A short request finds capacity sooner than the longest that is allowed.
+        annotations[RUN_TIME_ANNOTATION] = str(min(int(annotations[RUN_TIME_ANNOTATION]), run_seconds + _START_SECONDS))
+    metadata: KubeObject = {
+        "name": request.name,
+        "namespace": place.namespace,
+        "labels": {
+            **labels_of(place, request, sort),
+            QUEUE_LABEL: queue.local_queue,
+            QUEUE_PRIORITY_LABEL: place.route.priority_class,
+        },
+    }
+    template = pod_template(place, request, sort, env=env, spec={"restartPolicy": "Never"})
+    if together and not request.jobset:
+        template["metadata"]["labels"] |= GANG_SELECTOR
+        template["spec"]["subdomain"] = GANG_SERVICE
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**metadata, **({"annotations": annotations} if annotations else {})},
+        "spec": {
+            # Kueue lifts it. Without it the pods would be made before its webhook is asked, should that be away.
+            "suspend": True,
+            "completions": request.pods,
+            "parallelism": pods_at_once(request),
+            "completionMode": "Indexed" if several else "NonIndexed",
+            **_retries(request, together=together),
+            "podFailurePolicy": pod_failure_policy(request, together=together),
+            # Not before the old pod is gone: two of them would write into the same folder.
+            "podReplacementPolicy": "Failed",
+            # Counted from each admission on: Kueue's preemption, which suspends the job, sets the clock back.
+            "activeDeadlineSeconds": run_seconds,
+            "ttlSecondsAfterFinished": request.keep_seconds,
+            "template": template,
+        },
+    }
+
+
+def _retries(request: JobRequest, *, together: bool) -> dict[str, int]:
+    """Counted for each pod where there are several.
+
+    Between a failure and the next pod the Job controller waits 10 s, doubled for each one before up to ten minutes, and here ignored ones
+    do count: an interruption of eight pods at once would cost all of them ten minutes. By index each pod's own are counted. Pods that train
+    together still end together: none of them can do without the one that has failed for good.
+    Source: k8s.io/kubernetes 1.36.1, pkg/controller/job/backoff_utils.go.
+    """
+    if request.pods == 1:
+        return {"backoffLimit": request.retries}
+    return {"backoffLimitPerIndex": request.retries, **({"maxFailedIndexes": 0} if together else {})}
+
+
+def _own_folder(place: Place, request: JobRequest) -> list[KubeObject]:
+    """Independent pods with checkpoints have a folder each: a pod must not resume from what another has saved."""
+    if not keeps_checkpoints(place, request):
+        return []
+    folder = request.checkpoint_folder or request.name
+    path = f"{CHECKPOINT_PATH}/{folder}/$(JOB_INDEX)"
+    return [own_index("JOB_INDEX"), {"name": CHECKPOINT_VARIABLE, "value": path}]
+
 
 CHECKPOINTED_JOB, QUEUED_JOB, FLEX_START_JOB = "CheckpointedJob", "QueuedJob", "FlexStartJob"
 

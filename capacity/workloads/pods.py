@@ -8,7 +8,8 @@ from capacity.catalog.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
-from capacity.workloads.names import (
+from capacity.workloads.place import requests_of
+from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
     CHECKPOINT_PATH,
     CHECKPOINT_VARIABLE,
@@ -20,9 +21,8 @@ from capacity.workloads.names import (
     PROJECT_LABEL,
     SERVICE_ACCOUNT,
     WORKLOAD_TYPE_LABEL,
+    WorkloadError,
 )
-from capacity.workloads.requests import WorkloadError
-from capacity.workloads.resources import requests_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

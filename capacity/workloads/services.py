@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.names import NAME_LABEL, WORKLOAD_TYPE_LABEL
-from capacity.workloads.requests import JobRequest, WorkloadRequest
+from capacity.workloads.requests import NAME_LABEL, WORKLOAD_TYPE_LABEL, JobRequest, WorkloadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,13 +10,13 @@ from pulumi_aws import cloudwatch, ec2, eks, kms, vpc
 from capacity.settings.cluster import Support
 from capacity.settings.network import Access, too_wide
 from capacity.values.names import AMI_ALIAS, EKS_VERSION
-from components.aws_names import check_choice, check_cluster_name, check_form, check_place
+from components.cloud_names import check_choice, check_cluster_name, check_form, check_place
 from components.eks.addons import ADDONS, EBS_DRIVER, AddonInstaller
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
-from components.eks.kubeconfig import certificate_of, credentials_command, kubeconfig, security_group_of
 from components.eks.network import DISCOVERY_TAG
 from components.eks.system_nodes import role_name, system_node_group
 from components.iam import RoleShape, granted_role, service_trust
+from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
 from components.shared_args import ipv4_range
 
 ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
@@ -245,9 +245,9 @@ class EksCluster(pulumi.ComponentResource):
         self.ready: list[pulumi.Resource] = [found_by_karpenter, *before, nodes, *after]
 
         self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
-            lambda known: kubeconfig(shape.arn, shape.cluster, shape.region, known[0], known[1])
+            lambda known: eks_kubeconfig(shape.arn, shape.cluster, shape.region, known[0], known[1])
         )
-        self.credentials_command = cluster.name.apply(lambda _: credentials_command(shape.cluster, shape.region))
+        self.credentials_command = cluster.name.apply(lambda _: eks_credentials_command(shape.cluster, shape.region))
         self.register_outputs(
             {
                 "cluster_name": self.cluster_name,

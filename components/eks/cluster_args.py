@@ -10,7 +10,7 @@ import pulumi
 from capacity.settings.cluster import EksCluster
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
 from capacity.settings.network import ControlPlane
-from components.aws_names import cluster_arn
+from components.cloud_names import cluster_arn
 
 
 class EksSystemPoolArgs(TypedDict):

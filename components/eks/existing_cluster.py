@@ -6,8 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks
 
-from components.aws_names import check_cluster_name, check_place, cluster_arn
-from components.eks.kubeconfig import certificate_of, credentials_command, kubeconfig, security_group_of
+from components.cloud_names import check_cluster_name, check_place, cluster_arn
+from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
 
 
 class ExistingEksClusterArgs(TypedDict):
@@ -70,9 +70,9 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
         self.security_group_id = cluster.vpc_config.apply(security_group_of)
         self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
-            lambda known: kubeconfig(context, called, region, known[0], known[1])
+            lambda known: eks_kubeconfig(context, called, region, known[0], known[1])
         )
-        self.credentials_command = pulumi.Output.from_input(credentials_command(called, region))
+        self.credentials_command = pulumi.Output.from_input(eks_credentials_command(called, region))
         self.register_outputs(
             {
                 "cluster_name": self.cluster_name,

@@ -11,11 +11,11 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import ec2, vpc
 
-from capacity.catalog.endpoints import default_services
+from capacity.catalog.platform import default_services
 from capacity.settings import network as network_settings
 from capacity.settings.network import Nat
 from capacity.values.names import AWS_REGION
-from components.aws_names import check_choice, check_cluster_name, check_form
+from components.cloud_names import check_choice, check_cluster_name, check_form
 from components.shared_args import ipv4_range
 
 _WIDEST, _NARROWEST = 16, 28

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_aws import ec2, eks
 
-from components.aws_names import ROLE_NAME_LENGTH
-from components.fitted_name import fitted
+from components.cloud_names import ROLE_NAME_LENGTH, fitted
 from components.iam import RoleShape, ec2_trust, granted_role
 
 if TYPE_CHECKING:

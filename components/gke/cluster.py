@@ -1,8 +1,9 @@
-"""A GKE cluster, and how its API server is reached."""
+"""A GKE cluster, made here or by somebody else, and how its API server is reached."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_gcp import container
@@ -16,9 +17,9 @@ from pulumi_gcp.container import (
 )
 
 from capacity.settings.network import Access
-from components.gke.auto_provisioning import cluster_autoscaling, first_pool_config, system_node_pool
 from components.gke.cluster_args import ClusterShape, GkeClusterArgs, GkeMaintenanceArgs, check_cluster
-from components.gke.kubeconfig import ca_certificate_of, context_name, credentials_command, dns_name_of, kubeconfig
+from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
+from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,11 @@ class GkeCluster(pulumi.ComponentResource):
         self.endpoint = self.dns_endpoint if by_name else cluster.endpoint
         context = context_name(shape.cluster, shape.region, shape.project)
         self.kubeconfig = pulumi.Output.all(self.endpoint, self.ca_certificate).apply(
-            lambda known: kubeconfig(context, known[0], None if by_name else known[1])
+            lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
         )
         self.workload_pool = cluster.name.apply(lambda _: f"{shape.project}.svc.id.goog")
         self.credentials_command = cluster.name.apply(
-            lambda _: credentials_command(shape.cluster, shape.region, shape.project, shape.access)
+            lambda _: gke_credentials_command(shape.cluster, shape.region, shape.project, shape.access)
         )
         self.register_outputs(
             {
@@ -247,3 +248,63 @@ def _maintenance(maintenance: GkeMaintenanceArgs) -> container.ClusterMaintenanc
             start_time=start.strftime("%Y-%m-%dT%H:%M:%SZ"), end_time=end.strftime("%Y-%m-%dT%H:%M:%SZ"), recurrence="FREQ=DAILY"
         )
     )
+
+
+class ExistingGkeClusterArgs(TypedDict):
+    """Arguments of ExistingGkeCluster."""
+
+    cluster: str
+    """The cluster's name."""
+
+    project: str
+    """The project that it is in."""
+
+    region: str
+    """Its location."""
+
+    access: NotRequired[str]
+    """How its API server is reached: private, dns_iam or public_cidrs, as it was set up. Default: private."""
+
+
+class ExistingGkeCluster(pulumi.ComponentResource):
+    """A cluster that is read and never changed. Its network, limits and system nodes are its owner's.
+
+    Raises ValueError for an access that GKE does not have.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """The cluster's name."""
+
+    kubeconfig: pulumi.Output[str]
+    """A kubeconfig without secrets, as JSON. Whoever uses it needs gke-gcloud-auth-plugin."""
+
+    credentials_command: pulumi.Output[str]
+    """The gcloud command that writes the cluster into a person's own kubeconfig."""
+
+    def __init__(self, name: str, args: ExistingGkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        access = args.get("access", Access.PRIVATE.value)
+        if access not in set(Access):
+            raise ValueError(f"ExistingGkeCluster {name}: access is {access!r}; allowed: {', '.join(Access)}")
+        super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
+        # What depends on the system nodes of a cluster of ours depends on this one as a whole.
+        self.system_pool: container.NodePool | None = None
+        path = f"projects/{args['project']}/locations/{args['region']}/clusters/{args['cluster']}"
+        cluster = container.Cluster.get(f"{name}-cluster", path, pulumi.ResourceOptions(parent=self))
+        by_name = access == Access.DNS_IAM
+        host = cluster.control_plane_endpoints_config.apply(dns_name_of) if by_name else cluster.endpoint
+        certificate = pulumi.Output.unsecret(cluster.master_auth.apply(ca_certificate_of))
+        context = context_name(args["cluster"], args["region"], args["project"])
+        self.cluster_name = cluster.name
+        self.kubeconfig = pulumi.Output.all(host, certificate).apply(
+            lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
+        )
+        self.credentials_command = pulumi.Output.from_input(
+            gke_credentials_command(args["cluster"], args["region"], args["project"], access)
+        )
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "kubeconfig": self.kubeconfig,
+                "credentials_command": self.credentials_command,
+            }
+        )

@@ -12,7 +12,7 @@ from capacity.settings.cluster import SystemPool as SystemPoolSettings
 from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, ControlPlane, GkeNetwork, too_wide
 from capacity.settings.spending import Observability
 from capacity.values.names import DOMAIN, TIME_OF_DAY
-from components.gcp_names import CLUSTER_NAME_LENGTH, check_name, check_project
+from components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
 from components.shared_args import ipv4_range
 
 

@@ -6,8 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_gcp import compute
 
-from components.fitted_name import fitted
-from components.gcp_names import NETWORK_NAME_LENGTH, check_name, check_project
+from components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted
 from components.shared_args import ipv4_range
 
 _MIN_PORTS = 64

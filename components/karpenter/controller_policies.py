@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from components.aws_names import cluster_arn
+from components.cloud_names import cluster_arn
 from components.iam import MANAGED_POLICY_CHARACTERS, VERSION, Document, Statement, counted_characters
 
 NODE_POOL_TAG = "karpenter.sh/nodepool"

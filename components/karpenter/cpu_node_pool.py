@@ -7,8 +7,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, ZONE_LABEL
-from components.karpenter.gpu_node_pool import NodeClassRef
-from components.karpenter.node_marks import owner_metadata, startup_taints
+from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
 _CATEGORY_LABEL = "karpenter.k8s.aws/instance-category"

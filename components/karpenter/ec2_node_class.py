@@ -1,10 +1,11 @@
-"""A Karpenter EC2NodeClass: what the EC2 instances of NodePools are made of."""
+"""A Karpenter EC2NodeClass: what the EC2 instances of NodePools are made of, and how close to one another they are."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
+from pulumi_aws import ec2
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
@@ -12,8 +13,54 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.settings.pools import EksNodeDisk, ReservationKind
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION, FORMS
+from components.cloud_names import fitted
 from components.karpenter.gpu_node_pool import NodeClassRef
 from components.shared_args import checked_options, refuse
+
+PLACEMENT_GROUP_CHARACTERS = 255
+"""EC2's limit for the name (API reference, CreatePlacementGroup)."""
+
+
+class EfaPlacementGroupArgs(TypedDict):
+    """Arguments of EfaPlacementGroup."""
+
+    cluster: str
+    """The cluster's name."""
+
+    pool: str
+    """The pool's name; the group serves it alone."""
+
+    tags: dict[str, str]
+    """Tags of the group."""
+
+
+class EfaPlacementGroup(pulumi.ComponentResource):
+    """A cluster placement group for the nodes of one pool, so that EFA traffic between them takes the shortest way.
+
+    Its nodes are in one zone, that of the first of them, and launches fail more often for want of capacity there: give the NodePool a zone.
+    The name is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. Another name replaces the group.
+
+    Raises ValueError for an empty cluster or pool name, before anything is registered.
+    """
+
+    name: pulumi.Output[str]
+    """The group's name, known once it is there."""
+
+    def __init__(self, name: str, args: EfaPlacementGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for argument in ("cluster", "pool"):
+            if not args[argument]:
+                raise ValueError(f"EfaPlacementGroup {name}: {argument} is ''; it is part of the group's name; give the {argument}'s name")
+        super().__init__("flexspot:index:EfaPlacementGroup", name, {**args}, opts)
+        group_name = fitted(f"{args['cluster']}-{args['pool']}", PLACEMENT_GROUP_CHARACTERS)
+        group = ec2.PlacementGroup(
+            f"{name}-placement-group",
+            name=group_name,
+            strategy="cluster",
+            tags=args["tags"] | {"Name": group_name},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = group.name
+        self.register_outputs({"name": self.name})
 
 
 class EksNodeDiskArgs(TypedDict):

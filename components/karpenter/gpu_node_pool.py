@@ -1,8 +1,8 @@
-"""A Karpenter NodePool of GPU machines."""
+"""A Karpenter NodePool of GPU machines, and what every NodePool puts on its nodes."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -13,8 +13,27 @@ from capacity.catalog.capacity_type import facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
-from components.karpenter.node_marks import owner_metadata, startup_taints, written_taint
 from components.shared_args import NodeTaint
+
+
+def written_taint(taint: NodeTaint) -> dict[str, str]:
+    """A taint without its value where that is empty: NodePool's definition has a pattern for values that an empty one does not match."""
+    named = {"key": taint["key"], "effect": taint["effect"]}
+    return {"key": taint["key"], "value": taint["value"], "effect": taint["effect"]} if taint["value"] else named
+
+
+def startup_taints(taints: Iterable[NodeTaint]) -> dict[str, list[dict[str, str]]]:
+    """The field of a node template; none where there are no taints, as the server drops an empty list."""
+    written = [written_taint(taint) for taint in taints]
+    return {"startupTaints": written} if written else {}
+
+
+def owner_metadata(owner_labels: dict[str, str]) -> dict[str, Any]:
+    """The metadata of a NodePool's template; nothing for no labels. A change of it is drift of the nodes that are there.
+
+    Karpenter lets pods select by such labels, too; nothing here does.
+    """
+    return {"metadata": {"labels": dict(sorted(owner_labels.items()))}} if owner_labels else {}
 
 
 class NodeClassRef(TypedDict):

@@ -1,7 +1,8 @@
-"""A volume over a folder of a bucket, and the claim of a namespace that is bound to it; the same with every driver."""
+"""A volume over a folder of a bucket, and the claim bound to it; what a bucket is for, and whose its folders are."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
@@ -16,11 +17,64 @@ from pulumi_kubernetes.core.v1 import (
 )
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from components.fitted_name import fitted
-from components.storage.purposes import DATASETS, SHARED_FOLDER, check_dns_labels, check_folder, check_purpose
+from capacity.values.names import NAME
+from capacity.workloads.requests import CHECKPOINT_CLAIM, DATASET_CLAIM
+from components.cloud_names import fitted
 
 if TYPE_CHECKING:
     from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
+
+
+CHECKPOINTS, DATASETS = CHECKPOINT_CLAIM, DATASET_CLAIM
+"""The claims on them are called so in each namespace."""
+
+PURPOSES = (CHECKPOINTS, DATASETS)
+
+SHARED_FOLDER = "shared"
+"""The folder of a dataset bucket that every team may read."""
+
+_FOLDER = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
+
+
+def check_purpose(owner: str, purpose: str) -> None:
+    """Raises ValueError for what is no purpose of a bucket."""
+    if purpose not in PURPOSES:
+        raise ValueError(f"{owner}: purpose is {purpose!r}; purposes are {' and '.join(PURPOSES)}: choose one")
+
+
+def check_folder(owner: str, argument: str, folder: str) -> None:
+    """Raises ValueError for what is no relative path of lower-case names."""
+    if not _FOLDER.fullmatch(folder):
+        raise ValueError(
+            f"{owner}: {argument} has {folder!r}; a folder is a path such as vision/imagenet, of a-z, 0-9, ., - and _, "
+            "without a slash at its ends: respell it"
+        )
+
+
+def check_dataset_folders(owner: str, folders: list[str], *, bucket_is_given: bool) -> None:
+    """Raises ValueError for folders without the bucket that they are in, and for what is no folder."""
+    if folders and not bucket_is_given:
+        raise ValueError(f"{owner}: dataset_folders is {', '.join(folders)} without a dataset_bucket; name the bucket that they are in")
+    for folder in folders:
+        check_folder(owner, "dataset_folders", folder)
+
+
+_NAME = re.compile(NAME)
+_DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def check_setting_names(owner: str, names: dict[str, str]) -> None:
+    """Raises ValueError for a name, by its argument, that the settings would refuse; it is then safe in a path and in a pattern."""
+    for argument, value in names.items():
+        if not _NAME.fullmatch(value):
+            raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it")
+
+
+def check_dns_labels(owner: str, names: dict[str, str]) -> None:
+    """Raises ValueError for a name, by its argument, that Kubernetes refuses for a namespace, a service account or a claim."""
+    for argument, value in names.items():
+        if not _DNS_LABEL.fullmatch(value):
+            raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 63 of a-z, 0-9 and inner -: respell it")
 
 
 _USUAL_ID = 1000

@@ -6,8 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_gcp import serviceaccount, storage
 
-from components.fitted_name import fitted
-from components.storage.purposes import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
+from components.cloud_names import fitted
+from components.storage.claimed_volume import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
 
 ACCOUNT_ID_CHARACTERS = 30
 

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_gcp import projects, pubsub
 
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
-from components.gcp_names import check_gcp_labels
+from components.cloud_names import check_gcp_labels
 
 LEAST_ACK_SECONDS = 10
 MOST_ACK_SECONDS = 600

@@ -8,10 +8,9 @@ import pulumi
 from pulumi_aws import s3
 
 from capacity.values.names import AWS_REGION
-from components.aws_names import check_aws_tags, check_form, check_kms_key, partition_of
-from components.fitted_name import fitted
+from components.cloud_names import check_aws_tags, check_form, check_kms_key, fitted, partition_of
 from components.iam import VERSION, Document, as_json
-from components.storage.purposes import DATASETS, check_purpose
+from components.storage.claimed_volume import DATASETS, check_purpose
 
 BUCKET_NAME_CHARACTERS = 63
 

@@ -7,7 +7,7 @@ import pulumi
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from capacity.values.names import AWS_REGION
-from components.aws_names import check_form
+from components.cloud_names import check_form
 from components.storage.claimed_volume import BucketVolume, FolderMount, declare_claimed_volume, resolve_folder_mount, volume_name
 
 DRIVER = "s3.csi.aws.com"

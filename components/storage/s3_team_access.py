@@ -7,10 +7,9 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks, iam
 
-from components.aws_names import ROLE_NAME_LENGTH, check_aws_tags, check_cluster_name, check_kms_key, check_place, cluster_arn
-from components.fitted_name import fitted
+from components.cloud_names import ROLE_NAME_LENGTH, check_aws_tags, check_cluster_name, check_kms_key, check_place, cluster_arn, fitted
 from components.iam import VERSION, Document, Statement, as_json, counted_characters, pod_trust
-from components.storage.purposes import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
+from components.storage.claimed_volume import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
 from components.storage.s3_bucket import bucket_arn, check_bucket_name
 
 

@@ -10,8 +10,7 @@ import pulumi
 from pulumi_aws import iam, sqs
 
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
-from components.aws_names import check_aws_tags, check_kms_key, check_place
-from components.fitted_name import fitted
+from components.cloud_names import check_aws_tags, check_kms_key, check_place, fitted
 from components.iam import VERSION, Document, Statement, as_json
 
 

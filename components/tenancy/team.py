@@ -32,7 +32,7 @@ from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRef
 
 from capacity.catalog.node_labels import GPU_QUOTA
 from capacity.values.quantities import count_quantity
-from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
+from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 
 
 class EndpointArgs(TypedDict):

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli import advise_arithmetic_commands, advise_simulate_command
-from infra.cli.advise_options import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
+from infra.cli import advise_arithmetic_commands
+from infra.cli import advise_arithmetic_commands as advise_simulate_command
+from infra.cli.advise_report import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
 from infra.cli.console import Format
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+    from capacity.cost.costed_plan import MachinePrices
     from capacity.cost.estimates import JobNeeds
-    from capacity.cost.machine_prices import MachinePrices
 
 app = typer.Typer(help="Choose the capacity for a job, and see its cost, before money is spent.", no_args_is_help=True)
 
@@ -61,8 +62,7 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say how to get capacity for one job: Spot, hybrid, flex-start, queued, reserved or on-demand; with cost, wait and reasons."""
-    from infra.cli.advise_options import cloud_of  # noqa: PLC0415
-    from infra.cli.advise_report import show_advice  # noqa: PLC0415
+    from infra.cli.advise_report import cloud_of, show_advice  # noqa: PLC0415
 
     written = {
         "cloud": cloud_of(machine),
@@ -133,9 +133,8 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 ) -> None:
     """Say how many nodes to commit to, from measured use or a given baseline. What is above is paid on demand."""
     from capacity.catalog.price_book import HOURS_OF_A_MONTH  # noqa: PLC0415
-    from capacity.cost.reservation import advise_reservation, read_use  # noqa: PLC0415
-    from infra.cli.advise_options import cloud_of, percent, prices_of_machine  # noqa: PLC0415
-    from infra.cli.advise_report import show_reservation  # noqa: PLC0415
+    from capacity.cost.unit_costs import advise_reservation, read_use  # noqa: PLC0415
+    from infra.cli.advise_report import cloud_of, percent, prices_of_machine, show_reservation  # noqa: PLC0415
 
     if (use is None) == (baseline is None):
         raise typer.BadParameter("give either --use FILE or --baseline-nodes N.")
@@ -167,7 +166,7 @@ def _explained(error: ValidationError) -> ExplainedError:
 
 
 def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:
-    from infra.cli.advise_options import prices_of_machine  # noqa: PLC0415
+    from infra.cli.advise_report import prices_of_machine  # noqa: PLC0415
 
     return prices_of_machine(
         needs.cloud,

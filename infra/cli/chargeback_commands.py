@@ -1,4 +1,4 @@
-"""`flexspot chargeback`: who pays what of a month's nodes, from what Prometheus recorded; and `flexspot chargeback-rules`."""
+"""`flexspot chargeback`: who pays what of a month's nodes, from what Prometheus recorded, and from files of the person's own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capacity.chargeback.report import IdlePolicy
-from capacity.chargeback.samples import BRIDGED_STEPS
+from capacity.catalog.data_files import DataFileError, read_records
+from capacity.catalog.price_book import PriceFile, prices_of
+from capacity.chargeback.report import IdlePolicy, read_extra_costs
+from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
@@ -20,10 +22,58 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
-    from capacity.chargeback.costs import ExtraCost
-    from capacity.chargeback.period import Period
-    from capacity.chargeback.report import Report
+    from capacity.chargeback.report import ExtraCost, Report
+    from capacity.chargeback.samples import Period
     from infra.prometheus.client import Access
+
+
+def period_asked(month: str | None, start: str | None, end: str | None, timezone: str) -> Period:
+    """The month or the times that are asked for. Raises ExplainedError where there is neither, or both."""
+    try:
+        if month is not None and start is None and end is None:
+            return month_period(month, timezone)
+        if month is None and start is not None and end is not None:
+            return period_between(start, end, timezone)
+    except PeriodError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE) from error
+    raise ExplainedError(
+        "what the report is of is not said, or said twice.", "give --month, or else --from and --to.", exit_code=ExitCode.BAD_USAGE
+    )
+
+
+def period_begun(asked: Period, now: int) -> Period:
+    """What of it is over by `now`. Raises ExplainedError for a period of the future."""
+    try:
+        return asked.until(now)
+    except PeriodError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE) from error
+
+
+def extra_costs(path: Path | None) -> tuple[ExtraCost, ...]:
+    """The costs of the file, or none. Raises ExplainedError with everything that is wrong with it."""
+    if path is None:
+        return ()
+    try:
+        return read_extra_costs(path)
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        remedy = "mend it; its form is in docs/guides/chargeback.md."
+        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+
+
+def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
+    """The price book of each cloud, with the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
+    if path is None:
+        return prices_of
+    try:
+        own = read_records(path, PriceFile)
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        remedy = "mend it; its form is that of capacity/catalog/prices."
+        raise ExplainedError(
+            f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
+        ) from error
+    return lambda cloud: prices_of(cloud).with_rows_of(own, path.name) if cloud is own.cloud else prices_of(cloud)
 
 
 class ChargebackFormat(StrEnum):
@@ -65,7 +115,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
 
     Exit code 1: the report is there, but something is missing from its sums, and it says what. 2: bad usage or input.
     """
-    from infra.cli.chargeback_inputs import extra_costs, own_prices, period_asked, period_begun  # noqa: PLC0415
+    from infra.cli.chargeback_commands import extra_costs, own_prices, period_asked, period_begun  # noqa: PLC0415
     from infra.prometheus.client import access_to  # noqa: PLC0415
 
     now = int(time.time())
@@ -99,13 +149,12 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     import platformdirs  # noqa: PLC0415
 
     from capacity.chargeback.charging import charge  # noqa: PLC0415
-    from capacity.chargeback.costs import cost_nodes  # noqa: PLC0415
     from capacity.chargeback.ledger import Ledger  # noqa: PLC0415
     from capacity.chargeback.queries import queries  # noqa: PLC0415
+    from capacity.chargeback.report import cost_nodes  # noqa: PLC0415
     from infra.cli.console import ConsoleProgress  # noqa: PLC0415
     from infra.prometheus.client import PrometheusClient  # noqa: PLC0415
-    from infra.prometheus.kept_slices import KeptSlices, ReportIdentity  # noqa: PLC0415
-    from infra.prometheus.reading import Reading, collection_paused  # noqa: PLC0415
+    from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, collection_paused  # noqa: PLC0415
 
     access, step_name = source.access, "samples"
     tenant = tuple(
@@ -146,9 +195,8 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
 
 
 def _write(report: Report, form: ChargebackFormat, path: Path | None) -> None:
-    from infra.cli.chargeback_data import report_csv, report_json  # noqa: PLC0415
     from infra.cli.chargeback_html import report_html  # noqa: PLC0415
-    from infra.cli.chargeback_text import report_markdown, report_text  # noqa: PLC0415
+    from infra.cli.chargeback_report import report_csv, report_json, report_markdown, report_text  # noqa: PLC0415
 
     writers = {
         ChargebackFormat.TEXT: report_text,
@@ -188,7 +236,7 @@ def chargeback_rules(
     ] = None,
 ) -> None:
     """Print the recording rules of GPUs allocated, used and idle, as a file for Prometheus' rule_files."""
-    from capacity.telemetry.recording_rules import rules_yaml  # noqa: PLC0415
+    from capacity.telemetry import rules_yaml  # noqa: PLC0415
 
     scope = dict(_label(each) for each in label or ())
     sys.stdout.write("# GPUs allocated, used and idle, as `flexspot chargeback` counts them; made by `flexspot chargeback-rules`.\n")

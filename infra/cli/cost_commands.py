@@ -42,18 +42,10 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = ReportFormat.TEXT,
 ) -> None:
     """Say what a plan costs in a month: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1 above a budget."""
-    from capacity.cost.budgets import Standing, budget_checks  # noqa: PLC0415
-    from capacity.cost.costed_plan import read_plan_file  # noqa: PLC0415
-    from capacity.cost.expected_use import read_use_file, shipped_use  # noqa: PLC0415
-    from capacity.cost.figures import Scenario  # noqa: PLC0415
-    from capacity.cost.plan_comparison import compared  # noqa: PLC0415
-    from capacity.cost.plan_cost_lines import plan_cost  # noqa: PLC0415
-    from infra.cli.cost_report import (  # noqa: PLC0415
-        CostReport,
-        cost_json,
-        cost_markdown,
-        show_cost,
-    )
+    from capacity.cost.costed_plan import read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
+    from capacity.cost.plan_comparison import Standing, budget_checks, compared  # noqa: PLC0415
+    from capacity.cost.plan_cost import Scenario, plan_cost  # noqa: PLC0415
+    from infra.cli.cost_report import CostReport, cost_json, cost_markdown, show_cost  # noqa: PLC0415
 
     file = read_plan_file(plan)
     base_file = None if base is None else read_plan_file(base)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.cost.budgets import Standing
-from capacity.cost.figures import Scenario
-from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
+from capacity.cost.plan_comparison import Standing, budgets_data, comparison_data, plan_cost_data
+from capacity.cost.plan_cost import Scenario
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from decimal import Decimal
 
-    from capacity.cost.budgets import BudgetCheck
-    from capacity.cost.figures import Figures
-    from capacity.cost.plan_comparison import PlanComparison
-    from capacity.cost.plan_cost import PlanCost, PriceUsed
+    from capacity.cost.plan_comparison import BudgetCheck, PlanComparison
+    from capacity.cost.plan_cost import Figures, PlanCost, PriceUsed
 
 
 _COLOURS = {Standing.EXCEEDED: "bold red", Standing.NEAR: "yellow", Standing.UNKNOWN: "yellow", Standing.WITHIN: "green"}

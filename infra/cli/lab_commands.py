@@ -54,8 +54,7 @@ def tools(
     everything: Annotated[bool, typer.Option("--all", help="Also those that no lab needs: Prometheus and kube-state-metrics.")] = False,
 ) -> None:
     """Build the programs of the lab, unless the cache has them."""
-    from lab.tools.build import ensure_tools  # noqa: PLC0415
-    from lab.tools.families import all_families, families  # noqa: PLC0415
+    from lab.tools.build import all_families, ensure_tools, families  # noqa: PLC0415
 
     with _progress() as progress:
         built = ensure_tools(CHECKOUT / ".tools", progress, wanted=all_families() if everything else families())
@@ -131,7 +130,7 @@ def kubeconfig(
     raw: Annotated[bool, typer.Option("--raw", help="Print the content instead of the path.")] = False,
 ) -> None:
     """Print the path of a lab's kubeconfig, as in: export KUBECONFIG=$(flexspot lab kubeconfig)."""
-    from lab.errors import ExitCode, LabError  # noqa: PLC0415
+    from lab.progress import ExitCode, LabError  # noqa: PLC0415
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
@@ -143,8 +142,8 @@ def kubeconfig(
 def exercise(name: Name = "default") -> None:
     """Play the course's exercise: four GPUs from zero, a guaranteed share reclaimed by preemption, and back to zero."""
     from lab.cluster import Cluster, WaitTimeoutError  # noqa: PLC0415
-    from lab.errors import LabError  # noqa: PLC0415
     from lab.exercise.play import play  # noqa: PLC0415
+    from lab.progress import LabError  # noqa: PLC0415
 
     home = lab_home(name)
     if not home.kubeconfig.exists():

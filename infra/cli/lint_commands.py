@@ -92,7 +92,7 @@ def _configured(config: Path | None, fail_on: Severity | None, closed: bool | No
 def _accepting(report: Report, configuration: Configuration) -> Report:
     if configuration.baseline is None:
         return report
-    from policies.lint.baseline import with_baseline  # noqa: PLC0415
+    from policies.lint.report import with_baseline  # noqa: PLC0415
 
     return with_baseline(report, configuration.baseline)
 
@@ -115,7 +115,7 @@ def _fixed(report: Report, configuration: Configuration, owner: str | None, *, d
 
 
 def _write_baseline(report: Report, path: Path | None) -> None:
-    from policies.lint.baseline import written_baseline  # noqa: PLC0415
+    from policies.lint.report import written_baseline  # noqa: PLC0415
 
     if path is None:
         raise typer.BadParameter("--write-baseline needs --baseline FILE, or `baseline` in the configuration.")

@@ -19,7 +19,7 @@ from infra.cli.stacks import planned, stack_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.stack_plan import StackPlan
+    from capacity.plan.build import StackPlan
 
 app = typer.Typer(help="The price book.", no_args_is_help=True)
 app.command()(price_refresh.refresh)

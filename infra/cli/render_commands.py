@@ -44,8 +44,7 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program. Default: the image's own.")] = None,
 ) -> None:
     """Print the Kubernetes objects of a workload, derived from the stack; nothing is submitted. Exit code 2 for what cannot run there."""
-    from capacity.workloads.kinds import kind_named, objects_of  # noqa: PLC0415
-    from capacity.workloads.manifests import manifests_yaml, template_yaml  # noqa: PLC0415
+    from capacity.workloads.kinds import kind_named, manifests_yaml, objects_of, template_yaml  # noqa: PLC0415
     from capacity.workloads.requests import WorkloadError  # noqa: PLC0415
 
     written: dict[str, Any] = {

@@ -47,8 +47,8 @@ def schema() -> None:
 
 
 def _check_json(stack: str) -> None:
+    from capacity.plan.build import plan_of_stack_file  # noqa: PLC0415
     from capacity.plan.model import plan_data  # noqa: PLC0415
-    from capacity.plan.stack_plan import plan_of_stack_file  # noqa: PLC0415
     from capacity.values.errors import SettingsError  # noqa: PLC0415
 
     path = stack_file(stack)

@@ -11,7 +11,7 @@ from infra.checkout import CHECKOUT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from capacity.plan.stack_plan import StackPlan
+    from capacity.plan.build import StackPlan
 
 Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of stacks/Pulumi.NAME.yaml.")]
 
@@ -25,11 +25,7 @@ def stack_names() -> list[str]:
 
 def stack_file(stack: str) -> Path:
     """The file of a stack. Raises ExplainedError for one that is not there."""
-    from capacity.values.errors import (  # noqa: PLC0415
-        ExitCode,
-        ExplainedError,
-        nearest,
-    )
+    from capacity.values.errors import ExitCode, ExplainedError, nearest  # noqa: PLC0415
 
     path = STACKS / f"Pulumi.{stack}.yaml"
     if stack not in stack_names():
@@ -39,12 +35,8 @@ def stack_file(stack: str) -> Path:
 
 def planned(stack: str) -> StackPlan:
     """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
-    from capacity.plan.stack_plan import plan_of_stack_file  # noqa: PLC0415
-    from capacity.values.errors import (  # noqa: PLC0415
-        ExitCode,
-        ExplainedError,
-        SettingsError,
-    )
+    from capacity.plan.build import plan_of_stack_file  # noqa: PLC0415
+    from capacity.values.errors import ExitCode, ExplainedError, SettingsError  # noqa: PLC0415
 
     try:
         return plan_of_stack_file(stack_file(stack))

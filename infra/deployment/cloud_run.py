@@ -1,22 +1,26 @@
-"""A run over a cloud stack: one look at who asks the cloud, then the official pieces over the person's own backend."""
+"""A run over a cloud stack: one look at who asks the cloud and at the official pieces, then the run over the person's own backend."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version as installed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import yaml
 
 from capacity.settings.platform import EksSettings
 from capacity.values.errors import ExitCode, ExplainedError
-from components.aws_names import partition_of
+from components.cloud_names import partition_of
 from infra.checkout import CHECKOUT
-from infra.deployment.identifying import Identifying
-from infra.deployment.official_pieces import asked, command_line, missing_pieces, sdk_version
+from infra.deployment.interrupted import Identifying
 from infra.engine import StackRun
 from infra.state_file import SCHEME
 
@@ -24,7 +28,104 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from capacity.settings.platform import GkeSettings
-    from infra.deployment.official_pieces import CommandLine
+
+
+PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
+"""The versions of the provider plugins that the locked SDKs ask for."""
+
+_VERSION_SECONDS = 60
+
+
+class Version(NamedTuple):
+    """A version as Pulumi numbers its releases; 0.0.0 for what says none."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The `pulumi` on PATH and its version."""
+
+    path: str
+    version: Version
+
+    @property
+    def fits(self) -> bool:
+        """Whether programs of the installed SDK run under it: the same major version, and not older.
+
+        The SDK asks the engine for what came with its own release; the engine keeps what older SDKs ask for.
+        """
+        return self.version.major == sdk_version().major and self.version >= sdk_version()
+
+
+def sdk_version() -> Version:
+    """The version of the installed Pulumi SDK."""
+    return _version_in(installed("pulumi"))
+
+
+def command_line() -> CommandLine | None:
+    """The `pulumi` on PATH; None when there is none."""
+    path = shutil.which("pulumi")
+    return None if path is None else CommandLine(path, _version_in(asked(path, "version").stdout))
+
+
+def asked(pulumi: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What a Pulumi command line answers to a question that opens no state; exit status 1 and nothing when it does not run."""
+    command = [pulumi, *arguments]
+    quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    try:
+        return subprocess.run(  # noqa: S603 -- what the person has on PATH under this name
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_VERSION_SECONDS,
+            env=quiet,
+            stdin=subprocess.DEVNULL,
+            cwd=gettempdir(),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def has_plugin(name: str) -> bool:
+    """Whether the provider plugin `name` of the version that the SDK asks for is in Pulumi's plugin folder."""
+    return (plugin_folder() / f"resource-{name}-v{PLUGINS[name]}").is_dir()
+
+
+def plugin_folder() -> Path:
+    """Where Pulumi keeps its plugins."""
+    return Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
+
+
+def missing_pieces(found: CommandLine | None, cloud: str) -> tuple[list[str], list[str]]:
+    """What a stack of `cloud` (gke or eks) cannot be deployed without and is not here, and the commands that bring it."""
+    missing: list[str] = []
+    remedies: list[str] = []
+    if found is None or not found.fits:
+        there = "the pulumi command line is not on PATH"
+        if found is not None:
+            there = f"{found.path} is version {found.version}, and the SDK needs {sdk_version()} or a later {sdk_version().major}"
+        missing.append(there)
+        remedies.append(f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install")
+    for name in ({"gke": "gcp", "eks": "aws"}[cloud], "kubernetes"):
+        if not has_plugin(name):
+            others = sorted(each.name.rpartition("-v")[2] for each in plugin_folder().glob(f"resource-{name}-v*") if each.is_dir())
+            instead = f" (there: {', '.join(others)})" if others else ""
+            missing.append(f"resource plugin {name} {PLUGINS[name]} is not in {plugin_folder()}{instead}")
+            remedies.append(f"pulumi plugin install resource {name} {PLUGINS[name]}")
+    return missing, remedies
+
+
+def _version_in(text: str) -> Version:
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return Version(*map(int, found.groups())) if found else Version(0, 0, 0)
 
 
 PROJECTS_VARIABLE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER"

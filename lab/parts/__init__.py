@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.parts.karpenter import karpenter
+from lab.parts.karpenter import karpenter, kwok
 from lab.parts.kubernetes import etcd, kube_apiserver, kube_controller_manager, kube_scheduler
 from lab.parts.kueue import kueue
-from lab.parts.kwok import kwok
 
 if TYPE_CHECKING:
     from lab.part import LabContext, Part

@@ -1,20 +1,55 @@
-"""Karpenter with its KWOK provider: the real provisioner, over instance types from the machine catalog and the price book."""
+"""Karpenter with its KWOK provider, and KWOK, which plays the kubelets of the nodes that it makes."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, Machine, machines_of
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
 from capacity.catalog.price_book import prices_of
-from lab.kubeconfig import kubeconfig
-from lab.part import Part
-from lab.tools.families import family_named
+from lab.part import Part, kubeconfig
+from lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from lab.part import LabContext
+
+
+_OWN_STAGES = Path(__file__).parents[1] / "stages"
+
+# Karpenter marks the nodes that it makes for KWOK with this label.
+_FAKE_NODES = "kwok.x-k8s.io/node=fake"
+
+
+def kwok(lab: LabContext) -> Part:
+    """KWOK over the fake nodes.
+
+    A Job's pod runs as long as its annotation `pod-complete.stage.kwok.x-k8s.io/delay` says (a Go duration, with
+    `.../jitter-delay` as the upper bound of a random choice; set both alike), 1 to 6 s without it. How a deleted pod ends
+    is in lab/stages.
+    """
+    settings = lab.home.settings("kwok")
+    own_kubeconfig = settings / "kubeconfig"
+    stages = [path.read_text(encoding="utf-8") for path in (*lab.tools.assets("kwok", "stages"), *sorted(_OWN_STAGES.iterdir()))]
+    return Part(
+        name="kwok",
+        version=family_named("kwok").version,
+        ports=("kwok",),
+        probe=f"http://127.0.0.1:{lab.ports['kwok']}/readyz",
+        files={own_kubeconfig: kubeconfig(lab, "admin"), settings / "stages.yaml": "\n---\n".join(stages)},
+        command=[
+            str(lab.tools.binary("kwok")),
+            f"--kubeconfig={own_kubeconfig}",
+            f"--config={settings / 'stages.yaml'}",
+            f"--manage-nodes-with-label-selector={_FAKE_NODES}",
+            f"--server-address=127.0.0.1:{lab.ports['kwok']}",
+            "--node-ip=127.0.0.1",
+            # KWOK takes a new identity at each start and waits for the leases of the one before to run out.
+            "--node-lease-duration-seconds=15",
+        ],
+    )
 
 
 REGION = "us-east-1"

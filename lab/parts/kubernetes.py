@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lab.kubeconfig import kubeconfig
-from lab.part import Part
-from lab.tools.families import family_named
+from lab.part import Part, kubeconfig
+from lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from lab.part import LabContext

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, kueue_configuration
-from lab.kubeconfig import kubeconfig
-from lab.part import Part
-from lab.tools.families import family_named
+from lab.part import Part, kubeconfig
+from lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +21,7 @@ WEBHOOK_SECRET = "kueue-webhook-server-cert"  # noqa: S105 -- the name of a Secr
 def lab_configuration(lab: LabContext) -> dict[str, Any]:
     """What a cloud's Kueue is configured by, with the lab's addresses and certificates; what it decides by is the same.
 
-    Its internal certificate management stays on, over a Secret that already holds the lab's authority (see lab.manifests):
+    Its internal certificate management stays on, over a Secret that already holds the lab's authority (see lab.cluster):
     without it, Kueue 0.19 wants a metrics certificate under /etc, which would need root.
     """
     released = kueue_configuration(ONE_BOOT)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.cluster import KubeObject
-    from lab.providers.kinds import Schemas
+    from lab.providers.objects import Schemas
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"

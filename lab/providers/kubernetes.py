@@ -15,10 +15,9 @@ from yaml import YAMLError
 
 from lab.providers import lifecycle, planning
 from lab.providers.api import CancelledError, LabApi, Refusal, UnreachableError
-from lab.providers.failures import PartialFailureError, ProviderError
 from lab.providers.objects import NoNameError, name_of, namespace_of
 from lab.providers.readiness import rule_for
-from lab.providers.serving import abort, abort_partial
+from lab.providers.serving import PartialFailureError, ProviderError, abort, abort_partial
 from lab.providers.settings import Settings, SettingsError, changed_settings, read_settings, require_loopback, server_of
 from lab.providers.values import decode, encode, plain
 

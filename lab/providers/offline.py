@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from lab.providers.diffing import diff_answer, differences, top_level
 from lab.providers.objects import NoNameError, autonamed, kind_of, resource_name, with_old_autoname
+from lab.providers.planning import diff_answer, differences, top_level
 from lab.providers.serving import abort
 from lab.providers.state import with_secrets
 from lab.providers.values import Properties, decode, encode, has_secret, plain

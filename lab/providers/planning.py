@@ -1,17 +1,20 @@
-"""What the Kubernetes provider does before anything is changed: names and defaults (Check), and differences (Diff)."""
+"""What the Kubernetes provider does before anything is changed: names and defaults (Check), and what is different (Diff)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from lab.providers.diffing import Change, Difference, diff_answer, differences, not_ignored, replacing_fields
-from lab.providers.failures import ProviderError
-from lab.providers.kinds import Kinds, normalized
+from pulumi.runtime.proto import provider_pb2
+
+from capacity.values import json_differences
+from capacity.values.json_differences import ABSENT, Path, same, written_path
 from lab.providers.objects import (
     AUTONAMED,
     DEFAULT_NAMESPACE,
     REPLACE_UNREADY,
+    Kinds,
     autonamed,
     is_named,
     is_true,
@@ -19,19 +22,173 @@ from lab.providers.objects import (
     metadata,
     name_of,
     namespace_of,
+    normalized,
     resource_name,
     type_of,
     with_managed_by,
     with_old_autoname,
 )
+from lab.providers.serving import ProviderError
 from lab.providers.state import inputs_in, live_part, with_secrets
-from lab.providers.values import Properties, hyphenated, plain, underscored
+from lab.providers.values import UNKNOWN, Properties, hyphenated, is_list, is_object, plain, underscored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lab.cluster import KubeObject
     from lab.providers.settings import Settings
+
+
+_POD_SPEC = (
+    "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork hostPID hostname"
+    " imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName readinessGates restartPolicy"
+    " runtimeClassName schedulerName securityContext serviceAccount serviceAccountName shareProcessNamespace subdomain"
+    " terminationGracePeriodSeconds volumes"
+)
+_CONTAINER = (
+    "args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources securityContext stdin stdinOnce"
+    " terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
+)
+_VOLUME = (
+    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs hostPath iscsi local"
+    " nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume"
+)
+
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "apps/v1/DaemonSet": ("spec.selector",),
+    "apps/v1/Deployment": ("spec.selector",),
+    "apps/v1/StatefulSet": tuple(
+        f"spec.{field}" for field in ("podManagementPolicy", "revisionHistoryLimit", "selector", "serviceName", "volumeClaimTemplates")
+    ),
+    "batch/v1/Job": ("spec.completions", "spec.parallelism", "spec.selector", "spec.template"),
+    "policy/v1beta1/PodDisruptionBudget": ("spec",),
+    "rbac.authorization.k8s.io/v1/ClusterRoleBinding": ("roleRef",),
+    "rbac.authorization.k8s.io/v1/RoleBinding": ("roleRef",),
+    "storage.k8s.io/v1/StorageClass": ("parameters", "provisioner"),
+    "v1/PersistentVolume": tuple(f"spec.{field}" for field in _VOLUME.split()),
+    "v1/PersistentVolumeClaim": ("spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"),
+    "v1/Pod": (
+        *(f"spec.{field}" for field in _POD_SPEC.split()),
+        *(f"spec.{containers}.*.{field}" for containers in ("containers", "initContainers") for field in _CONTAINER.split()),
+    ),
+    "v1/ResourceQuota": ("spec.scopes",),
+    "v1/Service": ("spec.clusterIP",),
+}
+
+
+def replacing_fields(each: KubeObject, settings: Settings) -> list[tuple[str, ...]]:
+    """The fields of an object of this kind that cannot change in place, each as its keys, `*` for any element of a list."""
+    kind = f"{each.get('apiVersion', '')}/{each.get('kind', '')}"
+    fields = ["metadata.name", "metadata.namespace", *_FIELDS.get(kind, ())]
+    if kind == "v1/Secret":
+        fields.append("type")
+        if not settings.secrets_mutable or each.get("immutable") is True:
+            fields += ["stringData", "data"]
+    if kind == "v1/ConfigMap" and (not settings.config_maps_mutable or each.get("immutable") is True):
+        fields += ["binaryData", "data"]
+    return [tuple(field.split(".")) for field in fields]
+
+
+def replaces(path: Path, value: Any, fields: Sequence[tuple[str, ...]]) -> bool:
+    """Whether setting `value` at `path` touches one of `fields`: it is at or in the field, or holds it."""
+    return any(_touches(path, value, field) for field in fields)
+
+
+def _touches(path: Path, value: Any, field: tuple[str, ...]) -> bool:
+    keys = [key if isinstance(key, str) else "*" for key in path]
+    if len(keys) >= len(field):
+        return keys[: len(field)] == list(field)
+    return keys == list(field[: len(keys)]) and _holds(value, field[len(keys) :])
+
+
+def _holds(value: Any, field: tuple[str, ...]) -> bool:
+    if not field:
+        return True
+    if field[0] == "*":
+        return is_list(value) and any(_holds(each, field[1:]) for each in value)
+    return is_object(value) and field[0] in value and _holds(value[field[0]], field[1:])
+
+
+class Change(StrEnum):
+    """ADD and DELETE are of a field or an element; UPDATE is of a value, or one to a value that is not known yet."""
+
+    ADD = "ADD"
+    DELETE = "DELETE"
+    UPDATE = "UPDATE"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One property. `replaces` says that the object must be made anew for it."""
+
+    path: Path
+    change: Change
+    replaces: bool
+
+    @property
+    def written(self) -> str:
+        """The path in Pulumi's form, such as `spec.containers[0].image` or `metadata.labels["app.kubernetes.io/name"]`."""
+        return written_path(self.path)
+
+
+def differences(old: Any, new: Any, replacing: Sequence[tuple[str, ...]] = ()) -> list[Difference]:
+    """The properties in which `new` differs from `old`; lists are compared by position."""
+    return [
+        Difference(path, _change(before, after), replaces(path, None if after is ABSENT else after, replacing))
+        for path, before, after in json_differences.differences(old, new, _alike)
+    ]
+
+
+def _change(old: Any, new: Any) -> Change:
+    if new is ABSENT:
+        return Change.DELETE
+    return Change.ADD if old is ABSENT else Change.UPDATE
+
+
+def _alike(old: Any, new: Any) -> bool:
+    # What is not known yet may become anything.
+    return new is not UNKNOWN and same(old, new)
+
+
+def not_ignored(found: Iterable[Difference], ignored: Iterable[str]) -> list[Difference]:
+    """`found` without what is at or in one of the paths of the resource option `ignore_changes`."""
+    prefixes = list(ignored)
+    return [each for each in found if not any(_is_in(each.written, prefix) for prefix in prefixes)]
+
+
+def _is_in(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))
+
+
+def top_level(found: Iterable[Difference]) -> list[str]:
+    """The properties of the resource itself in which something differs, once each."""
+    return list(dict.fromkeys(str(each.path[0]) for each in found))
+
+
+def diff_answer(
+    found: Sequence[Difference],
+    *,
+    replaces: Sequence[str],
+    diffs: Sequence[str] = (),
+    delete_before_replace: bool = False,
+    of_inputs: Callable[[Difference], bool] = lambda _: True,
+) -> Any:
+    """The engine's message. `of_inputs` says of which differences it should show the inputs' values instead of the outputs'."""
+    kinds: Any = provider_pb2.PropertyDiff.Kind
+    response: Any = provider_pb2.DiffResponse
+    return response(
+        changes=response.DIFF_SOME if found or replaces else response.DIFF_NONE,
+        diffs=diffs,
+        replaces=replaces,
+        deleteBeforeReplace=delete_before_replace,
+        detailedDiff={
+            each.written: provider_pb2.PropertyDiff(
+                kind=kinds.Value(each.change + ("_REPLACE" if each.replaces else "")), inputDiff=of_inputs(each)
+            )
+            for each in found
+        },
+        hasDetailedDiff=True,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,199 @@
-"""Building the tools into the user's cache folder, and linking them into the checkout."""
+"""Building the tools, each family from its pinned Go module, so that it can be watched, interrupted and explained."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
+import re
 import shutil
+import signal
 import stat
+import subprocess
 import tempfile
 import time
+from collections import deque
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import platformdirs
 from filelock import FileLock, Timeout
+from pydantic import Field
 
-from lab.tools.families import Family, families
-from lab.tools.go import disk_full, require_go, run_go
+from capacity.catalog.data_files import Record, read_records
+from lab.progress import ExitCode, LabError, interrupts_wait
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from lab.progress import Progress
+
+
+_EVIDENCE_LINES = 20
+
+
+def require_go(family: str) -> str:
+    """The path of the `go` command. Raises LabError when there is none."""
+    go = shutil.which("go")
+    if go is None:
+        raise LabError(
+            f"cannot build {family}: there is no Go toolchain (no `go` on PATH).",
+            "install Go 1.26 or later (https://go.dev/dl, or your package manager) and run the same command again.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
+    return go
+
+
+def run_go(family: str, arguments: Sequence[str], folder: Path, on_line: Callable[[str], None]) -> list[str]:
+    """Runs `go ARGUMENTS` in `folder` and returns its standard output, a line an entry.
+
+    Each line of standard error goes to `on_line` as it comes. When interrupted, the whole process group is ended first.
+    Raises LabError with the last lines of standard error when go fails.
+    """
+    go = require_go(family)
+    # GOWORK and CGO_ENABLED are set because a user's own values would build something else than what is pinned.
+    environment = os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
+    recent: deque[str] = deque(maxlen=_EVIDENCE_LINES)
+    with ExitStack() as stack:
+        # Standard output goes to a file, because a pipe that nobody reads while standard error is read would fill up and block go.
+        output = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+        with interrupts_wait():
+            process = stack.enter_context(
+                subprocess.Popen(  # noqa: S603 -- the program is go, the arguments are our own
+                    [go, *arguments],
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    start_new_session=True,
+                )
+            )
+            stack.push(partial(_end_group_on_error, process.pid))
+        for line in process.stderr or ():
+            recent.append(line.rstrip())
+            on_line(line.rstrip())
+        status = process.wait()
+        output.seek(0)
+        printed = output.read().splitlines()
+    if status != 0:
+        raise _failure(family, arguments, status, tuple(recent))
+    return printed
+
+
+def _end_group_on_error(group: int, kind: type[BaseException] | None, *_: object) -> None:
+    if kind is not None:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+def _failure(family: str, arguments: Sequence[str], status: int, evidence: tuple[str, ...]) -> LabError:
+    said = "\n".join(evidence).lower()
+    if "no space left on device" in said:
+        return disk_full(family, evidence)
+    if "requires go >=" in said:
+        remedy = "install the Go version named above, or unset GOTOOLCHAIN so that go may fetch it."
+    elif any(sign in said for sign in ("dial tcp", "no such host", "connection refused", "i/o timeout", "tls handshake")):
+        remedy = "check the connection to the Go module proxy (`go env GOPROXY`) and run the same command again; finished parts are kept."
+    elif status < 0:
+        remedy = f"the compiler was ended by signal {-status}; with little memory, set GOFLAGS=-p=1, then run the same command again."
+    else:
+        remedy = f"run the same command again; if it fails the same way, run `go clean -cache`, or build by hand in lab/tools/{family}."
+    return LabError(f"building {family} failed: `go {arguments[0]}` ended with {status}. Its last lines:", remedy, evidence=evidence)
+
+
+def disk_full(family: str, evidence: tuple[str, ...] = ()) -> LabError:
+    """The error for a full disk, with the folders that a build writes to."""
+    return LabError(
+        f"building {family} failed: no space left on the disk.",
+        "free about 10 GiB where go keeps its files (`go env GOCACHE GOMODCACHE`) and run the same command again; finished parts are kept.",
+        evidence=evidence,
+    )
+
+
+MODULES = Path(__file__).parent
+
+
+class Patch(Record):
+    """A text replacement in one source file of the family's module; it must match exactly `count` times."""
+
+    file: str
+    find: str
+    replace: str
+    count: Annotated[int, Field(ge=1)]
+
+
+class Family(Record):
+    """Programs built from one Go module; `assets` maps a folder name to glob patterns inside that module.
+
+    A family without `binaries` is files alone.
+    """
+
+    name: str
+    module: str
+    binaries: dict[str, str] = Field(default_factory=dict)
+    ldflags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    """Go's build tags."""
+    assets: dict[str, list[str]] = Field(default_factory=dict)
+    patches: tuple[Patch, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Programs of the module that need no building, put beside the built ones."""
+    on_request: Annotated[bool, Field(exclude=True)] = False
+    """No part of a lab: built only where it is asked for."""
+    folder: Annotated[Path, Field(exclude=True)] = MODULES
+    """Where the family's go.mod and go.sum are; set when tools.yaml is read."""
+
+    @property
+    def version(self) -> str:
+        """The pinned version of the family's module, such as v1.36.1, as its go.mod has it."""
+        pin = re.search(rf"^(?:require )?\s*{re.escape(self.module)} (v\S+)", (self.folder / "go.mod").read_text(), re.MULTILINE)
+        if pin is None:
+            raise ValueError(f"{self.folder / 'go.mod'} does not require {self.module}")
+        return pin[1]
+
+    @property
+    def key(self) -> str:
+        """A hash of all that decides the built files: the module files, this family's entry, the operating system and processor."""
+        digest = hashlib.sha256()
+        for part in (
+            (self.folder / "go.mod").read_bytes(),
+            (self.folder / "go.sum").read_bytes(),
+            self.model_dump_json(exclude_defaults=True).encode(),
+            f"{platform.system()}/{platform.machine()}".encode(),
+        ):
+            digest.update(hashlib.sha256(part).digest())
+        return digest.hexdigest()[:16]
+
+
+class _FamilyFile(Record):
+    families: tuple[Family, ...]
+
+
+def read_families(path: Path) -> tuple[Family, ...]:
+    """The families of a tools.yaml, whose module files are in folders beside it. Raises DataFileError when it breaks its schema."""
+    return tuple(family.model_copy(update={"folder": path.parent / family.name}) for family in read_records(path, _FamilyFile).families)
+
+
+@cache
+def all_families() -> tuple[Family, ...]:
+    """Every family, in the order in which they are built: the quick ones first, those on request last."""
+    return read_families(MODULES / "tools.yaml")
+
+
+def families() -> tuple[Family, ...]:
+    """The families that a lab needs, without those on request."""
+    return tuple(family for family in all_families() if not family.on_request)
+
+
+def family_named(name: str) -> Family:
+    """The family `name`, on request or not. Raises KeyError when there is none."""
+    return {family.name: family for family in all_families()}[name]
 
 
 def tool_cache() -> Path:

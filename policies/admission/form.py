@@ -1,18 +1,24 @@
-"""A rule's form in CEL: what makes a ValidatingAdmissionPolicy of it. Name, code and words are the rule's own.
+"""A rule's form in CEL, and the variables that forms share. Name, code and words are the rule's own.
 
 A rule without a form says why in `without_cel`.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.admission.cel import sentence, text
-from policies.admission.pod_sets import MATCHED
+from policies.admission.cel import PLACES, mapping, mapping_at, sentence, text, text_at
+from policies.admission.pods import ASKS, MATCHED, SERVES_NODES, pod_sets, queued_metadata
+from policies.admission.pods import VARIABLES as CHECKPOINT_VARIABLES
+from policies.admission.scheduling_options import QUEUE_NAME, WAYS
+from policies.values.finding import PREFIX
 
 if TYPE_CHECKING:
-    from policies.judging.rule import AnyRule
+    from collections.abc import Iterable, Mapping
+
+    from policies.judging import AnyRule
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ POD_MAKERS = tuple(Matched(maker.group, maker.kind, maker.resource) for maker in
 class Form:
     """`problems` is CEL for a list of what is wrong with `object`, each a text that `told` makes; empty for an object that keeps the rule.
 
-    It may use `request`, `namespaceObject` and the variables of policies.admission.variables.
+    It may use `request`, `namespaceObject` and the variables of policies.admission.form.
     """
 
     rule: AnyRule
@@ -48,3 +54,49 @@ def told(message: str, remedy: str, **parts: str) -> str:
 def of_each(pods: str, problem: str) -> str:
     """The problems of a list of pod sets: `problem` is CEL for the one of the pod set `p`, an empty text where there is none."""
     return f"{pods}.map(p, {problem}).filter(s, s != {text('')})"
+
+
+POD_SETS, WORK, GPU_WORK = "variables.podSets", "variables.work", "variables.gpuWork"
+
+_SHARED: Mapping[str, str] = {
+    "places": PLACES,
+    "podSets": pod_sets(),
+    # What serves the nodes themselves is no work.
+    "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
+    "gpuWork": f"{WORK}.filter(p, {ASKS})",
+    **CHECKPOINT_VARIABLES,
+    "annotations": f"[{mapping_at('object', 'metadata', 'annotations')}] + "
+    f"{POD_SETS}.map(p, {mapping_at('p.template', 'metadata', 'annotations')})",
+    "queueLabels": queued_metadata("labels"),
+    "facts": mapping({}),
+    "queue": QUEUE_NAME,
+    "ways": WAYS,
+}
+
+_USED = re.compile(r"\bvariables\.(\w+)")
+
+
+def used_by(expressions: Iterable[str], facts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The shared variables that expressions need, each after those that it needs itself; `facts` is one of them."""
+    names: set[str] = set()
+    todo = list(expressions)
+    while todo:
+        found = {name for name in _USED.findall(todo.pop()) if name in _SHARED} - names
+        names |= found
+        todo += [_SHARED[name] for name in found]
+    shared = {**_SHARED, "facts": mapping(facts)}
+    return [(name, expression) for name, expression in shared.items() if name in names]
+
+
+def accepted(rule: str) -> str:
+    """Whether somebody wrote on the object, or on a pod template of it, why it may break a rule, and until no day that is past.
+
+    There is no clock in CEL: the day is the one on which the object is made, which the API server has written into it by then.
+    """
+    key = text(PREFIX + rule)
+    today = text_at("object", "metadata", "creationTimestamp")
+    until = "a.split(';').filter(s, s.trim().startsWith('until') && s.contains('='))"
+    day = "s.split('=')[1].trim()"
+    valid = f"({day} == '' || ({day}.matches({text(r'^[0-9]{4}-[0-9]{2}-[0-9]{2}$')}) && {today} <= {day} + 'T99'))"
+    reason = "a.split(';')[0].trim() != ''"
+    return f"variables.annotations.filter(m, {key} in m).map(m, m[{key}]).exists(a, {reason} && {until}.all(s, {valid}))"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from policies.admission.cel import mapping_at, sentence, text, texts
+from policies.admission.form import accepted, used_by
 from policies.admission.forms import all_forms
-from policies.admission.pod_sets import changed_by_people, made_by_nobody_judged
-from policies.admission.variables import accepted, used_by
-from policies.inventory.pod_templates import POD_MAKERS
-from policies.judging.rule import Level
+from policies.admission.pods import changed_by_people, made_by_nobody_judged
+from policies.inventory.pod_gpus import POD_MAKERS
+from policies.judging import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

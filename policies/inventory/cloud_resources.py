@@ -1,18 +1,171 @@
-"""Clusters, buckets, grants and address ranges as rules see them: resources of Pulumi's providers, or the clouds' own kinds."""
+"""Clusters, buckets, grants, documents of IAM, address ranges and the cost of a month, as rules see them."""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from ipaddress import IPv4Network, ip_network
 from typing import TYPE_CHECKING, ClassVar
 
+from capacity.cost.plan_comparison import NEAR_PERCENT, BudgetCheck
 from policies.inventory.views import View
-from policies.values.unknown import UNKNOWN
+from policies.judging import Parameter
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, plain
 
 if TYPE_CHECKING:
-    from policies.values.field import Field
-    from policies.values.unknown import Tri
+    from policies.judging import Parameters
+    from policies.values.field import Unknown
+
+
+_WHITE_SPACE = re.compile(r"\s")
+
+# arn:aws:s3:::* and arn:aws:iam::123456789012:*: all of a service.
+_EVERY_ARN = re.compile(r"\*|arn:[^:]*:[^:]*:[^:]*:[^:]*:\*")
+
+
+def characters_of(document: Field) -> int | Unknown:
+    """How many characters AWS counts: all but white space. Source: IAM user guide, "IAM and AWS STS quotas"."""
+    if not _all_known(document):
+        return UNKNOWN
+    written = document.value if isinstance(document.value, str) else json.dumps(document.value, separators=(",", ":"))
+    return len(_WHITE_SPACE.sub("", written))
+
+
+def _all_known(field: Field) -> bool:
+    return field.known and (not isinstance(field.value, dict | list) or all(_all_known(each) for each in field.parts().fields))
+
+
+def statements_of(document: Field) -> tuple[tuple[str, Field], ...] | Unknown:
+    """The statements with their places; UNKNOWN for a document that is not known yet, none for what is no document."""
+    if not document.known:
+        return UNKNOWN
+    if isinstance(document.value, str):
+        try:
+            document = Field(plain(json.loads(document.value)))
+        except (ValueError, RecursionError):
+            return ()
+    listed = document.at("Statement")
+    if not listed.known:
+        return UNKNOWN
+    return (("0", listed),) if isinstance(listed.value, dict) else listed.parts().named
+
+
+def _texts(field: Field) -> tuple[Field, ...]:
+    """One text, or a list of them."""
+    return field.parts().fields if isinstance(field.value, list) else (() if field.absent else (field,))
+
+
+def allows_everything_of(statement: Field) -> tuple[Tri, str]:
+    """Whether a statement allows all actions, or all of one service, on everything there is, without a condition; and which."""
+    open_to_all = _on_everything(statement)
+    found: list[tuple[Tri, str]] = []
+    for action in _texts(statement.at("Action")):
+        text = action.text()
+        wide = UNKNOWN if text is UNKNOWN else bool(text) and str(text).rpartition(":")[2] == "*"
+        found.append((all_of([wide, open_to_all]), str(text) if isinstance(text, str) else "an action"))
+    if not statement.at("NotAction").absent:
+        found.append((open_to_all, "all but its NotAction"))
+    return _first(found)
+
+
+def passes_any_role(statement: Field) -> tuple[Tri, str]:
+    """Whether a statement lets its holder pass any role to any service: with that goes whatever those roles may do."""
+    found: list[tuple[Tri, str]] = []
+    for action in _texts(statement.at("Action")):
+        text = action.text()
+        passing = UNKNOWN if text is UNKNOWN else fnmatchcase("iam:passrole", str(text).lower())
+        found.append((all_of([passing, _on_everything(statement)]), str(text)))
+    return _first(found)
+
+
+def open_to_everybody(statement: Field) -> Tri:
+    """Whether a statement allows something to anybody at all, without a condition."""
+    principal = statement.at("Principal")
+    anybody = [principal, *_texts(principal.at("AWS"))] if isinstance(principal.value, dict) else [principal]
+    return all_of([_unconditional(statement), any_of(each.equals("*") for each in anybody)])
+
+
+def faults_of(statement: Field, *, trust: bool) -> list[tuple[Tri, str, str]]:
+    """What may be too broad in a statement, be it of a `trust` policy: whether it is, what it does, and what to write instead."""
+    if trust:
+        return [(open_to_everybody(statement), "lets everybody take the role", "name who may take it in Principal")]
+    wide, action = allows_everything_of(statement)
+    passing, by = passes_any_role(statement)
+    return [
+        (wide, f"allows {action} on every resource", "list the actions and the resources"),
+        (passing, f"allows {by} on every role", "name the role in Resource"),
+    ]
+
+
+def _on_everything(statement: Field) -> Tri:
+    def everything(resource: Field) -> Tri:
+        text = resource.text()
+        return UNKNOWN if text is UNKNOWN else _EVERY_ARN.fullmatch(str(text)) is not None
+
+    return all_of([_unconditional(statement), any_of(everything(each) for each in _texts(statement.at("Resource")))])
+
+
+def _unconditional(statement: Field) -> Tri:
+    condition = statement.at("Condition")
+    return all_of([statement.at("Effect").equals("Allow"), condition.absent or condition.value == {} if condition.known else UNKNOWN])
+
+
+def _first(found: list[tuple[Tri, str]]) -> tuple[Tri, str]:
+    answer = any_of(each for each, _ in found)
+    return answer, next((name for each, name in found if each is answer), "")
+
+
+_FIGURES = {"expected": "expected_usd", "worst-case": "worst_case_usd"}
+
+SCENARIO = Parameter(
+    "scenario",
+    "expected",
+    "Which month is held against a budget: expected, or worst-case, in which every enforced ceiling is reached all month.",
+)
+
+
+@dataclass(frozen=True)
+class MonthlyCost(View):
+    """`spenders` are the environment and the teams that have a budget, each with its path."""
+
+    spenders: tuple[tuple[str, Field], ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """One budget, where it is written, and what is held against it. `check` is None where an amount is not known yet."""
+
+    path: str
+    owner: str
+    check: BudgetCheck | None
+
+
+def held(cost: MonthlyCost, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[Held] | None:
+    """Each budget of `cost`; None for a scenario that there is not."""
+    figure = _FIGURES.get(parameters.text(SCENARIO.name))
+    if figure is None:
+        return None
+    return [
+        Held(f"{path}.budget_usd", _owner(each), _check(each, figure, near_percent))
+        for path, each in cost.spenders
+        if not each.at("budget_usd").absent
+    ]
+
+
+def _owner(spender: Field) -> str:
+    owner = spender.at("owner").text()
+    return owner if isinstance(owner, str) else "somebody"
+
+
+def _check(spender: Field, figure: str, near_percent: int) -> BudgetCheck | None:
+    budget, spent = spender.at("budget_usd").number(), spender.at(figure).number()
+    if budget is UNKNOWN or spent is UNKNOWN or budget is None or spent is None:
+        return None
+    missing = tuple(str(each.value) for each in spender.at("unknown_prices").parts().fields)
+    return BudgetCheck(_owner(spender), budget, spent, missing, near_percent)
 
 
 @dataclass(frozen=True)

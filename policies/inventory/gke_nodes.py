@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import NodeOffer, machines_of
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, Unknown
+from policies.values.field import UNKNOWN, Field, Tri, Unknown
 
 if TYPE_CHECKING:
     from policies.inventory.views import Bounds

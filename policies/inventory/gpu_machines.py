@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL
-from policies.values.unknown import UNKNOWN, Tri, negated
+from policies.values.field import UNKNOWN, Tri, negated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

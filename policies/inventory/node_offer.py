@@ -12,7 +12,7 @@ import yaml
 
 from capacity.catalog import node_labels
 from capacity.catalog.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

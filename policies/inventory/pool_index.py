@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from policies.inventory.node_offer import karpenter_key, karpenters
 from policies.inventory.views import GpuPool, Pool
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from capacity.values.verdict import ObjectIdentity
     from policies.inventory.node_offer import NodeOffer
-    from policies.values.field import Field
-    from policies.values.unknown import Tri, Unknown
+    from policies.values.field import Field, Tri, Unknown
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import PASSES, ObjectIdentity, Severity, Verdict
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
-from policies.judging.settings import DEFAULTS, Settings, read_settings
-from policies.lint.manifests import InputProblem
+from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings
+from policies.lint.file_reading import InputProblem
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
 from policies.rules import all_rules
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging.rule import AnyRule
-    from policies.lint.manifests import Problem
+    from policies.judging import AnyRule
+    from policies.lint.file_reading import Problem
 
 
 def _never(_view: Any, _parameters: Any) -> Outcome:

@@ -13,7 +13,7 @@ from policies.lint.report import fingerprints
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.judging.rule import AnyRule
+    from policies.judging import AnyRule
     from policies.lint.report import Placed, Report
 
 

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from policies.lint.chunks import markdown_chunks, yaml_chunks
-from policies.lint.yaml_reading import nodes_in
+from policies.lint.yaml_reading import markdown_chunks, nodes_in, yaml_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from policies.lint.manifests import Manifest
+    from policies.lint.file_reading import Manifest
 
 # spec.limits["nvidia.com/gpu"], spec.replicatedJobs[0].template.spec, resources.limits.
 _PATH: Final = re.compile(r'\b[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*|\[(?:"[^"\]]*"|[^\]\s]*)\])+')

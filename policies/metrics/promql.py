@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import promql_parser
 
-    from policies.values.unknown import Unknown
+    from policies.values.field import Unknown
 
 
 _CHARACTERS: Final = 20_000

@@ -1,24 +1,26 @@
-"""Where pods can run: the pools that their selectors and affinities leave, and the taints that keep them away."""
+"""Where pods can run, which taints keep them away, and what their priority does to them and to others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL, GPU_RESOURCE
+from policies.inventory.objects import ComputeClass, KarpenterController, KarpenterNodePool, PriorityClass
 from policies.inventory.pool_index import index_of
-from policies.inventory.views import GpuPool, NodeAutoProvisioning
+from policies.inventory.views import GpuPool, NodeAutoProvisioning, PodSet, Pool
 from policies.pods.scheduling_options import KEEPS_AWAY, options_of, tolerates
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from policies.inventory.pool_index import PoolIndex
-    from policies.inventory.views import Inventory, PodSet, Taint
+    from policies.inventory.views import Inventory, Taint
     from policies.pods.scheduling_options import SchedulingOption
-    from policies.values.field import Parts
+    from policies.values.field import Parts, Unknown
+
 
 _REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
@@ -138,3 +140,55 @@ def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | Non
 def may_be_provisioned(option: SchedulingOption, inventory: Inventory) -> bool:
     """Whether GKE's node auto-provisioning may make a node for the pods, of which nothing is known here."""
     return bool(inventory.of(NodeAutoProvisioning)) and GKE_POOL_LABEL not in option.selector
+
+
+SCALE_UP_CUT_OFF = -10
+"""Below it the cluster autoscaler makes no node; capacity.catalog.workload_classes has it too, in models that lint never loads."""
+
+
+def is_of_pods(priority: PriorityClass) -> bool:
+    """Whether it is Kubernetes' own PriorityClass, and none of Kubernetes' system classes."""
+    return priority.group == "scheduling.k8s.io" and not priority.identity.name.startswith("system-")
+
+
+def value_of(priority: PriorityClass) -> Decimal | Unknown:
+    """The priority that it gives; 0 where none is written."""
+    value = priority.fields.at("value")
+    number = value.number()
+    return Decimal(0) if number is None else number
+
+
+def below_scale_up(priority: PriorityClass, inventory: Inventory) -> Tri:
+    """Whether no autoscaler makes a node for its pods. Karpenter knows no such line, and a run that has no pools does not say who does."""
+    value = value_of(priority)
+    if value is UNKNOWN:
+        return UNKNOWN
+    others = [
+        pool for pool in inventory.of(Pool) if pool.identity.kind != "NodePool" or not pool.identity.api_version.startswith("karpenter.sh")
+    ]
+    if value >= SCALE_UP_CUT_OFF or others or inventory.of(ComputeClass):
+        return value < SCALE_UP_CUT_OFF
+    karpenter = inventory.of(KarpenterNodePool) or inventory.of(KarpenterController)
+    return False if karpenter else inventory.closed or UNKNOWN
+
+
+def defaults(inventory: Inventory) -> tuple[PriorityClass, ...]:
+    """The classes that pods without one get."""
+
+    def found() -> tuple[PriorityClass, ...]:
+        classes = (each for each in inventory.of(PriorityClass) if is_of_pods(each))
+        return tuple(each for each in classes if each.fields.at("globalDefault").equals("true") is True)
+
+    return inventory.once("default priority classes", None, found)
+
+
+def users_of(priority: PriorityClass, inventory: Inventory) -> list[PodSet]:
+    """The pod sets that name the class."""
+
+    def index() -> Mapping[object, list[PodSet]]:
+        found: dict[object, list[PodSet]] = {}
+        for pods in inventory.of(PodSet):
+            found.setdefault(pods.pod.at("priorityClassName").text(), []).append(pods)
+        return found
+
+    return inventory.once("pods by priority class", None, index).get(priority.name.text(), [])

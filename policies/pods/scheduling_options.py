@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
-from capacity.workloads.names import QUEUE_LABEL
+from capacity.workloads.requests import QUEUE_LABEL
 from policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from policies.inventory.views import Inventory, PodSet
-    from policies.values.field import Parts
-    from policies.values.unknown import Unknown
+    from policies.values.field import Parts, Unknown
 
 
 DEFAULT_QUEUE = "default"

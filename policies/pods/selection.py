@@ -7,15 +7,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from policies.inventory.views import PodSet
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, all_of, negated
+from policies.values.field import UNKNOWN, Field, Tri, all_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.inventory.objects import KubernetesObject
     from policies.inventory.views import Inventory
-    from policies.values.unknown import Unknown
+    from policies.values.field import Unknown
 
 
 _MEMBER = re.compile(r"spec\.(?P<path>[A-Za-z.]+)\[(?P<key>[^\]]+)\]")

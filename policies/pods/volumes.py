@@ -9,14 +9,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from policies.inventory.pod_gpus import containers
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from policies.inventory.views import PodSet
-    from policies.values.unknown import Unknown
+    from policies.values.field import Unknown
 
 
 _GO_WITH_THE_POD = ("emptyDir", "ephemeral")

@@ -1,19 +1,28 @@
-"""Which queues share quota, those of one cohort and of all cohorts under the same root; and whether they share by weight."""
+"""Which queues share quota, and how many GPUs the jobs of a namespace can hold through them at once."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from policies.inventory.objects import ClusterQueue, Cohort, KueueConfiguration
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri
+from capacity.catalog.node_labels import GPU_RESOURCE
+from policies.inventory.objects import ClusterQueue, Cohort, KueueConfiguration, LocalQueue, ResourceQuota
+from policies.values.field import UNKNOWN, Field, Tri, any_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from policies.inventory.views import Inventory
+    from policies.values.field import Unknown
+
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from policies.inventory.views import Inventory
-    from policies.values.unknown import Unknown
+    from policies.values.field import Unknown
 
     _Parents = Mapping[str | Unknown | None, str | Unknown | None]
 
@@ -73,3 +82,215 @@ def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None
             return name
         name = above
     return min(passed[passed.index(name) :]) if isinstance(name, str) else name
+
+
+GPU_QUOTA_KEY = f"requests.{GPU_RESOURCE}"
+"""The one key under which Kubernetes counts GPUs."""
+
+# Slices of GPUs, and devices by class (dynamic resource allocation).
+_OF_GPUS = ("requests.nvidia.com/",)
+_OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
+
+
+@dataclass(frozen=True)
+class GpuQuota:
+    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones it allows (None: it says not)."""
+
+    concerns_gpus: Tri
+    gpus: Decimal | Unknown | None
+
+
+def read_quota(quota: ResourceQuota) -> GpuQuota:
+    """What one ResourceQuota says, whichever pods it is for."""
+    hard = quota.spec.at("hard").parts()
+    found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
+    return GpuQuota(found or (False if hard.complete else UNKNOWN), quota.spec.at("hard", GPU_QUOTA_KEY).number())
+
+
+def is_of_some_pods(quota: ResourceQuota) -> bool:
+    """Whether it is, or may be, for some pods of its namespace alone."""
+    return not (quota.spec.at("scopes").absent and quota.spec.at("scopeSelector").absent)
+
+
+def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuota]:
+    """Those that are in a namespace for certain."""
+    return _by_namespace(inventory).get(namespace, [])
+
+
+def quotas_somewhere(inventory: Inventory) -> bool:
+    """Whether there are ResourceQuotas of which nobody knows yet in which namespace they are."""
+    return UNKNOWN in _by_namespace(inventory)
+
+
+def _by_namespace(inventory: Inventory) -> dict[str | Unknown, list[GpuQuota]]:
+    def index() -> dict[str | Unknown, list[GpuQuota]]:
+        found: dict[str | Unknown, list[GpuQuota]] = {}
+        for each in inventory.of(ResourceQuota):
+            found.setdefault(each.namespace, []).append(read_quota(each))
+        return found
+
+    return inventory.once("quotas of GPUs", None, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """GPUs: `least` whatever the values not known yet turn out to be, and just so many if it is `complete`."""
+
+    least: Decimal = Decimal(0)
+    complete: bool = True
+
+    def __add__(self, other: Share) -> Share:
+        return Share(self.least + other.least, self.complete and other.complete)
+
+    def capped(self, limit: Share | None) -> Share:
+        """At most `limit`; None is no limit."""
+        if limit is None:
+            return self
+        return Share(min(self.least, limit.least), self.complete and limit.complete)
+
+
+NOTHING = Share()
+_NOT_TOLD = Share(complete=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quota:
+    """Quota of one flavor: what is nominal, and how much may be borrowed and lent; None for no limit."""
+
+    nominal: Share = NOTHING
+    borrowing: Share | None = None
+    lending: Share | None = None
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A ClusterQueue or a Cohort: its quotas by flavor, and the cohort that it is in, empty for none."""
+
+    name: tuple[str, str]
+    quotas: Mapping[str, _Quota]
+    cohort: str
+    cohort_known: bool
+
+    def quota(self, flavor: str) -> _Quota:
+        return self.quotas.get(flavor, _Quota())
+
+
+def local_queues_of(namespace: str, inventory: Inventory) -> tuple[LocalQueue, ...]:
+    """The LocalQueues that are in a namespace for certain."""
+
+    def by_namespace() -> dict[object, tuple[LocalQueue, ...]]:
+        found: dict[object, tuple[LocalQueue, ...]] = {}
+        for queue in inventory.of(LocalQueue):
+            found[queue.namespace] = (*found.get(queue.namespace, ()), queue)
+        return found
+
+    return inventory.once("local queues by namespace", None, by_namespace).get(namespace, ())
+
+
+def share_of(namespace: str, inventory: Inventory) -> Share:
+    """The GPUs of a namespace through all its queues, each ClusterQueue counted once."""
+    tree = _tree(inventory)
+    return _sum(tree.share(str(name)) if name is not UNKNOWN else _NOT_TOLD for name in _led_to(namespace, inventory))
+
+
+def gives_gpus(namespace: str, inventory: Inventory) -> Tri:
+    """Whether a queue of the namespace leads to GPUs."""
+    tree = _tree(inventory)
+    return any_of(tree.gives_gpus(str(name)) if name is not UNKNOWN else UNKNOWN for name in _led_to(namespace, inventory))
+
+
+def _led_to(namespace: str, inventory: Inventory) -> set[str | Unknown | None]:
+    return {queue.spec.at("clusterQueue").text() for queue in local_queues_of(namespace, inventory)}
+
+
+def _tree(inventory: Inventory) -> _Tree:
+    return inventory.once("shares of queues", None, lambda: _Tree(inventory))
+
+
+class _Tree:
+    """The queues and cohorts that were given. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        listed = [_member("queue", each, cohort_of(each)) for each in inventory.of(ClusterQueue)]
+        listed += [_member("cohort", each, parent_of(each)) for each in inventory.of(Cohort)]
+        self._members = {each.name: each for each in listed}
+        self._in_cohort: dict[str, list[_Member]] = {}
+        for each in listed:
+            self._in_cohort.setdefault(each.cohort, []).append(each)
+        self._pools: dict[tuple[str, str], Share] = {}
+        # A member of which nobody knows yet where it belongs may belong anywhere.
+        self._settled = all(each.cohort_known for each in listed)
+
+    def gives_gpus(self, queue: str) -> Tri:
+        """Whether a ClusterQueue has a flavor with GPUs; UNKNOWN for one that is not among what was given."""
+        member = self._members.get(("queue", queue))
+        return UNKNOWN if member is None else bool(member.quotas)
+
+    def share(self, queue: str) -> Share:
+        """What a ClusterQueue promises and can borrow, over all flavors."""
+        member = self._members.get(("queue", queue))
+        if member is None:
+            return _NOT_TOLD
+        return _sum(member.quota(flavor).nominal + self._borrowed(member, flavor) for flavor in member.quotas)
+
+    def _borrowed(self, member: _Member, flavor: str) -> Share:
+        """What a member gets of its cohort beyond its own: what is in the pool there without it, and what comes from above."""
+        if not member.cohort_known:
+            return _NOT_TOLD
+        if not member.cohort or self._in_a_circle(member.cohort):
+            return NOTHING
+        pool, own = self._pool(member.cohort, flavor), self._lent(member, flavor)
+        found = Share(pool.least - own.least, pool.complete)
+        above = self._members.get(("cohort", member.cohort))
+        if above:
+            found += self._borrowed(above, flavor)
+        return found.capped(member.quota(flavor).borrowing)
+
+    def _in_a_circle(self, cohort: str) -> bool:
+        """Whether a cohort is above itself, or below one that is: Kueue takes such out of service."""
+        passed: set[str] = set()
+        while cohort and cohort not in passed:
+            passed.add(cohort)
+            above = self._members.get(("cohort", cohort))
+            cohort = above.cohort if above else ""
+        return bool(cohort)
+
+    def _pool(self, cohort: str, flavor: str) -> Share:
+        """A cohort's own quota and what its members lend it."""
+        if (cohort, flavor) not in self._pools:
+            lent = _sum(self._lent(each, flavor) for each in self._in_cohort.get(cohort, ()))
+            own = self._members.get(("cohort", cohort))
+            whole = lent + (own.quota(flavor).nominal if own else NOTHING)
+            self._pools[cohort, flavor] = Share(whole.least, whole.complete and self._settled)
+        return self._pools[cohort, flavor]
+
+    def _lent(self, member: _Member, flavor: str) -> Share:
+        quota = member.quota(flavor)
+        has = quota.nominal if member.name[0] == "queue" else self._pool(member.name[1], flavor)
+        return has.capped(quota.lending)
+
+
+def _member(sort: str, each: ClusterQueue | Cohort, cohort: Field) -> _Member:
+    name = cohort.text()
+    return _Member((sort, str(each.name.text())), dict(_quotas(each.spec)), name if isinstance(name, str) else "", cohort.known)
+
+
+def _quotas(spec: Field) -> Iterator[tuple[str, _Quota]]:
+    for group in spec.at("resourceGroups").parts().fields:
+        for flavor in group.at("flavors").parts().fields:
+            for resource in flavor.at("resources").parts().fields:
+                if resource.at("name").text() == GPU_RESOURCE:
+                    limits = {name: _limit(resource.at(f"{name}Limit")) for name in ("borrowing", "lending")}
+                    yield str(flavor.at("name").text()), _Quota(_limit(resource.at("nominalQuota")) or NOTHING, **limits)
+
+
+def _limit(field: Field) -> Share | None:
+    number = field.number()
+    return _NOT_TOLD if number is UNKNOWN else (None if number is None else Share(number))
+
+
+def _sum(shares: Iterable[Share]) -> Share:
+    total = NOTHING
+    for each in shares:
+        total += each
+    return total

@@ -9,7 +9,7 @@ from policies.inventory.objects import AdmissionCheck, KarpenterNodePool, NodeCl
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GkeNodePool, Pool
 from policies.pods.scheduling_options import flavors_with_gpus
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
+from policies.values.field import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from capacity.values.verdict import ObjectIdentity
     from policies.inventory.objects import ClusterQueue, ResourceFlavor
     from policies.inventory.views import Inventory
-    from policies.values.field import Field
-    from policies.values.unknown import Unknown
+    from policies.values.field import Field, Unknown
 
 CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 GKE_CLASS = "queued-provisioning.gke.io"

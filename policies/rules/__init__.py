@@ -7,7 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import cast
 
-from policies.judging.rule import AnyRule, Rule
+from policies.judging import AnyRule, Rule
 
 
 @cache

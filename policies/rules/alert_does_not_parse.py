@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.queries import Query
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.objects import Query
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.metrics.promql import promql_problem
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(query: Query, _: Parameters) -> Outcome:

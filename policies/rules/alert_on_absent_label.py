@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.queries import Exporter, Query, tree_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.metrics.families import absent_labels
-from policies.metrics.label_use import labels_asked
+from policies.inventory.objects import Exporter, Query, tree_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.metrics.label_use import absent_labels, labels_asked
 from policies.metrics.promql import Selector, walk
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Tri
 
 if TYPE_CHECKING:
     from policies.inventory.views import Inventory
-    from policies.metrics.families import AbsentLabels
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
+    from policies.metrics.label_use import AbsentLabels
 
 
 def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
-from policies.inventory.queries import Query, tree_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.metrics.families import HISTOGRAM_SERIES, histograms
+from policies.inventory.objects import Query, tree_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.metrics.label_use import HISTOGRAM_SERIES, histograms
 from policies.metrics.promql import Call, Selector, walk
 
 if TYPE_CHECKING:
+    from policies.judging import Parameters
     from policies.metrics.promql import Node
-    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters) -> Outcome:

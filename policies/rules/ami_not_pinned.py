@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

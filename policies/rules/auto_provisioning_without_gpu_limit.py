@@ -9,16 +9,16 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.pools.limits import created_accelerators
-from policies.values.unknown import UNKNOWN, Unknown, any_of
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.pools import created_accelerators
+from policies.values.field import UNKNOWN, Unknown, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from capacity.values.verdict import Outcome
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 
 def judge(provisioning: NodeAutoProvisioning, _: Parameters, inventory: Inventory) -> Outcome:

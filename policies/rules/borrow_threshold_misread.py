@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, PriorityClass
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
 from policies.queues.cohorts import fair_sharing
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

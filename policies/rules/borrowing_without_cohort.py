@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.cohorts import cohort_of, shares
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 
 _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort with which it shares, or take the field away"

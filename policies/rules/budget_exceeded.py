@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.cost.budgets import Standing
+from capacity.cost.plan_comparison import Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.spending import SCENARIO, MonthlyCost, held
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:

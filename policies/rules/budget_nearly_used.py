@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.cost.budgets import NEAR_PERCENT, Standing
+from capacity.cost.plan_comparison import NEAR_PERCENT, Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.spending import SCENARIO, MonthlyCost, held
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
+from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

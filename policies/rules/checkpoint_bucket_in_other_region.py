@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pools.regions import is_near, region_of_bucket, region_of_cluster
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.pools import is_near, region_of_bucket, region_of_cluster
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

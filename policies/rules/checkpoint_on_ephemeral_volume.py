@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
 from policies.pods.volumes import checkpoint_places
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

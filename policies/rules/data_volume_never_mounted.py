@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, Tri, all_of, negated
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
-    from policies.values.unknown import Unknown
+    from policies.judging import Parameters
+    from policies.values.field import Field, Unknown
 
 _ROOTS = ("/dev/xvda", "/dev/sda1")
 _PLAIN = {"al2", "al2023"}

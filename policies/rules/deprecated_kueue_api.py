@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, KubernetesObject
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 _GROUP = "kueue.x-k8s.io"
 _OLD_VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import AdmissionCheck, ClusterQueue, KubernetesObject, ProvisioningRequestConfig, ResourceFlavor
 from policies.inventory.views import Autopilot
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.provisioning_checks import CONTROLLER, GKE_CLASS, asked_for, configs_of, on_eks_alone, queued
-from policies.values.unknown import UNKNOWN, Tri, all_of, negated
+from policies.values.field import UNKNOWN, Tri, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
 _NAME_IT = "name a ProvisioningRequestConfig that is declared: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: NAME}"

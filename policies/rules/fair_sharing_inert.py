@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.cohorts import fair_sharing
-from policies.values.unknown import UNKNOWN, all_of, negated
+from policies.values.field import UNKNOWN, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> Outcome:

@@ -9,12 +9,12 @@ from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, any_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

@@ -10,13 +10,13 @@ from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

@@ -8,14 +8,14 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GpuPool, Inventory
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import may_be_provisioned, repelling
 from policies.pods.scheduling_options import SchedulingOption
-from policies.values.unknown import UNKNOWN, all_of, any_of, negated
+from policies.values.field import UNKNOWN, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

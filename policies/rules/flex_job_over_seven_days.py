@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import Cloud, Level, Rule
+from policies.judging import Cloud, Level, Parameter, Parameters, Rule
 from policies.pods.interruption import LONGEST_SECONDS, flex_start_of, ignores_interruptions
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Tri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,12 +8,12 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import placed_on_gpus, unbacked_request
 from policies.inventory.views import PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
-from policies.values.unknown import UNKNOWN, all_of, negated
+from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.values.field import UNKNOWN, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 UNBACKED = f"{{where}}: {{container}} requests {GPU_RESOURCE} without a limit, which Kubernetes refuses"

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
-from policies.inventory.queries import Query, tree_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.metrics.families import amounts_by_container
+from policies.inventory.objects import Query, tree_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.metrics.label_use import amounts_by_container
 from policies.metrics.promql import COMPARISONS, Aggregation, Binary, Literal, Selector, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from policies.judging import Parameters
     from policies.metrics.promql import Node
-    from policies.values.parameters import Parameters
 
 _GPU = GPU_RESOURCE.translate(str.maketrans("./", "__"))
 """nvidia_com_gpu, as kube-state-metrics writes the resource."""

@@ -8,14 +8,14 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.node_offer import machines_of
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.views import GkeNodePool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pools.limits import GPU_COUNT_LABELS, gpu_machines, requirements_of
-from policies.values.unknown import UNKNOWN
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.pools import GPU_COUNT_LABELS, gpu_machines, requirements_of
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 
 def judge(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import LimitRange
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 DEVICES = (GPU_RESOURCE, "nvidia.com/mig-")

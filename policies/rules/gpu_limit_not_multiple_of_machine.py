@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails
 from policies.inventory.objects import KarpenterNodePool
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.pools.limits import limited_machines
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.pools import limited_machines
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

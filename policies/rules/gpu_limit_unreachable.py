@@ -8,12 +8,12 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.catalog.unreachable_limits import out_of_reach
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import KarpenterNodePool
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.pools.limits import limited_machines, node_ceilings, written_limits
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.pools import limited_machines, node_ceilings, written_limits
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

@@ -9,14 +9,14 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.pod_gpus import placed_on_gpus, tolerates_gpus
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.scheduling_options import queue_of
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
+from policies.values.field import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:

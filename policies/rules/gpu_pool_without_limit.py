@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import Severity
 from policies.inventory.views import GpuPool, NodeAutoProvisioning
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pools.limits import MOST, bounded
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.pools import MOST, bounded
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(capacity: GpuPool | NodeAutoProvisioning, parameters: Parameters) -> Outcome:

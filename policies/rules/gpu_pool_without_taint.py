@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, all_of, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

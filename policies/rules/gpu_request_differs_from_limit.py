@@ -8,9 +8,8 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, undecided
-from policies.inventory.cloud_resources import Holder, IamDocument
-from policies.inventory.iam_documents import characters_of
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN
+from policies.inventory.cloud_resources import Holder, IamDocument, characters_of
+from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from capacity.workloads.names import MOVING_TAGS
+from capacity.workloads.requests import MOVING_TAGS
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
 from policies.pods.interruption import ignores_interruptions, interruption_of
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

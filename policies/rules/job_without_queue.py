@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from capacity.workloads.names import QUEUE_LABEL
+from capacity.workloads.requests import QUEUE_LABEL
 from policies.inventory.objects import ClusterQueue, LocalQueue
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
 from policies.pods.scheduling_options import queue_of
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

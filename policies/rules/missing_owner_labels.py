@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import Namespace, named
 from policies.inventory.views import GpuPool, Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

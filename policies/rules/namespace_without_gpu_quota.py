@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import LocalQueue, Namespace, ResourceQuota
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.queues.namespace_shares import gives_gpus, gpu_quotas_of, quotas_somewhere
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.queues.cohorts import gives_gpus, gpu_quotas_of, quotas_somewhere
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

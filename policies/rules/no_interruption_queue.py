@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterController, KarpenterNodePool
 from policies.inventory.views import Inventory, Pool
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, any_of
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:

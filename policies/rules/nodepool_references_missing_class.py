@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool, NodeClass, named
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, any_of
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
 """EKS Auto Mode makes this one by itself."""

@@ -10,13 +10,13 @@ from policies.inventory.node_offer import allows
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
 from policies.inventory.views import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pools.limits import creates_pools, made_on_demand
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.pools import creates_pools, made_on_demand
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PriorityClass
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pods.priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
-from policies.values.unknown import UNKNOWN
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.pods.placement import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:

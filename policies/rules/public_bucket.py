@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, undecided
-from policies.inventory.cloud_resources import BucketAccess, GcsBucket, S3Bucket
-from policies.inventory.iam_documents import open_to_everybody, statements_of
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, Tri, any_of, negated
+from policies.inventory.cloud_resources import BucketAccess, GcsBucket, S3Bucket, open_to_everybody, statements_of
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 _ANYBODY = ("allUsers", "allAuthenticatedUsers")
 _PUBLIC_ACLS = ("public-read", "public-read-write", "authenticated-read", "publicRead", "publicReadWrite", "authenticatedRead")

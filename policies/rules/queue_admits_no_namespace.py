@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import ClusterQueue
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(queue: ClusterQueue, _: Parameters) -> Outcome:

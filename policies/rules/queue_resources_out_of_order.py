@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
-    from policies.values.unknown import Unknown
+    from policies.judging import Parameters
+    from policies.values.field import Field, Unknown
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters) -> Outcome:

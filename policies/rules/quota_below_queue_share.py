@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceQuota
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.queues.namespace_shares import GPU_QUOTA_KEY, is_of_some_pods, local_queues_of, read_quota, share_of
-from policies.values.unknown import Unknown
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.queues.cohorts import GPU_QUOTA_KEY, is_of_some_pods, local_queues_of, read_quota, share_of
+from policies.values.field import Unknown
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceQuota
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 LIMITS, REQUESTS = "limits.", "requests."
 DEVICES = ("nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "google.com/", "vpc.amazonaws.com/")

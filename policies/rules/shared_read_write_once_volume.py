@@ -8,16 +8,15 @@ from capacity.catalog.node_labels import HOSTNAME_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PersistentVolumeClaim, named
 from policies.inventory.views import Inventory, PodSet
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.selection import copies_of
 from policies.pods.volumes import claims_of
-from policies.values.unknown import UNKNOWN, any_of
+from policies.values.field import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
-    from policies.values.unknown import Tri, Unknown
+    from policies.judging import Parameters
+    from policies.values.field import Field, Tri, Unknown
 
 _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL, GPU_RESOURCE
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(pool: GpuPool, _: Parameters) -> Outcome:

@@ -8,12 +8,12 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import KarpenterController, KarpenterNodePool, TerminationHandler
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
 """Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""

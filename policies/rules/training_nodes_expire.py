@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
-from policies.judging.rule import Cloud, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
 from capacity.values.verdict import Severity, not_applicable
 from policies.inventory.views import GpuPool, Pool
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pools.limits import MOST, bounded
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.pools import MOST, bounded
 from policies.values.field import Field
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 def judge(pool: Pool, parameters: Parameters) -> Outcome:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.field_schemas import KINDS, TYPES, fields
 from policies.inventory.objects import KubernetesObject
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
+    from policies.judging import Parameters
     from policies.values.field import Field
-    from policies.values.parameters import Parameters
 
 
 def judge(written: KubernetesObject, _: Parameters) -> Outcome:

@@ -6,21 +6,17 @@ than the standard library is in modules of their own, with an extra each: fsspec
 
 from __future__ import annotations
 
-from flexspot_runtime.barrier import CheckpointFailedError
 from flexspot_runtime.checkpointer import Checkpointer
-from flexspot_runtime.clock import Clock, SystemClock
 from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
-from flexspot_runtime.exits import INTERRUPTED_EXIT_CODE, Interrupted
-from flexspot_runtime.group import Group
-from flexspot_runtime.indexed_job import completion_index, share_of
-from flexspot_runtime.interruption import Interruption, Notice
+from flexspot_runtime.group import CheckpointFailedError, Group
+from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption, Notice
 from flexspot_runtime.interval import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds
-from flexspot_runtime.local_folder import LocalFolder
-from flexspot_runtime.progress import ProgressFile
-from flexspot_runtime.results import Results
-from flexspot_runtime.schedule import EverySteps, Timed
+from flexspot_runtime.names import completion_index, share_of
+from flexspot_runtime.schedule import Clock, EverySteps, SystemClock, Timed
+from flexspot_runtime.status import ProgressFile
+from flexspot_runtime.storage import LocalFolder
 from flexspot_runtime.training import TrainingRun
-from flexspot_runtime.worker import GiveBack, Task, Worker, WorkerReport
+from flexspot_runtime.worker import GiveBack, Results, Task, Worker, WorkerReport
 
 __all__ = [
     "INTERRUPTED_EXIT_CODE",

@@ -7,17 +7,14 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.barrier import Barrier, CheckpointFailedError
-from flexspot_runtime.checksummed import TornRecordError
-from flexspot_runtime.clock import SYSTEM_CLOCK, Clock
 from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
-from flexspot_runtime.group import ALONE, Group
-from flexspot_runtime.history import History
-from flexspot_runtime.marker import Marker, Shard
+from flexspot_runtime.group import ALONE, Barrier, CheckpointFailedError, Group
+from flexspot_runtime.interval import History
+from flexspot_runtime.marker import Marker, Shard, TornRecordError
 from flexspot_runtime.names import MARKERS, failure_name, group_name, new_attempt, shard_name
-from flexspot_runtime.retention import LEAST_KEPT
+from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 from flexspot_runtime.storage import read_whole
-from flexspot_runtime.sweeping import discard, sweep
+from flexspot_runtime.sweeping import LEAST_KEPT, discard, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

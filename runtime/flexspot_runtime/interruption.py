@@ -1,4 +1,4 @@
-"""The warning that the machine is about to go: SIGTERM, heard at once even while native code keeps the main thread."""
+"""The warning that the machine is about to go, heard at once, and how a process that was interrupted ends."""
 
 from __future__ import annotations
 
@@ -10,12 +10,31 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from flexspot_runtime.clock import SYSTEM_CLOCK, Clock
 from flexspot_runtime.fork_safety import listen_only_in_this_process, stop_listening
+from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from types import FrameType
+
+
+INTERRUPTED_EXIT_CODE = 143
+"""128 and the number of SIGTERM, which is what a shell reports of a process that the signal ended.
+
+Never 0 for a trainer: a Job with podFailurePolicy counts a pod that exits 0 as done, and is Complete with the work unfinished.
+"""
+
+
+class Interrupted(SystemExit):
+    """Ends the process with 143 unless it is caught. A SystemExit, so `finally` blocks run and nothing is printed."""
+
+    def __init__(self, source: str, step: int) -> None:
+        super().__init__(INTERRUPTED_EXIT_CODE)
+        self.source = source
+        """What told of the interruption: SIGTERM, or the name of a notice."""
+        self.step = step
+        """Steps done, whether or not they could be saved."""
+
 
 _LOG = logging.getLogger("flexspot_runtime")
 

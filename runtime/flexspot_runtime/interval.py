@@ -1,13 +1,32 @@
-"""How long to train between two checkpoints: from what a checkpoint costs and how often the machine is taken away."""
+"""How long to train between two checkpoints: from what one costs and how often the program was interrupted."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from flexspot_runtime.history import History
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Carried in every marker. What ran after the last marker of a start is not in it, so the rate comes out a little high."""
+
+    starts: int = 1
+    running_seconds: float = 0.0
+
+    @property
+    def interruptions(self) -> int:
+        """Every start but the first followed one."""
+        return self.starts - 1
+
+    def started_again(self) -> History:
+        """At a resumption."""
+        return replace(self, starts=self.starts + 1)
+
+    def ran(self, seconds: float) -> History:
+        """After having run so long since the start."""
+        return replace(self, running_seconds=self.running_seconds + seconds)
+
 
 _HOUR_SECONDS = 3600.0
 

@@ -15,9 +15,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.clock import SYSTEM_CLOCK, Clock
-from flexspot_runtime.exits import INTERRUPTED_EXIT_CODE
-from flexspot_runtime.interruption import Interruption
+from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interruption
+from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

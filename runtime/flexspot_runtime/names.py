@@ -1,9 +1,15 @@
-"""The names of objects, and of what belongs together."""
+"""The names of objects, of what belongs together, and of the part of the work that is this pod's."""
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=+-]*(/[A-Za-z0-9_][A-Za-z0-9._=+-]*)*")
 _NAME_CHARACTERS = 500
@@ -59,3 +65,24 @@ def shard_name(group: str, rank: int) -> str:
 def failure_name(group: str, rank: int) -> str:
     """Where a rank says that it could not write."""
     return f"{DATA}/{group}/rank-{rank:05d}.failed.json"
+
+
+INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
+"""Set by the Job controller in every container of a pod of a Job with completionMode Indexed."""
+
+T = TypeVar("T")
+
+
+def completion_index(environment: Mapping[str, str] = os.environ) -> int:
+    """The pod's index, 0 outside of an Indexed Job. Raises ValueError for a variable that holds none."""
+    text = environment.get(INDEX_VARIABLE, "0")
+    if not text.isdecimal():
+        raise ValueError(f"{INDEX_VARIABLE} is {text!r}; it must be a whole number from 0")
+    return int(text)
+
+
+def share_of(items: Sequence[T], index: int, completions: int) -> Sequence[T]:
+    """Every item is one index's; a pod that replaces another gets the same ones. Raises ValueError for an index beyond `completions`."""
+    if not 0 <= index < completions:
+        raise ValueError(f"index {index} is outside of {completions} completions; give the Job's spec.completions")
+    return items[index::completions]

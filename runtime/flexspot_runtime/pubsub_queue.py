@@ -9,7 +9,7 @@ from google.api_core.exceptions import DeadlineExceeded, GoogleAPIError
 from google.cloud.pubsub_v1 import SubscriberClient
 from google.pubsub_v1.types import AcknowledgeRequest, ModifyAckDeadlineRequest, PullRequest, PullResponse
 
-from flexspot_runtime.work_queue import Delivery
+from flexspot_runtime.worker import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -1,15 +1,51 @@
-"""When the next checkpoint is due."""
+"""When the next checkpoint is due, by a clock that tests may set."""
 
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING, Protocol
 
-from flexspot_runtime.history import History
-from flexspot_runtime.interval import Interval, LeastWaste
+from flexspot_runtime.interval import History, Interval, LeastWaste
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class Clock(Protocol):
+    """What the library asks a clock. Ages and intervals are of `monotonic` alone: `wall` may jump and is only ever shown to people."""
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary start; never less than before."""
+        ...
+
+    def wall(self) -> float:
+        """Seconds since 1970 as the machine believes them."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Waits."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def monotonic(self) -> float:
+        """See Clock."""
+        return time.monotonic()
+
+    def wall(self) -> float:
+        """See Clock."""
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        """See Clock."""
+        time.sleep(seconds)
+
+
+SYSTEM_CLOCK = SystemClock()
+
 
 _FIRST_RETRY_SECONDS = 15.0
 _NEWEST_WEIGHT = 0.5

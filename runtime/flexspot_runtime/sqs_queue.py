@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from flexspot_runtime.work_queue import Delivery
+from flexspot_runtime.worker import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -1,13 +1,108 @@
-"""What a run tells about itself: the progress file and the metrics are made of it."""
+"""What a run tells about itself: the progress file, and metrics for Prometheus."""
 
 from __future__ import annotations
 
+import json
+import logging
+import math
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, cast
+
+from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
+from flexspot_runtime.storage import Storage, read_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from flexspot_runtime.interruption import Notice
+
+
+_LOG = logging.getLogger("flexspot_runtime")
+
+
+class ProgressFile:
+    """A JSON object of a run's figures, written at most every `every_seconds` and at every change of phase.
+
+    It is told of, never relied on: a run goes on when it cannot be written, and resumes from its checkpoints when it cannot be read.
+    """
+
+    def __init__(self, storage: Storage, name: str = "progress.json", *, every_seconds: float = 10.0) -> None:
+        self.storage = storage
+        self.name = name
+        self.every_seconds = every_seconds
+        self._written_at = -math.inf
+
+    def due(self, now: float) -> bool:
+        """Whether it is time to write it again."""
+        return now - self._written_at >= self.every_seconds
+
+    def write(self, status: RunStatus, clock: Clock) -> None:
+        """Writes it now."""
+        now = clock.monotonic()
+        self._written_at = now
+        body = {
+            "phase": status.phase,
+            "written_at_unix_seconds": clock.wall(),
+            "notice": status.notice.source if status.notice else None,
+            "last_failure": status.last_failure,
+            **status.gauges(now),
+        }
+        try:
+            self.storage.publish(self.name, (json.dumps(body, indent=1) + "\n").encode())
+        except OSError as error:
+            _LOG.warning("%s could not be written: %s", self.name, error)
+
+    def last_step(self) -> int | None:
+        """How far an earlier start came, as far as it told; None when nothing can be read."""
+        try:
+            body: Any = json.loads(read_whole(self.storage, self.name))
+        except (OSError, ValueError):
+            return None
+        step = cast("dict[str, Any]", body).get("step") if isinstance(body, dict) else None
+        return int(step) if isinstance(step, int | float) else None
+
+
+PREFIX = "flexspot_training_"
+
+
+def render(status: RunStatus, now: float) -> str:
+    """The text that Prometheus scrapes; `now` of the run's clock."""
+    lines: list[str] = []
+    for name, value in status.gauges(now).items():
+        kind = "counter" if name.endswith("_total") else "gauge"
+        lines += [f"# TYPE {PREFIX}{name} {kind}", f"{PREFIX}{name} {value:.17g}"]
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def served(status: RunStatus, port: int, *, address: str = "", clock: Clock = SYSTEM_CLOCK) -> Generator[int]:
+    """Serves /metrics while it is entered; yields the port, which is chosen for `port` 0. Raises OSError when the port is taken."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = render(status, clock.monotonic()).encode() if self.path == "/metrics" else b"/metrics is here\n"
+            self.send_response(200 if self.path == "/metrics" else 404)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the server's own name
+            """A line for every scrape would drown the trainer's."""
+
+    server = ThreadingHTTPServer((address, port), Handler)
+    thread = threading.Thread(target=server.serve_forever, name="flexspot-metrics", daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
 
 
 class Phase(StrEnum):

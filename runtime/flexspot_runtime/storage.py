@@ -1,11 +1,20 @@
-"""What the library asks of the place where checkpoints and results are kept, so little that a mounted bucket can do it."""
+"""What the library asks of the place where checkpoints and results are kept, and the same in a folder or a mounted bucket."""
 
 from __future__ import annotations
 
+import errno
+import os
+import secrets
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from flexspot_runtime.names import check_name
+
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from contextlib import AbstractContextManager
+
 
 Content = bytes | bytearray | memoryview
 
@@ -72,3 +81,120 @@ def is_there(storage: Storage, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+_UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
+"""What file systems answer to a call that they do not have."""
+
+_PARTIAL = ".partial"
+
+
+class LocalFolder:
+    """A folder that is there already: an absent one is a volume that is not mounted, and writing under it would fill the container's disk.
+
+    An object is durable once three calls have succeeded: fsync of the file, close, and fsync of its folder. On a disk the first and the
+    third do it; Mountpoint for S3 uploads at fsync, after which nothing more is written; GCS FUSE with streaming writes uploads at close,
+    whatever fsync said. So an error of any of the three is an error of the write. A mounted bucket has no folders to sync, and a file
+    system that does not know that one call is taken at its word. Sources: doc/SEMANTICS.md of awslabs/mountpoint-s3, docs/semantics.md of
+    GoogleCloudPlatform/gcsfuse; neither was mounted here. An NFS server must not export `async`.
+
+    Raises FileNotFoundError when the folder is not there.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise FileNotFoundError(f"{folder} is no folder: mount the volume for checkpoints there, or make the folder first")
+
+    @contextmanager
+    def create(self, name: str) -> Generator[Sink]:
+        """See Storage. Raises FileExistsError for a name that is taken."""
+        path = self._path(name)
+        made = self._make_parents(path)
+        try:
+            with path.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except FileExistsError:
+            raise
+        except BaseException:
+            # Room for the next try; what is left after a kill is swept later.
+            with suppress(OSError):
+                path.unlink()
+            self._remove_empty_parents(path)
+            raise
+        for folder in (path.parent, *made):
+            _sync_folder(folder)
+
+    @contextmanager
+    def open(self, name: str) -> Generator[Source]:
+        """See Storage."""
+        with self._path(name).open("rb") as file:
+            yield file
+
+    def publish(self, name: str, content: bytes) -> None:
+        """See Storage. By a rename; where there is none, a file is seen by others when it is closed, and is written in its place."""
+        path = self._path(name)
+        partial = f"{name}.{secrets.token_hex(4)}{_PARTIAL}"
+        with self.create(partial) as sink:
+            sink.write(content)
+        try:
+            self._path(partial).replace(path)
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+            with path.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            self.delete(partial)
+        _sync_folder(path.parent)
+
+    def names(self, folder: str) -> list[str]:
+        """See Storage."""
+        found: list[str] = []
+        for parent, _, files in os.walk(self._path(folder), onerror=_unless_absent):
+            relative = Path(parent).relative_to(self.folder).as_posix()
+            found += [f"{relative}/{file}" for file in files if not file.endswith(_PARTIAL)]
+        return sorted(found)
+
+    def delete(self, name: str) -> None:
+        """See Storage. Folders that hold nothing more go, too, but for those right in the root."""
+        path = self._path(name)
+        path.unlink()
+        self._remove_empty_parents(path)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / check_name(name)
+
+    def _remove_empty_parents(self, path: Path) -> None:
+        # Those in the root stay: another process may be about to write there.
+        for parent in path.relative_to(self.folder).parents[:-2]:
+            try:
+                (self.folder / parent).rmdir()
+            except OSError:
+                # Not empty, or a bucket's, which goes by itself.
+                return
+
+    def _make_parents(self, path: Path) -> list[Path]:
+        """Makes the folders above; the folders in which one was made."""
+        missing = [parent for parent in path.parents if parent.is_relative_to(self.folder) and not parent.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return [parent.parent for parent in missing]
+
+
+def _unless_absent(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+    finally:
+        os.close(descriptor)

@@ -6,9 +6,9 @@ import logging
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.barrier import CheckpointFailedError
-from flexspot_runtime.exits import Interrupted
-from flexspot_runtime.history import History
+from flexspot_runtime.group import CheckpointFailedError
+from flexspot_runtime.interruption import Interrupted
+from flexspot_runtime.interval import History
 from flexspot_runtime.schedule import Schedule, Timed
 from flexspot_runtime.status import Phase, RunStatus
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flexspot_runtime.checkpointer import Checkpointer
     from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
     from flexspot_runtime.interruption import Interruption, Notice
-    from flexspot_runtime.progress import ProgressFile
+    from flexspot_runtime.status import ProgressFile
 
 _LOG = logging.getLogger("flexspot_runtime")
 

@@ -1,20 +1,177 @@
-"""The loop of a queue worker: receive, work, store, acknowledge, in this order."""
+"""The loop of a queue worker: receive, work, store, acknowledge, in this order, while its messages stay its own."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self
 
-from flexspot_runtime.leases import LeaseKeeper
+from flexspot_runtime.names import check_name
+from flexspot_runtime.storage import is_there, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flexspot_runtime.interruption import Interruption
-    from flexspot_runtime.results import Results
-    from flexspot_runtime.work_queue import Delivery, WorkQueue
+    from flexspot_runtime.interruption import Interruption, Notice
+    from flexspot_runtime.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A message that is this worker's until its lease ends."""
+
+    body: bytes
+    receipt: str
+    """Names the delivery, not the message, to the queue."""
+
+    attempt: int
+    """The how manieth delivery it is, from 1, as far as the queue counts; 0 when it does not."""
+
+
+class WorkQueue(Protocol):
+    """Delivers each message at least once. Methods raise OSError when the queue refuses or does not answer."""
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long a message is a worker's after it was received or extended."""
+        ...
+
+    def receive(self, most: int, wait_seconds: float) -> list[Delivery]:
+        """Up to `most` messages; none when the wait ends without one."""
+        ...
+
+    def extend(self, delivery: Delivery) -> None:
+        """Renews the lease."""
+        ...
+
+    def finish(self, delivery: Delivery) -> None:
+        """The message is done with and does not come again."""
+        ...
+
+    def give_back(self, delivery: Delivery, after_seconds: float = 0.0) -> None:
+        """Returns it to the queue, now or after a delay. The queue counts a failed attempt."""
+        ...
+
+
+class Results:
+    """One object for each key. Putting one again replaces it, whole: readers never see a part of one. Methods raise OSError.
+
+    A key is a name with letters, digits, `. _ = + -` and slashes; others raise ValueError.
+    """
+
+    def __init__(self, storage: Storage, folder: str = "results") -> None:
+        self.storage = storage
+        self.folder = check_name(folder)
+
+    def has(self, key: str) -> bool:
+        """Whether there is a result."""
+        return is_there(self.storage, self._name(key))
+
+    def put(self, key: str, content: bytes) -> None:
+        """Stores a result; durable when it returns."""
+        self.storage.publish(self._name(key), content)
+
+    def get(self, key: str) -> bytes:
+        """The result. Raises FileNotFoundError."""
+        return read_whole(self.storage, self._name(key))
+
+    def keys(self) -> list[str]:
+        """Of all results, sorted."""
+        return [name.removeprefix(f"{self.folder}/") for name in self.storage.names(self.folder)]
+
+    def _name(self, key: str) -> str:
+        return f"{self.folder}/{check_name(key)}"
+
+
+_LOG_OF_LEASES = logging.getLogger("flexspot_runtime")
+
+_EXTENSIONS_PER_LEASE = 3
+"""So that one may fail."""
+
+
+class LeaseKeeper:
+    """A thread that extends the leases of what is held, whatever the main thread does.
+
+    After a warning what has not been begun goes back at once, and what is being worked on goes on until `reserve_seconds` before the kill;
+    then it goes back as well, so that another worker need not wait for the lease to end. If it is finished after all, its result
+    is stored under the same name.
+    """
+
+    def __init__(self, queue: WorkQueue, interruption: Interruption, reserve_seconds: float) -> None:
+        self._queue = queue
+        self._interruption = interruption
+        self._reserve_seconds = reserve_seconds
+        self._held: dict[str, Delivery] = {}
+        self._begun: str | None = None
+        self._lock = threading.Lock()
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="flexspot-leases", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._interruption.on_notice(self._give_back_what_waits)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+        self._give_back(list(self._held.values()))
+
+    def hold(self, deliveries: list[Delivery]) -> None:
+        """Keeps these from now on; gives them back if a warning came while they were received."""
+        with self._lock:
+            self._held.update({each.receipt: each for each in deliveries})
+        if self._interruption.noticed:
+            self._give_back(deliveries)
+
+    def begin(self, delivery: Delivery) -> bool:
+        """Marks it as being worked on; False when it was given back meanwhile."""
+        with self._lock:
+            if delivery.receipt not in self._held:
+                return False
+            self._begun = delivery.receipt
+            return True
+
+    def release(self, delivery: Delivery) -> bool:
+        """Keeps it no longer; False when it was given back meanwhile."""
+        with self._lock:
+            self._begun = None
+            return self._held.pop(delivery.receipt, None) is not None
+
+    def _keep(self) -> None:
+        pause = self._queue.lease_seconds / _EXTENSIONS_PER_LEASE
+        while not self._end.wait(self._pause_seconds(pause)):
+            if self._interruption.remaining_seconds() <= self._reserve_seconds:
+                self._give_back(list(self._held.values()))
+                return
+            with self._lock:
+                held = list(self._held.values())
+            for delivery in held:
+                try:
+                    self._queue.extend(delivery)
+                except OSError as error:
+                    _LOG_OF_LEASES.warning("a lease could not be extended, another worker may get the task, too: %s", error)
+
+    def _pause_seconds(self, longest: float) -> float:
+        return max(0.0, min(longest, self._interruption.remaining_seconds() - self._reserve_seconds))
+
+    def _give_back_what_waits(self, _notice: Notice) -> None:
+        with self._lock:
+            waiting = [each for receipt, each in self._held.items() if receipt != self._begun]
+        self._give_back(waiting)
+
+    def _give_back(self, deliveries: list[Delivery]) -> None:
+        for delivery in deliveries:
+            with self._lock:
+                if self._held.pop(delivery.receipt, None) is None:
+                    continue
+            try:
+                self._queue.give_back(delivery)
+            except OSError as error:
+                _LOG_OF_LEASES.warning("a task could not be given back; another worker gets it when its lease ends: %s", error)
+
 
 _LOG = logging.getLogger("flexspot_runtime")
 

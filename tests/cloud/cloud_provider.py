@@ -22,9 +22,9 @@ from pulumi.runtime.proto import provider_pb2
 from rule_checks import violations
 from rule_differences import changes
 
-from lab.providers.diffing import diff_answer, top_level
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
+from lab.providers.planning import diff_answer, top_level
 from lab.providers.serving import abort
 from lab.providers.values import Properties, Secret, decode, encode, is_object, plain
 

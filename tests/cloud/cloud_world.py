@@ -21,7 +21,7 @@ from cloud_folder import HOME_VARIABLE, CloudFolder
 from credential_servers import MOTO_ACCOUNT
 from kubernetes_objects import all_objects
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 
 if TYPE_CHECKING:
     from lab.control_plane import ControlPlane

@@ -15,7 +15,7 @@ from cloud_world import CloudWorld
 from credential_servers import write_service_account
 from interrupted_runs import Run
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 from lab.control_plane import ControlPlane
 from lab.home import LabHome
 from lab.progress import Silence

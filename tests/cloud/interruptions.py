@@ -26,7 +26,7 @@ from credential_servers import google
 from interrupted_runs import Blow, run_and_interrupt
 from interruption_ground import BASE, EDITED, NOTHING, InterruptionGround, Wish, official_plugins
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
 

@@ -12,7 +12,7 @@ from cloud_folder import HOME_VARIABLE, CloudFolder
 from cloud_provider import CloudProvider
 from programs_cluster import ProgramsCluster
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 from lab.providers.serving import serve
 
 if TYPE_CHECKING:

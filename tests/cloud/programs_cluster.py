@@ -19,10 +19,10 @@ from helm_releases import RELEASE, HelmReleases
 from kubernetes.config import ConfigException
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.diffing import diff_answer, differences, top_level
 from lab.providers.kubernetes import VERSION, KubernetesStandIn
 from lab.providers.objects import type_of
 from lab.providers.offline import OfflineProvider
+from lab.providers.planning import diff_answer, differences, top_level
 from lab.providers.serving import abort
 from lab.providers.settings import SettingsError
 from lab.providers.values import UNKNOWN, decode, encode, has_unknown, plain

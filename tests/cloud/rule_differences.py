@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from resource_rules import rules_by_type
 
-from lab.providers.diffing import Change, Difference, differences
+from lab.providers.planning import Change, Difference, differences
 from lab.providers.values import UNKNOWN, is_object, plain
 
 if TYPE_CHECKING:

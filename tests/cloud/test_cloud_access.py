@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess

@@ -13,7 +13,7 @@ from cloud_provider import CloudProvider
 from cloud_resources import kinds
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 from lab.providers.serving import serve
 from lab.providers.values import Secret, decode, encode
 

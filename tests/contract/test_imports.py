@@ -100,8 +100,11 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
 def test_a_circle_is_found_also_where_one_half_is_for_types_alone() -> None:
     typing_only = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from infra.eks import Place"
 
-    assert set(circle_in({"infra.eks": "from infra import eks_pools", "infra.eks_pools": typing_only})) == {"infra.eks", "infra.eks_pools"}
-    assert circle_in({"infra.eks": "from infra import eks_pools", "infra.eks_pools": "import json", "infra": ""}) == []
+    assert set(circle_in({"infra.eks": "from infra import eks_storage", "infra.eks_storage": typing_only})) == {
+        "infra.eks",
+        "infra.eks_storage",
+    }
+    assert circle_in({"infra.eks": "from infra import eks_storage", "infra.eks_storage": "import json", "infra": ""}) == []
 
 
 @pytest.mark.parametrize(

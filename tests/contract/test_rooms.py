@@ -54,7 +54,7 @@ def test_an_import_that_leads_up_would_be_found() -> None:
 
     assert len(looks_up("capacity.values.names", "import capacity.plan.model", rooms)) == 1
     assert looks_up("capacity.plan.model", "def f():\n    from capacity.plan.checks import names", rooms) != []
-    assert looks_up("capacity.plan.checks.names", "from capacity.plan.model import Plan", rooms) == []
+    assert looks_up("capacity.plan.checks.classes", "from capacity.plan.model import Plan", rooms) == []
 
 
 def test_the_page_lists_rooms_of_both_folders() -> None:

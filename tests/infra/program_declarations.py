@@ -14,8 +14,7 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import resource_pb2
 
-from capacity.plan.build import build_plan
-from capacity.plan.stack_plan import price_book_of
+from capacity.plan.build import build_plan, price_book_of
 from capacity.settings.stack_file import parse_settings
 from infra.program import main
 

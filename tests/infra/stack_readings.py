@@ -9,7 +9,7 @@ from program_declarations import as_shipped
 
 from policies.core import Reading, read_source
 from policies.inventory.reading.source import from_pulumi
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 _UNKNOWN = {"$unknown": True}
 

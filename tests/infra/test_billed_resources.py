@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from program_declarations import Declarations, as_shipped, plan_of
 
-from capacity.catalog.service_items import ServiceItem
+from capacity.catalog.price_book import ServiceItem
 
 both_on_gke = pytest.mark.parametrize("stack", ["dev-gke", "prod-gke"])
 both_on_eks = pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])

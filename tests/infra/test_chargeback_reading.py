@@ -22,8 +22,7 @@ from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.queries import Question, queries
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.prometheus.client import PrometheusClient, access_to
-from infra.prometheus.kept_slices import KeptSlices, ReportIdentity
-from infra.prometheus.reading import Reading, slice_seconds
+from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, slice_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

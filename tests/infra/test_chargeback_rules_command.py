@@ -6,8 +6,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.telemetry.recording_rules import rule_groups
-from capacity.telemetry.rule_group import rules_spec
+from capacity.telemetry import rule_groups, rules_spec
 from infra.cli.app import app
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from capacity.cost.costed_plan import VERSION
-from capacity.cost.expected_use import read_use_file, shipped_use
+from capacity.cost.costed_plan import VERSION, read_use_file, shipped_use
+from capacity.plan.build import plan_of_stack_file
 from capacity.plan.model import plan_data
-from capacity.plan.stack_plan import plan_of_stack_file
 from capacity.values.errors import ExplainedError
 from infra.cli import console
 from infra.cli.app import app

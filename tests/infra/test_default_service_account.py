@@ -13,7 +13,7 @@ import pytest
 from iam_evaluator import Request, Verdict, decide
 from program_declarations import as_shipped, plan_of
 
-from capacity.workloads.names import SERVICE_ACCOUNT
+from capacity.workloads.requests import SERVICE_ACCOUNT
 
 GKE, EKS = ("dev-gke", "prod-gke"), ("dev-eks", "prod-eks")
 ALL = ("local", *GKE, *EKS)

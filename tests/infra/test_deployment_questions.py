@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli import deployment_questions
-from infra.cli.deployment_questions import ask, require_somebody_to_ask, show_cost_line, show_drift, told_answers
+from infra.cli import stack_commands as deployment_questions
+from infra.cli.stack_commands import ask, require_somebody_to_ask, show_cost_line, show_drift, told_answers
 from infra.cli.stacks import planned
 from infra.deployment.drift import Drift
 

@@ -15,7 +15,7 @@ from capacity.settings.pools import EksPool
 from capacity.settings.stack_file import parse_settings
 from components.karpenter.ec2_node_class import Ec2NodeClass
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.eks_pools import DRIVER_TAINTS, gpu_node_pool_args, node_class_args
+from infra.eks import DRIVER_TAINTS, gpu_node_pool_args, node_class_args
 
 if TYPE_CHECKING:
     from capacity.catalog.machines import Gpu, Machine

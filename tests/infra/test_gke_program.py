@@ -11,7 +11,7 @@ from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools, node_la
 from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
 
 from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
-from components.gcp_names import check_gcp_labels
+from components.cloud_names import check_gcp_labels
 
 WITHOUT_LABELS = re.compile(
     r"gcp:(compute/(network:Network|subnetwork:Subnetwork|router:Router|routerNat:RouterNat)|serviceaccount/account:Account"

@@ -21,7 +21,7 @@ from infra.engine import StackRun
 from infra.program import KUBECONFIG_VARIABLE
 from lab.cluster import Cluster, condition
 from lab.engine import engine_for, state_url
-from lab.exercise.jobs import JOB, gpu_job, job_of, release, wait_for_completion, wait_for_preemption, wait_for_running
+from lab.exercise.play import JOB, gpu_job, job_of, release, wait_for_completion, wait_for_preemption, wait_for_running
 from lab.processes import running_parts
 from lab.progress import Silence
 

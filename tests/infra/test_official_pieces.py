@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.deployment.official_pieces import PLUGINS, command_line, missing_pieces, sdk_version
+from infra.deployment.cloud_run import PLUGINS, command_line, missing_pieces, sdk_version
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from capacity.cost.costed_plan import read_plan_file
-from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.plan.build import plan_of_stack_file
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.stacks import STACKS
-from infra.plan_file import PlannedResources, write_plan_file
+from infra.program import PlannedResources, write_plan_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,9 @@ def event(inputs: dict[str, Any] | None = None, verdict: str | None = None) -> A
     step = None if inputs is None else SimpleNamespace(metadata=SimpleNamespace(new=new))
     told = None
     if verdict is not None:
-        told = SimpleNamespace(policy_name="rules", enforcement_level="mandatory", resource_urn=URN, message=f"{verdict}\n")
+        told = SimpleNamespace(
+            policy_name="gpu-pool-without-taint", enforcement_level="mandatory", resource_urn=URN, message=f"{verdict}\n"
+        )
     return SimpleNamespace(resource_pre_event=step, policy_event=told)
 
 
@@ -44,7 +46,7 @@ def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[st
 def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_secret(tmp_path: Path) -> None:
     inputs = {"name": "dev", "role": UNKNOWN, "keys": [{SIGNATURE: "1b47", "ciphertext": "[secret]"}, "[secret]"], "zones": 2}
 
-    found = written(tmp_path / "plan.json", event(inputs), event(verdict="gpu-pool-without-taint: no"), event())
+    found = written(tmp_path / "plan.json", event(inputs), event(verdict="NodePool l4: no"), event())
 
     assert found["resources"] == [
         {
@@ -55,7 +57,7 @@ def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_se
             "inputs": {"name": "dev", "role": {"$unknown": True}, "keys": [{"$secret": True}, {"$secret": True}], "zones": 2},
         }
     ]
-    assert found["policies"] == [{"policy": "rules", "level": "mandatory", "resource": URN, "message": "gpu-pool-without-taint: no"}]
+    assert found["policies"] == [{"policy": "gpu-pool-without-taint", "level": "mandatory", "resource": URN, "message": "NodePool l4: no"}]
     assert (found["stack"], found["cloud"], found["cost"]["budget_usd"]) == ("dev-eks", "eks", "4000")
 
 
@@ -89,11 +91,11 @@ def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_sam
     told = checkout.flexspot("cost", str(plan))
 
     assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert "budget-exceeded: " in refused.stderr
+    assert "[mandatory] [severity: high]  budget-exceeded  (" in refused.stderr
     assert "dev costs 1,940.21 USD in a month (expected), and its budget is 1,900" in " ".join(refused.stderr.split())
     found = json.loads(plan.read_text())
     assert len(found["resources"]) > 200
-    assert any("budget-exceeded" in each["message"] for each in found["policies"])
+    assert any(each["policy"] == "budget-exceeded" for each in found["policies"])
     assert told.returncode == 1
     assert "exceeded: expected 1,940.21 of 1,900 budgeted for dev" in told.stdout
 

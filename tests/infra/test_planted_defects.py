@@ -14,7 +14,7 @@ from rule_fixtures import cases_of
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.inventory.reading.source import from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from planted_defects import JOB, Defect, job, planted
 from planted_table import ALONE, SHARING, shared_previews
 from resource_edits import edits
 
-from policies.judging.rule import Level
+from policies.judging import Level
 from policies.rules import all_rules
 from policies.values.secrecy import SHOWN
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.engine
 
 HERE = Path(__file__).parent
 
-TOLD = re.compile(r"- \[(mandatory|advisory)\]\s+\S+\s+\(\S+: (\S+)\)\n\s+([a-z-]+): [^:\n]+: (?!cannot be decided yet: )")
-"""A violation as the engine prints it: level, resource, rule. What hangs on something that is not there is none."""
+TOLD = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet: )")
+"""A violation as the engine prints it: level, rule, resource. What hangs on something that is not there is none."""
 
 LEVELS = {rule.name: rule.level for rule in all_rules()}
 
@@ -59,7 +59,7 @@ def stopped_by_their_rules_alone(checkout: OwnCheckout, *defects: Defect) -> Non
 
     shown = checkout.flexspot("preview", "-s", defects[0].stack, "--offline")
 
-    assert set(TOLD.findall(shown.stdout)) == {(LEVELS[each.rule], each.on, each.rule) for each in defects}, shown.stdout + shown.stderr
+    assert set(TOLD.findall(shown.stdout)) == {(LEVELS[each.rule], each.rule, each.on) for each in defects}, shown.stdout + shown.stderr
     # What only advises lets the stack through.
     stopping = [each.rule for each in defects if LEVELS[each.rule] is Level.MANDATORY]
     assert shown.returncode == (1 if stopping else 0)
@@ -98,6 +98,6 @@ def test_a_secret_of_the_program_is_judged_and_not_told(checkout: OwnCheckout) -
     stopped = checkout.flexspot("preview", "-s", "dev-eks", "--offline")
 
     printed = stopped.stdout + stopped.stderr
-    assert set(TOLD.findall(stopped.stdout)) == {("mandatory", "l4-spot-node-pool", "nodepool-references-missing-class")}, printed
+    assert set(TOLD.findall(stopped.stdout)) == {("mandatory", "nodepool-references-missing-class", "l4-spot-node-pool")}, printed
     assert f"spec.template.spec.nodeClassRef names EC2NodeClass {SHOWN} of karpenter.k8s.aws" in stopped.stderr
     assert HUNTER not in printed

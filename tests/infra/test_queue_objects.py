@@ -12,7 +12,7 @@ import yaml
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings, read_stack_file
-from infra.queue_objects import declare_kueue, declare_queues
+from infra.platform_objects import declare_kueue, declare_queues
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan

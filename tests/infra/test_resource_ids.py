@@ -12,10 +12,8 @@ import pytest
 import yaml
 from moto import mock_aws
 
-from infra.deployment.aws_search import TAGGED, AwsSearch
-from infra.deployment.identifying import Identifying
-from infra.deployment.interrupted import Begun, NotIdentified
-from infra.deployment.resource_ids import resource_id, resource_ids
+from infra.deployment.interrupted import Begun, Identifying, NotIdentified
+from infra.deployment.resource_ids import TAGGED, AwsSearch, resource_id, resource_ids
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 COMPONENTS = Path(__file__).resolve().parents[2] / "components"

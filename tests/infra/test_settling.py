@@ -9,8 +9,7 @@ import pytest
 from pulumi.automation import Deployment
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.deployment.interrupted import Begun, NotIdentified
-from infra.deployment.settling import Settling
+from infra.deployment.interrupted import Begun, NotIdentified, Settling
 
 VPC = "urn:pulumi:dev-eks::flexspot::aws:ec2/vpc:Vpc::network-vpc"
 OTHER = "urn:pulumi:dev-eks::flexspot::aws:ec2/vpc:Vpc::another-vpc"

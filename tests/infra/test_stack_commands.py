@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from infra.deployment.official_pieces import PLUGINS
+from infra.deployment.cloud_run import PLUGINS
 
 if TYPE_CHECKING:
     from pathlib import Path

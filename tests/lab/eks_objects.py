@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from server_questions import integers
 
-from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.plan.build import plan_of_stack_file
 from capacity.settings.pools import EksPool
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.eks_pools import DRIVER_TAINTS, gpu_node_pool_args
+from infra.eks import DRIVER_TAINTS, gpu_node_pool_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from capacity.plan.build import StackPlan
     from capacity.plan.model import PoolPlan
-    from capacity.plan.stack_plan import StackPlan
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
     from lab.cluster import KubeObject
 

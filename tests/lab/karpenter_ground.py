@@ -9,7 +9,7 @@ from server_questions import integers
 
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
 from infra.karpenter_pools import node_pool_args
-from lab.exercise.jobs import wait_for_no_nodes
+from lab.exercise.play import wait_for_no_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Generator

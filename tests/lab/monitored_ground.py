@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from queue_fixtures import FOUR_L4, queues_of
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
-from capacity.chargeback.labels import REGION_LABEL
+from capacity.chargeback.queries import REGION_LABEL
 from capacity.workloads.kinds import objects_of
 from lab.cluster import POD
-from lab.exercise.jobs import NODE, UNTIL_RELEASED, run_time_of_pods
+from lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -16,7 +16,7 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB, NODE, WORKLOAD, release, running_pods
+from lab.exercise.play import JOB, NODE, WORKLOAD, release, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

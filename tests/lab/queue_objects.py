@@ -11,9 +11,9 @@ from pulumi_kubernetes import Provider
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.plan.model import AdmissionPlan
-from capacity.settings.queueing import AdmissionMode
+from capacity.settings.teams import AdmissionMode
 from infra.platform_objects import declare_admission, declare_platform_objects
-from lab.exercise.jobs import UNTIL_RELEASED, run_time_of_pods
+from lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan

@@ -12,7 +12,7 @@ from recorded_calls import FOLDER, SCENARIOS, lines
 from lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
-    from lab.providers.kinds import Kinds, Schemas
+    from lab.providers.objects import Kinds, Schemas
 
 FILE = FOLDER / "kinds.json.gz"
 
@@ -21,7 +21,7 @@ _KEPT = {"$ref", "additionalProperties", "allOf", "items", "properties", "requir
 
 
 class RecordedKinds:
-    """The kinds in the file, for lab.providers.kinds."""
+    """The kinds in the file, for lab.providers.objects."""
 
     def __init__(self) -> None:
         self._content = read_file()

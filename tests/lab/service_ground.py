@@ -9,9 +9,9 @@ from queue_fixtures import FOUR_L4, queues_of
 
 from capacity.catalog.node_labels import ZONE_LABEL
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.names import NAME_LABEL
+from capacity.workloads.requests import NAME_LABEL
 from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB, NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
+from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator

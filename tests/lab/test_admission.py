@@ -16,12 +16,11 @@ from stack_readings import readings_of
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB
+from lab.exercise.play import JOB
 from policies.admission.scheduling_options import MOST_GPUS, facts_of
 from policies.core import read_source
 from policies.inventory.reading.source import from_manifest
-from policies.judging.rule import Level
-from policies.judging.settings import Settings
+from policies.judging import Level, Settings
 from policies.lint.configuration import Configuration
 from policies.lint.formats import as_text
 from policies.lint.run import lint

@@ -11,18 +11,16 @@ from made_month import MadeMonth, made_month, write_blocks
 from typer.testing import CliRunner
 
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.period import period_between
 from capacity.chargeback.queries import queries
+from capacity.chargeback.samples import period_between
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 from infra.prometheus.client import PrometheusClient, access_to
-from infra.prometheus.kept_slices import KeptSlices, ReportIdentity
-from infra.prometheus.reading import Reading
+from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity
 from lab.home import LabHome
 from lab.monitoring import serving
 from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
-from lab.tools.families import family_named
+from lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

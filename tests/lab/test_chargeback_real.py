@@ -14,15 +14,13 @@ from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_p
 from pod_record import recorded_pods
 from typer.testing import CliRunner
 
-from capacity.telemetry.recording_rules import ALLOCATED, IDLE, rule_groups
-from capacity.telemetry.rule_group import rules_file
+from capacity.telemetry import ALLOCATED, IDLE, rule_groups, rules_file
 from infra.cli.app import app
 from lab.cluster import POD, condition
-from lab.exercise.jobs import release
+from lab.exercise.play import release
 from lab.monitoring import KUBE_STATE_METRICS, PROMETHEUS, watched
 from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
-from lab.tools.families import family_named
+from lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
     from pathlib import Path

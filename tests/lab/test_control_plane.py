@@ -14,17 +14,15 @@ import pytest
 
 from lab.cluster import Cluster
 from lab.control_plane import ControlPlane, PartState
-from lab.errors import ExitCode, LabError
-from lab.home import LabHome, load_state
-from lab.ports import is_free
+from lab.home import LabHome, is_free, load_state
 from lab.processes import end, running_parts
-from lab.progress import Silence
+from lab.progress import ExitCode, LabError, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lab.start import StartReport
+    from lab.control_plane import StartReport
     from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab

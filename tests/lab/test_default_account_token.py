@@ -18,7 +18,7 @@ from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped
 from tenancy_ground import Member, has_default, pod
 
-from capacity.workloads.names import SERVICE_ACCOUNT
+from capacity.workloads.requests import SERVICE_ACCOUNT
 from lab.cluster import Cluster, status_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from lab.dws import (
     outcome_of,
     provisioner,
 )
-from lab.exercise.jobs import JOB, NODE, running_pods
+from lab.exercise.play import JOB, NODE, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -9,7 +9,7 @@ import pytest
 from eks_objects import EC2_NODE_CLASS, NODE_POOL, node_pools, pool_args, stack_plan
 from server_questions import changed, integers, refusal
 
-from components.eks.gpu_plugins import EFA_NODE_LABEL
+from components.eks.addons import EFA_NODE_LABEL
 from components.karpenter.gpu_node_pool import GpuNodePool
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ import pytest
 from eks_objects import EC2_NODE_CLASS, KWOK_NODE_CLASS, NODE_POOL, node_pools, stack_plan
 
 from lab.cluster import POD, Cluster, condition
-from lab.exercise.jobs import JOB, NODE, gpu_job, release, running_pods, wait_for_completion, wait_for_no_nodes, wait_for_running
+from lab.exercise.play import JOB, NODE, gpu_job, release, running_pods, wait_for_completion, wait_for_no_nodes, wait_for_running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.plan.build import StackPlan
     from capacity.plan.model import Plan
-    from capacity.plan.stack_plan import StackPlan
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.cluster import condition
-from lab.exercise.jobs import (
+from lab.exercise.play import (
     HIGH,
     JOB,
     LOW,

@@ -9,7 +9,7 @@ import pytest
 from queue_fixtures import FOUR_L4, QueueGround, by_job, condition_of, queues_of
 
 from lab.cluster import condition
-from lab.exercise.jobs import WORKLOAD
+from lab.exercise.play import WORKLOAD
 
 if TYPE_CHECKING:
     from queue_objects import Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.cluster import POD, condition, read_objects
-from lab.exercise.jobs import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
+from lab.exercise.play import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

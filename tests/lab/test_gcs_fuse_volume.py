@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.storage.gcs_fuse_volume import GcsFuseVolume
+from components.storage.gcs_bucket import GcsFuseVolume
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.providers.field_managers import handed_over, was_created_by_provider
+from lab.providers.lifecycle import handed_over, was_created_by_provider
 
 _OWN = "pulumi-kubernetes-00331572"
 

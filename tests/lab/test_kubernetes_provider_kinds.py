@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity  # pyright: ignore[reportUnknownVariableType] -- untyped
 from recorded_kinds import RecordedKinds
 
-from lab.providers.kinds import NoQuantityError, canonical, input_fields, is_built_in, normalized
+from lab.providers.objects import NoQuantityError, canonical, input_fields, is_built_in, normalized
 from lab.providers.values import UNKNOWN
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 from provider_driver import Driver, config_map, deployment, driving, fake_node, pod_spec, refusal
 from pulumi.runtime.proto import provider_pb2
 
-from lab.exercise.jobs import run_time_of_pods
+from lab.exercise.play import run_time_of_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from server_questions import integers
 
 from capacity.chargeback.queries import kube_state_resources
-from components.measurement.kube_state_metrics import KubeStateMetrics
-from components.measurement.recording_rules import RecordingRules
+from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.team import restricted
 from lab.cluster import read_objects, wait_until_established
 

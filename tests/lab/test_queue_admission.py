@@ -9,7 +9,7 @@ import pytest
 from queue_fixtures import CLUSTER_QUEUE, FOUR_L4, QueueGround, condition_of, queues_of
 
 from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB, LOCAL_QUEUE
+from lab.exercise.play import JOB, LOCAL_QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -8,7 +8,7 @@ import pytest
 from queue_fixtures import FOUR_L4, queues_of
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
-from lab.exercise.jobs import NODE
+from lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from queue_objects import Register

@@ -8,7 +8,7 @@ import pytest
 from queue_fixtures import FOUR_L4, QueueGround, queues_of
 
 from lab.cluster import POD, condition
-from lab.exercise.jobs import JOB
+from lab.exercise.play import JOB
 from lab.processes import running_parts
 from lab.progress import Silence
 

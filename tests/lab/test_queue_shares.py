@@ -9,7 +9,7 @@ import pytest
 from queue_fixtures import FOUR_L4, QueueGround, queues_of
 
 from lab.cluster import condition
-from lab.exercise.jobs import JOB
+from lab.exercise.play import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -11,12 +11,10 @@ import pytest
 import yaml
 from chargeback_months import HOUR, STEP, Month
 
-from capacity.chargeback.labels import CENTRAL, NONE, label_of
-from capacity.chargeback.queries import Question
-from capacity.telemetry.recording_rules import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rules_yaml
+from capacity.chargeback.queries import CENTRAL, NONE, Question, label_of
+from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rules_yaml
 from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
-from lab.tools.families import family_named
+from lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tenancy_ground import Member, Register, job, pod, refusal, team_on
 
-from capacity.catalog.endpoints import endpoints_of
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import Platform, endpoints_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.catalog.data_files import DataFileError
-from lab.tools.families import all_families, families, family_named, read_families
+from lab.tools.build import all_families, families, family_named, read_families
 
 if TYPE_CHECKING:
     from pathlib import Path

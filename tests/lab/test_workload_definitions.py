@@ -15,7 +15,7 @@ import pytest
 from bench_lint import module_folder
 from server_questions import changed, refusal, serving
 
-from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.plan.build import plan_of_stack_file
 from capacity.workloads.kinds import objects_of
 from lab.cluster import Cluster, read_objects
 

@@ -10,10 +10,10 @@ from queue_fixtures import QueueGround, condition_of, queues_of
 from service_ground import nodes_of
 from workload_ground import assert_goes_on, cordon, drain, finish, job_of, submit, uids, wait_for_job, wait_for_pods, wait_until_pending
 
-from capacity.plan.routes import STAY_ANNOTATION
+from capacity.plan.queues import STAY_ANNOTATION
 from lab.cluster import condition
 from lab.dws import PROVISIONING_REQUEST, REQUEST_LABEL, provisioner
-from lab.exercise.jobs import NODE, WORKLOAD
+from lab.exercise.play import NODE, WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from workload_ground import (
 )
 
 from lab.cluster import POD, condition
-from lab.exercise.jobs import NODE, WORKLOAD
+from lab.exercise.play import NODE, WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from karpenter_ground import NODE_CLAIM, karpenter_pools
 from workload_ground import NODES, assert_goes_on, end, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
 
 from lab.cluster import condition
-from lab.exercise.jobs import NODE, release
+from lab.exercise.play import NODE, release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,11 +9,11 @@ from queue_fixtures import QueueGround, queues_of
 from workload_ground import end, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
 
 from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.workloads.names import GANG_SERVICE
+from capacity.workloads.requests import GANG_SERVICE
 from components.tenancy.team import Team
 from lab.cluster import POD, condition
 from lab.dws import PROVISIONING_REQUEST, provisioner
-from lab.exercise.jobs import JOB
+from lab.exercise.play import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

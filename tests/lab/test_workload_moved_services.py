@@ -24,7 +24,7 @@ from service_ground import (
 from workload_ground import assert_goes_on, finish, job_of, uids, wait_for_job, wait_for_pods
 
 from lab.cluster import POD, condition
-from lab.exercise.jobs import NODE
+from lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

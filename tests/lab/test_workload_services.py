@@ -16,7 +16,7 @@ import yaml
 from service_ground import PEOPLE, WORK_QUEUE, declared, replicas, service_platform, wait_for_ready
 
 from capacity.workloads import notebook_stop
-from capacity.workloads.notebook_pod import scale_path
+from capacity.workloads.notebook import scale_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from queue_fixtures import FOUR_L4, condition_of, queues_of
 
 from capacity.workloads.kinds import objects_of
 from lab.cluster import POD, condition, status_of
-from lab.exercise.jobs import JOB, NODE, UNTIL_RELEASED, release, run_time_of_pods, running_pods
+from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, release, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,22 +1,22 @@
-"""The pack's policies as the engine reaches them: requests in protobuf, inputs behind the SDK's proxies, every number a float."""
+"""The pack's policies as the engine reaches them: requests in protobuf, where every number is a float."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pulumi_policy.policy
-from google.protobuf import struct_pb2
+from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime import proto
-from pulumi_policy import EnforcementLevel
 
 if TYPE_CHECKING:
-    from policies.engine.gate import Gate
+    from collections.abc import Iterable
 
-# The SDK's own server is not public; nothing else builds the arguments as they are in an update (pulumi-policy#445).
-SERVICER = "_PolicyAnalyzerServicer"
+    from policies.engine import Gate
 
+NOTHING = empty_pb2.Empty()
 
 LEVELS = {proto.MANDATORY: "mandatory", proto.ADVISORY: "advisory"}
+
+CONFIGURED = {"disabled": proto.DISABLED, "remediate": proto.REMEDIATE, **{word: level for level, word in LEVELS.items()}}
 
 
 def urn_of(type_token: str, name: str) -> str:
@@ -30,37 +30,56 @@ def struct(value: dict[str, Any]) -> struct_pb2.Struct:
 
 
 class PolicyServer:
-    """Analyses one resource after the other, as one update does."""
+    """Analyses one resource after the other, as one update does. `settings` are those under the pack's own policy."""
 
-    def __init__(self, gate: Gate, **configuration: Any) -> None:
-        make = getattr(pulumi_policy.policy, SERVICER)
-        self._servicer = make("flexspot", "0.1.0", gate.policies(), EnforcementLevel.ADVISORY)
-        self.info = self._servicer.GetAnalyzerInfo(None, None)
-        if configuration:
-            properties = struct(configuration)
-            config = proto.PolicyConfig(enforcementLevel=proto.MANDATORY, properties=properties)
-            self._servicer.Configure(proto.ConfigureAnalyzerRequest(policyConfig={"flexspot": config}), None)
+    def __init__(self, gate: Gate, **settings: Any) -> None:
+        self._gate = gate
+        self.info = gate.GetAnalyzerInfo(NOTHING, None)
+        if settings:
+            self.configure({"flexspot": {"enforcementLevel": "mandatory", **settings}})
 
-    def disable(self, policy: str) -> None:
-        config = proto.PolicyConfig(enforcementLevel=proto.DISABLED)
-        self._servicer.Configure(proto.ConfigureAnalyzerRequest(policyConfig={policy: config}), None)
+    def configure(self, written: dict[str, str | dict[str, Any]]) -> None:
+        """As the engine does (3.259, resource/analyzer/config.go): every policy gets its own level where none is written for it."""
+        every = written.get("all")
+        levels = {each.name: CONFIGURED[every] if isinstance(every, str) else each.enforcementLevel for each in self.info.policies}
+        properties: dict[str, dict[str, Any]] = {}
+        for name, setting in written.items():
+            properties[name] = {} if isinstance(setting, str) else {key: setting[key] for key in setting if key != "enforcementLevel"}
+            level = setting if isinstance(setting, str) else setting.get("enforcementLevel")
+            if level:
+                levels[name] = CONFIGURED[level]
+        configured = {
+            name: proto.PolicyConfig(enforcementLevel=level, properties=struct(properties.get(name, {}))) for name, level in levels.items()
+        }
+        self._gate.Configure(proto.ConfigureAnalyzerRequest(policyConfig=configured), None)
+
+    def answer(self, type_token: str, name: str, inputs: dict[str, Any]) -> proto.AnalyzeResponse:
+        request = proto.AnalyzeRequest(type=type_token, properties=struct(inputs), urn=urn_of(type_token, name), name=name)
+        return self._gate.Analyze(request, None)
 
     def analyze(self, type_token: str, name: str, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What is reported about a resource: level and message of each."""
-        urn = urn_of(type_token, name)
-        request = proto.AnalyzeRequest(type=type_token, properties=struct(inputs), urn=urn, name=name)
-        return [(LEVELS[each.enforcementLevel], each.message) for each in self._servicer.Analyze(request, None).diagnostics]
+        """What is reported about a resource: the level of each, and policy and message in one."""
+        return [(level, told) for level, _, told in reported(self.answer(type_token, name, inputs).diagnostics)]
 
     def remediate(self, type_token: str, name: str, inputs: dict[str, Any]) -> int:
         """How many remediations there are of a resource: the engine asks that before it has it analyzed, of every pack."""
         request = proto.AnalyzeRequest(type=type_token, properties=struct(inputs), urn=urn_of(type_token, name), name=name)
-        return len(self._servicer.Remediate(request, None).remediations)
+        return len(self._gate.Remediate(request, None).remediations)
 
-    def analyze_stack(self, resources: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, str, str]]:
-        """What is reported about the whole stack: level, URN and message of each. `resources` are type, name and outputs of each."""
+    def stack_answer(self, resources: list[tuple[str, str, dict[str, Any]]]) -> proto.AnalyzeResponse:
         listed = [
             proto.AnalyzerResource(type=token, name=name, urn=urn_of(token, name), properties=struct(outputs))
             for token, name, outputs in resources
         ]
-        response = self._servicer.AnalyzeStack(proto.AnalyzeStackRequest(resources=listed), None)
-        return [(LEVELS[each.enforcementLevel], each.urn, each.message) for each in response.diagnostics]
+        return self._gate.AnalyzeStack(proto.AnalyzeStackRequest(resources=listed), None)
+
+    def analyze_stack(self, resources: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, str, str]]:
+        """What is reported about the whole stack: level and URN of each, and policy and message in one.
+
+        `resources` are type, name and outputs of each.
+        """
+        return reported(self.stack_answer(resources).diagnostics)
+
+
+def reported(diagnostics: Iterable[proto.AnalyzeDiagnostic]) -> list[tuple[str, str, str]]:
+    return [(LEVELS[each.enforcementLevel], each.urn, f"{each.policyName}: {each.message}") for each in diagnostics]

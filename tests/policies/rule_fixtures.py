@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from capacity.values.verdict import Verdict
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from policies.judging import AnyRule
 
 RULES = Path(__file__).parent / "rules"
 
@@ -81,3 +85,7 @@ def _case(rule: str, verdict: Verdict, document: dict[str, Any]) -> Case:
         return Case(rule, verdict, document["resource"], document["name"], document["inputs"], None, among)
     api_version = document["apiVersion"] if "/" in document["apiVersion"] else f"core/{document['apiVersion']}"
     return Case(rule, verdict, f"kubernetes:{api_version}:{document['kind']}", document["metadata"]["name"], document, document, among)
+
+
+def rules_named(name: str) -> list[AnyRule]:
+    return [rule for rule in all_rules() if rule.name == name]

@@ -11,13 +11,13 @@ from rule_fixtures import cases
 
 from capacity.values.verdict import Verdict
 from policies.core import judge, judge_all
-from policies.engine.gate import Gate
+from policies.engine import Gate
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.judging.rule import AnyRule
+    from policies.judging import AnyRule
 
 ACROSS = [rule for rule in all_rules() if rule.judge_among]
 
@@ -131,6 +131,6 @@ def test_a_read_resource_of_a_shape_that_nobody_foresaw_stops_nothing(monkeypatc
     def raises(*_: object) -> Any:
         raise TypeError("hunter2")
 
-    monkeypatch.setattr("policies.engine.gate.from_pulumi", raises)
+    monkeypatch.setattr("policies.engine.from_pulumi", raises)
 
     assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "read", CLASS)])] == ["advisory"]

@@ -9,8 +9,7 @@ import pytest
 from rule_fixtures import cases_of
 
 from capacity.values.verdict import Verdict
-from policies.judging.rule import Level
-from policies.judging.settings import Settings
+from policies.judging import Level, Settings
 from policies.lint.configuration import Configuration
 from policies.lint.run import lint
 from policies.rules import all_rules

@@ -13,11 +13,11 @@ from capacity.values.verdict import Verdict
 from policies import bench
 from policies.core import Reading, judge_across, judge_all, read_source
 from policies.inventory.reading.source import from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.judging.rule import AnyRule
+    from policies.judging import AnyRule
 
 
 @cache

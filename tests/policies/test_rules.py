@@ -6,28 +6,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from policy_server import PolicyServer, urn_of
-from rule_fixtures import WORDS, Case, cases_of
+from rule_fixtures import WORDS, Case, cases_of, rules_named
 
 from capacity.values.verdict import Severity, Verdict
 from policies.core import judge, judge_all
-from policies.engine.gate import Gate
+from policies.engine import Gate
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from policies.inventory.reading.source import Source
-    from policies.judging.rule import AnyRule
+    from policies.judging import AnyRule
     from policies.values.finding import Finding
 
 
 NAMES = [rule.name for rule in all_rules()]
-
-
-def rules_named(name: str) -> list[AnyRule]:
-    return [rule for rule in all_rules() if rule.name == name]
 
 
 def verdict_of(findings: Sequence[Finding]) -> Verdict:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from flexspot_runtime.exits import Interrupted
-from flexspot_runtime.interruption import Interruption
+from flexspot_runtime.interruption import Interrupted, Interruption
 from program_declarations import as_shipped, plan_of
 from seed_defect_manifests import found, marked
 from seed_defect_table import GUIDE, SEED_DEFECTS, SeedDefect, table

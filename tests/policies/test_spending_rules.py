@@ -9,7 +9,7 @@ import pytest
 from capacity.values.verdict import Verdict
 from policies.core import judge
 from policies.inventory.reading.source import from_pulumi
-from policies.judging.settings import read_settings
+from policies.judging import read_settings
 from policies.rules import all_rules
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.work_queue import Delivery
+from flexspot_runtime.worker import Delivery
 
 if TYPE_CHECKING:
     from manual_clock import ManualClock

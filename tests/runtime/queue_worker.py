@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flexspot_runtime import Interruption, LocalFolder, Results, Task, Worker
 
 if TYPE_CHECKING:
-    from flexspot_runtime.work_queue import WorkQueue
+    from flexspot_runtime.worker import WorkQueue
 
 LEASE_SECONDS = 4
 POISON = b"poison"

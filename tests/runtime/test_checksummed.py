@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from flexspot_runtime.checksummed import TornRecordError, decode_record, encode_record
+from flexspot_runtime.marker import TornRecordError, decode_record, encode_record
 from hypothesis import given
 from hypothesis import strategies as st
 

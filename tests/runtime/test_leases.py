@@ -4,13 +4,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from flexspot_runtime import Interruption
-from flexspot_runtime.leases import LeaseKeeper
+from flexspot_runtime.worker import LeaseKeeper
 from manual_clock import ManualClock
 from memory_queue import MemoryQueue
 
 if TYPE_CHECKING:
     import pytest
-    from flexspot_runtime.work_queue import Delivery
+    from flexspot_runtime.worker import Delivery
 
 LONG_SECONDS = 30
 """For a thread that is sure to come."""

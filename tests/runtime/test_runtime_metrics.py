@@ -4,8 +4,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from flexspot_runtime.metrics import render, served
-from flexspot_runtime.status import RunStatus
+from flexspot_runtime.status import RunStatus, render, served
 from manual_clock import ManualClock
 
 STATUS = RunStatus(started_at=900.0, step=42, saved_step=40, saved_at=980.0, saves=4)

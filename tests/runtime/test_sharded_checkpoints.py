@@ -15,8 +15,8 @@ from flexspot_runtime import (
     LocalFolder,
     TrainingRun,
 )
-from flexspot_runtime.clock import SystemClock
 from flexspot_runtime.marker import Marker
+from flexspot_runtime.schedule import SystemClock
 from manual_clock import ManualClock
 from rank_threads import in_ranks
 

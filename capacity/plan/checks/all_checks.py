@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import autopilot, capacity_types, classes, names, network, places, pool_options, shares, spending
+from capacity.plan.checks import autopilot, classes, places, pool_options, shares
 
 if TYPE_CHECKING:
-    from capacity.plan.resolved_settings import ResolvedSettings
+    from capacity.plan.resolve import ResolvedSettings
     from capacity.values.errors import SettingsProblem
 
-_CHECKS = (
-    *names.CHECKS,
-    *network.CHECKS,
-    *autopilot.CHECKS,
-    *places.CHECKS,
-    *capacity_types.CHECKS,
-    *pool_options.CHECKS,
-    *classes.CHECKS,
-    *shares.CHECKS,
-    *spending.CHECKS,
-)
+_CHECKS = (*classes.CHECKS, *places.CHECKS, *autopilot.CHECKS, *pool_options.CHECKS, *shares.CHECKS)
 
 
 def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:

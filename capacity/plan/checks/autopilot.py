@@ -10,14 +10,14 @@ from capacity.catalog.data_files import Record
 from capacity.catalog.workload_classes import Fallback
 from capacity.plan.pools import asked_for, compute_class_of, shared_labels, taints_by_gke
 from capacity.settings.pools import GkePool, GpuDriver, ReservationUse, SharingStrategy
-from capacity.settings.wording import shown
+from capacity.settings.stack_file import shown
 from capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.catalog.workload_classes import WorkloadClass
-    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
+    from capacity.plan.resolve import ResolvedPool, ResolvedSettings
 
 
 def what_caps_spend_is_said(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

@@ -1,18 +1,164 @@
-"""Regions and zones: the machines that they have, and buckets and work queues against where the nodes are."""
+"""Regions, zones and network ranges: what is there, what fits, and where buckets and queues are against the nodes."""
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
-from capacity.settings.platform import GkeSettings
+from capacity.settings.network import Access
+from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem, nearest
+from capacity.values.names import is_production
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.resolved_settings import ResolvedPool, ResolvedSettings
+    from capacity.plan.resolve import ResolvedPool, ResolvedSettings
+
+
+_GKE_RESERVED = 4
+"""Addresses of a subnet that Google keeps: network, gateway, the last but one and broadcast."""
+
+_AWS_RESERVED = 5
+"""Addresses of a subnet that AWS keeps: the first four and the last."""
+
+_SURGE = 1
+"""Nodes that an upgrade adds to a pool for a while."""
+
+
+def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Two ranges with an address in common would send its traffic to one of them."""
+    settings = resolved.settings
+    if isinstance(settings, (GkeSettings, EksSettings)) and _is_there_already(settings):
+        return
+    if isinstance(settings, GkeSettings):
+        net = settings.network
+        named = {name: getattr(net, name) for name in ("nodes_cidr", "pods_cidr", "services_cidr", "control_plane_cidr")}
+    elif isinstance(settings, EksSettings):
+        net = settings.network
+        named = {f"private_cidrs.{n}": each for n, each in enumerate(net.private_cidrs[: len(settings.zones)])}
+        named |= {f"public_cidrs.{n}": each for n, each in enumerate(net.public_cidrs[: len(settings.zones)])}
+        for name, written in named.items():
+            if not IPv4Network(written).subnet_of(IPv4Network(net.vpc_cidr)):
+                problem = f"is outside of vpc_cidr {net.vpc_cidr}"
+                yield SettingsProblem(f"network.{name}", written, problem, "choose a range inside it", "range-outside-vpc")
+        named |= {"services_cidr": net.services_cidr}
+        if IPv4Network(net.services_cidr).overlaps(IPv4Network(net.vpc_cidr)):
+            problem = f"overlaps vpc_cidr {net.vpc_cidr}"
+            yield SettingsProblem("network.services_cidr", net.services_cidr, problem, "choose another range", "ranges-overlap")
+    else:
+        return
+    for (name, written), (other, taken) in combinations(named.items(), 2):
+        if IPv4Network(written).overlaps(IPv4Network(taken)):
+            yield SettingsProblem(f"network.{other}", taken, f"overlaps {name} {written}", "choose another range", "ranges-overlap")
+
+
+def _is_there_already(settings: GkeSettings | EksSettings) -> bool:
+    """Whether the network is somebody else's; then so are its ranges."""
+    if isinstance(settings, GkeSettings):
+        return settings.network.existing_network is not None
+    return settings.network.existing_vpc is not None
+
+
+def gke_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each node takes an address of the node range and a block of the pod range, twice as large as its pods and a power of two."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or _is_there_already(settings):
+        return
+    net = settings.network
+    nodes = _gke_nodes(resolved)
+    room = IPv4Network(net.nodes_cidr).num_addresses - _GKE_RESERVED
+    if nodes > room:
+        problem = f"has room for {room} nodes, the plan can have {nodes}"
+        yield SettingsProblem("network.nodes_cidr", net.nodes_cidr, problem, _at_least(nodes + _GKE_RESERVED), "range-too-small")
+    block = 1 << (2 * net.max_pods_per_node - 1).bit_length()
+    held = IPv4Network(net.pods_cidr).num_addresses // block
+    if nodes > held:
+        problem = f"has blocks of {block} addresses for {held} nodes, the plan can have {nodes}"
+        remedy = f"{_at_least(nodes * block)}, or lower max_pods_per_node"
+        yield SettingsProblem("network.pods_cidr", net.pods_cidr, problem, remedy, "range-too-small")
+
+
+def _gke_nodes(resolved: ResolvedSettings) -> int:
+    assert isinstance(resolved.settings, GkeSettings)  # noqa: S101 -- tells the type checker what was checked
+    pools = sum(pool.max_nodes + _SURGE for pool in resolved.pools.values())
+    # A regional system pool is counted for all of its zones.
+    return pools + resolved.settings.cluster.system_pool.max_nodes + _SURGE
+
+
+def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Nodes and pods alike take an address of a private range; every zone must have one, and each zone's pools must fit."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings):
+        return
+    net, zones = settings.network, settings.zones
+    if _is_there_already(settings):
+        if len(net.existing_private_subnets) < len(zones):
+            problem = f"names {len(net.existing_private_subnets)} for {len(zones)} zones"
+            written = ", ".join(net.existing_private_subnets)
+            yield SettingsProblem("network.existing_private_subnets", written, problem, "name one for each zone", "range-too-small")
+        return
+    for name in ("private_cidrs", "public_cidrs"):
+        ranges: tuple[str, ...] = getattr(net, name)
+        if len(ranges) < len(zones):
+            problem = f"has {len(ranges)} range{'' if len(ranges) == 1 else 's'} for {len(zones)} zones"
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), problem, "give one for each zone", "range-too-small")
+            return
+    each_node = 1 + net.pods_per_node
+    nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + settings.cluster.system_pool.max_nodes
+    rooms = {zone: IPv4Network(written).num_addresses - _AWS_RESERVED for zone, written in zip(zones, net.private_cidrs, strict=False)}
+    room = sum(rooms.values())
+    if nodes * each_node > room:
+        problem = f"have room for {room} addresses, the plan's {nodes} nodes can take {nodes * each_node} ({each_node} each)"
+        written = ", ".join(net.private_cidrs[: len(zones)])
+        remedy = "larger ranges, or a lower pods_per_node"
+        yield SettingsProblem("network.private_cidrs", written, problem, remedy, "range-too-small")
+    for pool in resolved.pools.values():
+        inside = sum(rooms.get(zone, 0) for zone in pool.settings.zones)
+        if pool.settings.zones and pool.max_nodes * each_node > inside:
+            problem = f"its zones have room for {inside} addresses, its {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
+            yield SettingsProblem(f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "more zones or ranges", "range-too-small")
+
+
+def zones_are_two_or_three(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS wants its control plane in two zones at least."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and len(settings.zones) < 2:  # noqa: PLR2004 -- EKS's own minimum
+        yield SettingsProblem("zones", ", ".join(settings.zones), "EKS needs two zones at least", "name two or three", "too-few-zones")
+
+
+def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The DNS endpoint behind IAM is GKE's."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and settings.control_plane.access is Access.DNS_IAM:
+        allowed = f"allowed: {Access.PRIVATE}, {Access.PUBLIC_CIDRS}"
+        yield SettingsProblem("control_plane.access", "'dns_iam'", "is not an access of EKS", allowed, "access-of-another-cloud")
+
+
+def _at_least(addresses: int) -> str:
+    return f"a /{32 - (addresses - 1).bit_length()} or larger is needed"
+
+
+def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A regional node pool of GKE begins with a node in each zone."""
+    if isinstance(resolved.settings, GkeSettings) and resolved.settings.cluster.existing is None and not resolved.autopilot:
+        most, zones = resolved.settings.cluster.system_pool.max_nodes, len(set(resolved.zones))
+        if most < zones:
+            problem = f"is below the {zones} zones, in each of which the pool begins with a node"
+            remedy = f"raise it to {zones} or more, or name fewer zones"
+            yield SettingsProblem("cluster.system_pool.max_nodes", str(most), problem, remedy, "system-pool-below-zones")
+
+
+def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
+    ami: str = getattr(getattr(resolved.settings, "cluster", None), "ami", "")
+    if ami.endswith("@latest"):
+        remedy = "pin a release, such as al2023@v20250807 or bottlerocket@1.40.0"
+        refused = is_production(resolved.settings.environment)
+        yield SettingsProblem("cluster.ami", repr(ami), "replaces nodes at every release", remedy, "unpinned-ami", refused=refused)
 
 
 def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -138,6 +284,13 @@ def names_are_not_googles_own(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 
 CHECKS = (
+    ranges_do_not_overlap,
+    gke_ranges_have_room,
+    eks_ranges_have_room,
+    zones_are_two_or_three,
+    access_fits_the_cloud,
+    system_nodes_reach_every_zone,
+    images_are_pinned,
     zones_are_in_the_region,
     the_region_has_the_machine,
     each_zone_of_a_pool_has_its_machine,

@@ -1,4 +1,4 @@
-"""The forms in CEL, one a file: the file is named after the rule and holds it as FORM. A rule without one says why itself."""
+"""The forms in CEL, by subject: each a `Form` under its rule's name in capitals. A rule without one says why itself."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from policies.admission.form import Form
 
 @cache
 def all_forms() -> tuple[Form, ...]:
-    """Every form, by code of its rule. Raises TypeError for a file in this folder that holds none."""
+    """Every form, by code of its rule. Raises TypeError for a form that stands under another name than its rule's."""
     found: list[Form] = []
-    for module in iter_modules(__path__):
-        form = getattr(import_module(f"{__name__}.{module.name}"), "FORM", None)
-        if not isinstance(form, Form) or form.rule.name.replace("-", "_") != module.name:
-            raise TypeError(f"policies/admission/forms/{module.name}.py holds no FORM of the rule {module.name.replace('_', '-')}")
-        found.append(form)
+    for listed in iter_modules(__path__):
+        module = import_module(f"{__name__}.{listed.name}")
+        for name, form in vars(module).items():
+            if isinstance(form, Form):
+                if name != form.rule.name.replace("-", "_").upper():
+                    raise TypeError(f"{module.__name__}.{name} holds the form of the rule {form.rule.name}; name it after that rule")
+                found.append(form)
     return tuple(sorted(found, key=lambda form: form.rule.code))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.inventory.reading import cloud_resources, eks, gke, karpenter, kubernetes, metrics, pods
+from policies.inventory.reading import cloud_resources, eks, gke, karpenter, kubernetes, metrics
+from policies.inventory.reading import source as pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,8 +9,7 @@ from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, machines_of
 from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, Unknown, any_of
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

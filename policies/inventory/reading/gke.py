@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from policies.inventory.gke_nodes import gpus_of, notice_of, offer_of
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from policies.inventory import objects
+from policies.inventory.cloud_resources import MonthlyCost
 from policies.inventory.objects import KueueConfiguration
-from policies.inventory.spending import MonthlyCost
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, any_of
+from policies.values.field import UNKNOWN, Field, Tri, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

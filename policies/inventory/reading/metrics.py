@@ -7,9 +7,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from policies.inventory.queries import Exporter, Query
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN
+from policies.inventory.objects import Exporter, Query
+from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

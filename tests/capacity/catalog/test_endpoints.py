@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog import endpoints as cluster_endpoints
+from capacity.catalog import platform as cluster_endpoints
 from capacity.catalog.data_files import DataFileError
-from capacity.catalog.endpoints import endpoints_of
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import Platform, endpoints_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,7 @@ import pytest
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_book import prices_of, read_prices
-from capacity.catalog.service_items import Measure, ServiceItem
+from capacity.catalog.price_book import Measure, ServiceItem, prices_of, read_prices
 
 if TYPE_CHECKING:
     from pathlib import Path

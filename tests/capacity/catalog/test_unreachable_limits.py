@@ -15,7 +15,7 @@ from capacity.values.verdict import Verdict
 from components.karpenter.gpu_node_pool import check_gpu_pool
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 AWS = machines_of(Cloud.AWS)

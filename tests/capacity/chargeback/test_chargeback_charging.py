@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.chargeback.charging import to_cents
-from capacity.chargeback.labels import CENTRAL, PLATFORM
-from capacity.chargeback.queries import Question
+from capacity.chargeback.queries import CENTRAL, PLATFORM, Question
 from capacity.chargeback.report import IdlePolicy, LineKey
 
 ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}

@@ -10,10 +10,9 @@ import promql_parser
 import pytest
 
 from capacity.catalog.data_files import DataFileError
-from capacity.chargeback.costs import read_extra_costs
-from capacity.chargeback.labels import label_of
-from capacity.chargeback.period import Period, PeriodError, month_period, period_between
-from capacity.chargeback.queries import Question, queries
+from capacity.chargeback.queries import Question, label_of, queries
+from capacity.chargeback.report import read_extra_costs
+from capacity.chargeback.samples import Period, PeriodError, month_period, period_between
 
 if TYPE_CHECKING:
     from pathlib import Path

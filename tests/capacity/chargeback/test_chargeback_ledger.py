@@ -9,11 +9,9 @@ import pytest
 from chargeback_months import HOUR, STEP, Month
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.gpu_shares import gpus_of_node, unit_share
-from capacity.chargeback.labels import label_of
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.nodes import node_facts
-from capacity.chargeback.queries import Question
+from capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
+from capacity.chargeback.queries import Question, label_of
 from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, Timeline, merged, read_matrix
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from capacity.plan.model import Plan
-    from capacity.plan.resolved_settings import ResolvedSettings
+    from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
     from capacity.values.errors import SettingsProblem
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import told
 
-from capacity.plan.checks.capacity_types import (
+from capacity.plan.checks.pool_options import (
     a_capacity_block_is_in_one_zone,
     reservations_belong_to_reserved_pools,
     work_fits_into_the_run_time,

@@ -8,7 +8,7 @@ import pytest
 from resolved_fixtures import told
 from settings_documents import LEFT_OUT
 
-from capacity.plan.checks.capacity_types import (
+from capacity.plan.checks.pool_options import (
     gpu_ceilings_are_whole_nodes,
     node_and_gpu_ceilings_agree,
     the_floor_is_below_the_ceiling,

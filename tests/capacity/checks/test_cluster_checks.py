@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from resolved_fixtures import told
 
-from capacity.plan.checks.network import images_are_pinned, system_nodes_reach_every_zone
+from capacity.plan.checks.places import images_are_pinned, system_nodes_reach_every_zone
 
 
 def test_an_image_that_follows_every_release_is_refused_in_production_and_warned_of_elsewhere() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from resolved_fixtures import told
 
-from capacity.plan.checks.spending import managed_prometheus_is_on, monitor_labels_are_read
+from capacity.plan.checks.shares import managed_prometheus_is_on, monitor_labels_are_read
 
 
 def test_googles_service_is_not_asked_to_scrape_where_it_is_off() -> None:

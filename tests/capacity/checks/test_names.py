@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import CLASS, pool, told
 
-from capacity.plan.checks.names import (
+from capacity.plan.checks.classes import (
     alternatives_are_other_machines,
     flavors_do_not_take_a_pools_name,
     names_are_unique,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import told
 
-from capacity.plan.checks.network import (
+from capacity.plan.checks.places import (
     access_fits_the_cloud,
     eks_ranges_have_room,
     gke_ranges_have_room,

@@ -12,7 +12,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, prices_of
 from capacity.plan.build import build_plan
-from capacity.plan.checks.spending import budgets_cover_what_is_guaranteed, cloud_quota_covers_the_ceilings
+from capacity.plan.checks.shares import budgets_cover_what_is_guaranteed, cloud_quota_covers_the_ceilings
 
 if TYPE_CHECKING:
     from decimal import Decimal

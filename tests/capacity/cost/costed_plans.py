@@ -12,7 +12,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import PriceBook, PriceFile
 from capacity.cost.costed_plan import CostedPlan, costed
-from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.plan.build import plan_of_stack_file
 
 if TYPE_CHECKING:
     from capacity.cost.plan_cost import CostLine, PlanCost

@@ -13,8 +13,8 @@ from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.cost.advice import advise
-from capacity.cost.advice_rules import Fact, Method
-from capacity.cost.machine_prices import MachinePrices, machine_prices
+from capacity.cost.costed_plan import MachinePrices, machine_prices
+from capacity.cost.estimates import Fact, Method
 
 A2_TODAY = machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1")
 SWEEP: dict[str, Any] = {"nodes": 20, "piece_hours": 1}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.catalog.data_files import DataFileError, read_records
-from capacity.cost.advice_rules import AdviceRules, Fact, shipped_rules
+from capacity.cost.estimates import AdviceRules, Fact, shipped_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,10 +7,9 @@ from decimal import Decimal
 import pytest
 from costed_plans import plan, pool, round_prices
 
-from capacity.cost.budgets import BudgetCheck, Standing, budget_checks
-from capacity.cost.expected_use import shipped_use
-from capacity.cost.figures import Scenario
-from capacity.cost.plan_cost_lines import plan_cost
+from capacity.cost.costed_plan import shipped_use
+from capacity.cost.plan_comparison import BudgetCheck, Standing, budget_checks
+from capacity.cost.plan_cost import Scenario, plan_cost
 
 
 @pytest.mark.parametrize(

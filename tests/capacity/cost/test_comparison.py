@@ -9,9 +9,8 @@ import pytest
 from spot_traces import made_trace
 
 from capacity.cost.comparison import compare, start_ticks
-from capacity.cost.replay import Job, Rates
+from capacity.cost.replay import Job, Rates, Trace
 from capacity.cost.strategies import DEADLINE_AWARE
-from capacity.cost.traces import Trace
 
 RATES = Rates(Decimal("0.918"), Decimal("3.06"))
 JOB = Job(12 * 3600, 16 * 3600, 1800, checkpoint_seconds=60, restart_seconds=600)

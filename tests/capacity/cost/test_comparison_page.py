@@ -9,10 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from spot_traces import made_trace
 
-from capacity.cost.comparison import compare
-from capacity.cost.comparison_page import comparison_page, ticks
-from capacity.cost.replay import Job, Rates
-from capacity.cost.traces import Trace
+from capacity.cost.comparison import compare, comparison_page, ticks
+from capacity.cost.replay import Job, Rates, Trace
 
 JOB = Job(12 * 3600, 16 * 3600, 1800, restart_seconds=600)
 RATES = Rates(Decimal("0.918"), Decimal("3.06"))

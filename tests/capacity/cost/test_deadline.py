@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.cost.deadline import late_share, late_share_at_most, latest_change_hours
-from capacity.cost.spot_arithmetic import SpotConditions
+from capacity.cost.spot_arithmetic import SpotConditions, late_share, late_share_at_most, latest_change_hours
 
 MET = SpotConditions(0.25, checkpoint_hours=2 / 60, restart_hours=10 / 60, wait_hours=0.5)
 

@@ -9,8 +9,7 @@ import pytest
 from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 from pydantic import ValidationError
 
-from capacity.cost.advice_rules import Method
-from capacity.cost.estimates import estimates, flex_start_limit_hours, is_gang, spot_plan
+from capacity.cost.estimates import Method, estimates, flex_start_limit_hours, is_gang, spot_plan
 
 
 def test_on_demand_costs_nodes_by_hours_at_the_list_price() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.workload_classes import shipped_classes
-from capacity.cost.expected_use import read_use_file, shipped_use
+from capacity.cost.costed_plan import read_use_file, shipped_use
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from flexspot_runtime import InterruptionRate, daly_seconds
 
-from capacity.cost.advice_rules import shipped_rules
+from capacity.cost.estimates import shipped_rules
 from capacity.cost.spot_arithmetic import daly_interval_hours
 
 ASSUMED = shipped_rules().assumptions.interruptions_per_node_hour

@@ -8,7 +8,7 @@ import pytest
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from capacity.cost.machine_prices import machine_prices
+from capacity.cost.costed_plan import machine_prices
 from capacity.values.errors import ExitCode, ExplainedError
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from money_jobs import COURSE_A2
 
 from capacity.cost.advice import JobMix, advise_mix
-from capacity.cost.advice_rules import Method
+from capacity.cost.estimates import Method
 
 PLACE = {"cloud": "gcp", "region": "us-central1", "machine": "a2-highgpu-8g"}
 SWEEP = {**PLACE, "name": "sweep", "work_hours": 24, "nodes": 4, "piece_hours": 1, "runs": 10}

@@ -10,7 +10,7 @@ import pytest
 import capacity.cost
 
 FOLDER = Path(capacity.cost.__file__).parent
-MODULES = [*sorted(FOLDER.glob("*.py")), FOLDER.parent / "values" / "usd.py"]
+MODULES = [*sorted(FOLDER.glob("*.py")), FOLDER.parent / "values" / "quantities.py"]
 
 
 def is_money(name: str) -> bool:
@@ -45,4 +45,4 @@ def test_a_float_of_money_would_be_found(source: str) -> None:
 
 
 def test_the_modules_are_found() -> None:
-    assert {"usd", "advice", "replay"} <= {path.stem for path in MODULES}
+    assert {"quantities", "advice", "replay"} <= {path.stem for path in MODULES}

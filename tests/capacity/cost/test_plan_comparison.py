@@ -6,9 +6,9 @@ from decimal import Decimal
 
 from costed_plans import plan, pool, round_prices
 
-from capacity.cost.expected_use import shipped_use
+from capacity.cost.costed_plan import shipped_use
 from capacity.cost.plan_comparison import PlanComparison, compared, comparison_data
-from capacity.cost.plan_cost_lines import plan_cost
+from capacity.cost.plan_cost import plan_cost
 
 OLD = plan(pool("same"), pool("grown", max_nodes=2), pool("gone", max_nodes=1), teams={"red": None}, shares=[("red", "grown", 1)])
 NEW = plan(

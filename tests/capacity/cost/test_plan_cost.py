@@ -10,9 +10,8 @@ from costed_plans import CLOUD_STACKS, line, plan, pool, round_prices, shipped, 
 
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import prices_of
-from capacity.cost.expected_use import shipped_use
-from capacity.cost.plan_cost import Section
-from capacity.cost.plan_cost_lines import plan_cost
+from capacity.cost.costed_plan import shipped_use
+from capacity.cost.plan_cost import Section, plan_cost
 
 USE = shipped_use()
 

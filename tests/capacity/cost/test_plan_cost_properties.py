@@ -11,11 +11,9 @@ from costed_plans import plan, pool, round_prices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.cost.expected_use import shipped_use
-from capacity.cost.figures import Figures, divided, total
+from capacity.cost.costed_plan import shipped_use
 from capacity.cost.plan_comparison import compared
-from capacity.cost.plan_cost import PlanCost, Section
-from capacity.cost.plan_cost_lines import plan_cost
+from capacity.cost.plan_cost import Figures, PlanCost, Section, divided, plan_cost, total
 
 few = settings(max_examples=60)
 TEAMS = ("red", "green", "blue")

@@ -11,8 +11,8 @@ from costed_plans import STACKS, shipped
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.costed_plan import VERSION, read_plan_file
+from capacity.plan.build import plan_of_stack_file
 from capacity.plan.model import plan_data
-from capacity.plan.stack_plan import plan_of_stack_file
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:

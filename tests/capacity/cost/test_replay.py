@@ -8,9 +8,8 @@ from decimal import Decimal
 import pytest
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.cost.replay import ON_DEMAND, Job, Place, Rates, View, replay
+from capacity.cost.replay import ON_DEMAND, Job, Place, Rates, Trace, View, replay
 from capacity.cost.strategies import AlwaysOnDemand, FlexStart, Spot
-from capacity.cost.traces import Trace
 
 SPOT = CapacityType.SPOT
 RATES = Rates(Decimal("3.60"), Decimal(36))

@@ -14,7 +14,7 @@ from capacity.catalog.price_book import prices_of
 from capacity.cost import unit_costs as unit
 from capacity.cost.spot_arithmetic import SpotConditions, best_spot_run, lost_hours_an_interruption, spot_run, usd_per_useful_hour
 from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
-from capacity.values.usd import HOURS_OF_A_WEEK, cents, saved_percent, usd_of_hours, whole
+from capacity.values.quantities import HOURS_OF_A_WEEK, cents, saved_percent, usd_of_hours, whole
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"
 

@@ -6,8 +6,7 @@ import statistics
 
 import pytest
 
-from capacity.cost.deadline import played_runs
-from capacity.cost.spot_arithmetic import SpotConditions, spot_run
+from capacity.cost.spot_arithmetic import SpotConditions, played_runs, spot_run
 
 CASES = {
     "the course's": (72.0, 0.5, SpotConditions(0.25)),

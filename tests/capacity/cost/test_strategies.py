@@ -11,9 +11,8 @@ from spot_traces import made_trace
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.comparison import trials
-from capacity.cost.replay import Job, Rates, replay
+from capacity.cost.replay import Job, Rates, Trace, replay
 from capacity.cost.strategies import DEADLINE_AWARE, Paced, Spot, strategies
-from capacity.cost.traces import Trace
 
 RATES = Rates(Decimal("1.17"), Decimal("3.06"), Decimal("1.50"), flex_start_wait_seconds=7200)
 

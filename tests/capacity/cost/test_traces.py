@@ -10,10 +10,9 @@ import pytest
 from spot_traces import made_trace, write_trace
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.cost.replay import Job, Rates, replay
+from capacity.cost.replay import Job, Rates, Trace, read_trace, read_traces, replay
 from capacity.cost.spot_arithmetic import SpotConditions, spot_run
 from capacity.cost.strategies import Spot
-from capacity.cost.traces import Trace, read_trace, read_traces
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:

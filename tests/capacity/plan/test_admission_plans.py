@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_settings import eks, gke, local, plan_of, pool
 
-from capacity.settings.queueing import AdmissionMode
+from capacity.settings.teams import AdmissionMode
 
 
 def planned(**admission: Any) -> tuple[AdmissionMode, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.model import Amount
-from capacity.plan.resolved_settings import node_amount, with_gpus
+from capacity.plan.resolve import node_amount, with_gpus
 
 AWS = machines_of(Cloud.AWS)
 

@@ -10,12 +10,12 @@ import yaml
 from autopilot_settings import autopilot_settings
 from plan_settings import local, plan_of, pool, team
 
-from capacity.catalog.service_items import ServiceItem
+from capacity.catalog.price_book import ServiceItem
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.plan.spending_plan import SpendingPlan
+    from capacity.plan.model import SpendingPlan
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 

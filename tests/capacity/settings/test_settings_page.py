@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.settings.page import PAGE, page
 from capacity.settings.platform import MODELS
+from capacity.settings.stack_schema import PAGE, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ def settings_of(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def test_the_page_is_written_from_the_settings() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m capacity.settings.page"
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m capacity.settings.stack_schema"
 
 
 @pytest.mark.parametrize("platform", MODELS, ids=str)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from capacity.settings.wording import reached, said, shown
+from capacity.settings.stack_file import reached, said, shown
 from capacity.values import names
 from capacity.values.names import FORMS
 

@@ -13,11 +13,9 @@ import pytest
 import yaml
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.gpu_shares import unit_share
-from capacity.chargeback.labels import label_of
-from capacity.chargeback.nodes import CAPACITY_MARKS, node_facts
-from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, queries
-from capacity.telemetry.recording_rules import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
+from capacity.chargeback.nodes import CAPACITY_MARKS, node_facts, unit_share
+from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
+from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
 from policies.metrics.label_use import labels_asked
 from policies.metrics.promql import Aggregation, Selector, parsed, promql_problem, walk
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from capacity.values.usd import cents, exact, saved_percent, usd_of_hours, usd_of_seconds, whole
+from capacity.values.quantities import cents, exact, saved_percent, usd_of_hours, usd_of_seconds, whole
 
 
 def test_a_float_becomes_the_number_that_a_person_would_write() -> None:

@@ -9,7 +9,7 @@ from service_plans import of_kind, service, standing_plan
 from workload_plans import job_of
 
 from capacity.catalog.platform import Platform
-from capacity.workloads.model_cache import mount_model_cache
+from capacity.workloads.models import mount_model_cache
 from capacity.workloads.requests import WorkloadError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from service_plans import of_kind, service, standing_plan
 
-from capacity.plan.routes import STAY_ANNOTATION
+from capacity.plan.queues import STAY_ANNOTATION
 from capacity.workloads.notebook_stop import IDLE_VARIABLE, LIMIT_VARIABLE, NIGHT_VARIABLE, SCALE_VARIABLE
 from capacity.workloads.requests import WorkloadError
 

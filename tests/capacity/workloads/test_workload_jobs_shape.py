@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from workload_plans import job_of, objects, pod_of, pools_of, variables
 
-from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE
+from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE
 
 DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 INTERRUPTED = {"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [143]}}

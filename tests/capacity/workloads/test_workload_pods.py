@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from workload_plans import IMAGE, job_of, plan_of, pod_of, pools_of, variables
 
-from capacity.workloads.place import find_place
+from capacity.workloads.place import find_place, mebibytes, millicores
 from capacity.workloads.pods import pod_template
 from capacity.workloads.requests import WorkloadError, WorkloadRequest, WorkloadType
-from capacity.workloads.resources import mebibytes, millicores
 
 
 @pytest.mark.parametrize(

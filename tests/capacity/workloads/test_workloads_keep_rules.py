@@ -11,11 +11,10 @@ from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
 from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.names import SERVICE_ACCOUNT
-from capacity.workloads.requests import WorkloadError
+from capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from capacity.plan.stack_plan import plan_of_stack_file
+from capacity.plan.build import plan_of_stack_file
 from capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:

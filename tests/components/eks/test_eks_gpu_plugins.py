@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from capacity.catalog.machines import Cloud, machines_of
-from components.eks.gpu_plugins import GpuPlugins, GpuPluginsArgs
+from components.eks.addons import GpuPlugins, GpuPluginsArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 COMPONENT = "flexspot:index:GpuPlugins"

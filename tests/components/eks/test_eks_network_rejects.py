@@ -9,7 +9,7 @@ import pytest
 from eks_cluster_args import EC2_WARNING
 from eks_network_args import network_args
 
-from capacity.catalog.endpoints import default_services
+from capacity.catalog.platform import default_services
 from components.eks.network import EksNetwork, service_name
 
 pytestmark = pytest.mark.filterwarnings(EC2_WARNING)

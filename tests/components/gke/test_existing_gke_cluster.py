@@ -11,7 +11,7 @@ from component_outputs import ReadCloud, outputs_of
 from gke_cluster_args import CLUSTER
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClusterArgs
+from components.gke.cluster import ExistingGkeCluster, ExistingGkeClusterArgs
 
 PATH = "projects/acme-ai-dev/locations/us-central1/clusters/lab"
 

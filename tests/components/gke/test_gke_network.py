@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.fitted_name import fitted
+from components.cloud_names import fitted
 from components.gke.network import GkeNetwork, GkeNetworkArgs
 
 # The SDK warns of two classes of its own as soon as pulumi_gcp.compute is loaded, which is when the first test uses it.

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.gke.node_identity import GkeNodeIdentity, GkeNodeIdentityArgs
+from components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
 
 ACCOUNT = "gcp:serviceaccount/account:Account"
 MEMBER = "gcp:projects/iAMMember:IAMMember"

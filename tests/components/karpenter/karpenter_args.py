@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.aws_names import node_role_name, queue_name
+from components.cloud_names import node_role_name, queue_name
 from components.karpenter.controller_policies import ControllerScope
 
 if TYPE_CHECKING:

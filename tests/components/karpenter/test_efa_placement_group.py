@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.karpenter.placement import EfaPlacementGroup, EfaPlacementGroupArgs
+from components.karpenter.ec2_node_class import EfaPlacementGroup, EfaPlacementGroupArgs
 
 GROUP = "aws:ec2/placementGroup:PlacementGroup"
 

@@ -12,7 +12,7 @@ from karpenter_args import RELEASE, declared, parents_of, refusal
 from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.karpenter.controller import KarpenterController, KarpenterControllerArgs
-from lab.tools.families import family_named
+from lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from lab.tools.build import Tools

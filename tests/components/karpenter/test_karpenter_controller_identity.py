@@ -11,8 +11,8 @@ from iam_evaluator import Request, Verdict, decide
 from karpenter_args import ACCOUNT, ATTACHMENT, LONG_NAME, POLICY, REGION, ROLE, TAGS, declared, parents_of, refusal, scope
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.aws_names import node_role_name, queue_name
-from components.karpenter.controller_identity import KarpenterControllerIdentity, KarpenterControllerIdentityArgs
+from components.cloud_names import node_role_name, queue_name
+from components.karpenter.controller import KarpenterControllerIdentity, KarpenterControllerIdentityArgs
 from components.karpenter.controller_policies import controller_policies
 
 if TYPE_CHECKING:

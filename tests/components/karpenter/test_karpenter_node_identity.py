@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from karpenter_args import ACCOUNT, ATTACHMENT, LONG_NAME, ROLE, TAGS, declared, parents_of, refusal
 
-from components.karpenter.node_identity import KarpenterNodeIdentity, KarpenterNodeIdentityArgs
+from components.karpenter.controller import KarpenterNodeIdentity, KarpenterNodeIdentityArgs
 
 if TYPE_CHECKING:
     from karpenter_args import Aws

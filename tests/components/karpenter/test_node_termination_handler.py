@@ -8,7 +8,7 @@ import pytest
 from karpenter_args import RELEASE, declared, parents_of, refusal
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.karpenter.node_termination_handler import NodeTerminationHandler, NodeTerminationHandlerArgs
+from components.karpenter.interruption_queue import NodeTerminationHandler, NodeTerminationHandlerArgs
 
 
 def args(**changes: Any) -> NodeTerminationHandlerArgs:

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.kueue.dws_provisioning import DwsProvisioning, DwsProvisioningArgs
+from components.kueue.controller import DwsProvisioning, DwsProvisioningArgs
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -11,7 +11,7 @@ import yaml
 
 from capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
 from components.kueue.controller import KueueController
-from lab.tools.families import family_named
+from lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from components.kueue.controller import KueueControllerArgs

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.measurement.kube_state_metrics import KubeStateMetrics
-from components.measurement.recording_rules import RecordingRules
+from components.measurement import KubeStateMetrics, RecordingRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.measurement.kube_state_metrics import KubeStateMetricsArgs
-    from components.measurement.recording_rules import RecordingRulesArgs
+    from components.measurement import KubeStateMetricsArgs, RecordingRulesArgs
 
 LEAST = {"namespace": "measuring", "prometheus": "annotations", "labels": {"flexspot.dev/owner": "ml"}}
 

@@ -10,11 +10,11 @@ import pytest
 from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, exporter
 
-from capacity.chargeback.labels import NODE_LABELS, OWNER_LABELS, allow_list
-from components.measurement.kube_state_metrics import KubeStateMetrics
+from capacity.chargeback.queries import NODE_LABELS, OWNER_LABELS, allow_list
+from components.measurement import KubeStateMetrics
 
 if TYPE_CHECKING:
-    from components.measurement.kube_state_metrics import KubeStateMetricsArgs
+    from components.measurement import KubeStateMetricsArgs
 
 Register = Callable[[Callable[[], object]], Any]
 

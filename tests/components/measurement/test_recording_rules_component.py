@@ -10,9 +10,8 @@ import yaml
 from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, rules
 
-from capacity.telemetry.recording_rules import rule_groups
-from capacity.telemetry.rule_group import rules_spec
-from components.measurement.recording_rules import RecordingRules
+from capacity.telemetry import rule_groups, rules_spec
+from components.measurement import RecordingRules
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.spending.monthly_cost import MonthlyCost, MonthlyCostArgs, SpendingArgs
+from components.monthly_cost import MonthlyCost, MonthlyCostArgs, SpendingArgs
 
 Register = Callable[[Callable[[], object]], Any]
 

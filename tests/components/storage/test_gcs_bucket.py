@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.fitted_name import fitted
+from components.cloud_names import fitted
 from components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, bucket_name
 
 BUCKET = "gcp:storage/bucket:Bucket"

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.storage.gcs_fuse_volume import GcsFuseVolume, GcsFuseVolumeArgs
+from components.storage.gcs_bucket import GcsFuseVolume, GcsFuseVolumeArgs
 
 VOLUME = "kubernetes:core/v1:PersistentVolume"
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tenancy_args import LABELS, team_args
 
-from capacity.workloads.names import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
+from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 from components.tenancy.team import POD_SECURITY_VERSION, Team
 
 Register = Callable[[Callable[[], object]], Any]

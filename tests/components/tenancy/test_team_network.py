@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tenancy_args import team_args
 
-from capacity.catalog.endpoints import endpoints_of
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import Platform, endpoints_of
 from components.tenancy.team import Team
 
 Register = Callable[[Callable[[], object]], Any]

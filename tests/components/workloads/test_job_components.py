@@ -12,9 +12,8 @@ import yaml
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.names import GANG_LABEL, GANG_SERVICE
-from capacity.workloads.requests import JobRequest, WorkloadError
-from components.workloads.jobs import CheckpointedJob, FlexStartJob, JobArgs, QueuedJob
+from capacity.workloads.requests import GANG_LABEL, GANG_SERVICE, JobRequest, WorkloadError
+from components.workloads.services import CheckpointedJob, FlexStartJob, JobArgs, QueuedJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,18 @@ from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import KINDS, objects_of
 from capacity.workloads.requests import WorkloadError
-from components.storage.gcs_fuse_volume import GcsFuseVolume
+from components.storage.gcs_bucket import GcsFuseVolume
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
-from components.workloads.model_cache import ModelCache, ModelCacheArgs
-from components.workloads.model_server import ModelServer, ModelServerArgs
-from components.workloads.notebook import Notebook, NotebookArgs
-from components.workloads.queue_workers import QueueWorkers, QueueWorkersArgs
+from components.workloads.services import (
+    ModelCache,
+    ModelCacheArgs,
+    ModelServer,
+    ModelServerArgs,
+    Notebook,
+    NotebookArgs,
+    QueueWorkers,
+    QueueWorkersArgs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from flexspot_runtime.exits import INTERRUPTED_EXIT_CODE
-from flexspot_runtime.indexed_job import INDEX_VARIABLE
-from flexspot_runtime.interruption import GRACE_VARIABLE
+from flexspot_runtime.interruption import GRACE_VARIABLE, INTERRUPTED_EXIT_CODE
+from flexspot_runtime.names import INDEX_VARIABLE
 
-from capacity.workloads import names
-from components.storage import purposes
+from capacity.workloads import requests as names
+from components.storage import claimed_volume as purposes
 from components.storage.claimed_volume import resolve_folder_mount
 
 RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "flexspot_runtime"

@@ -19,7 +19,7 @@ from policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUE, VIA, 
 from policies.core import read_source
 from policies.inventory.pod_gpus import SYSTEM_NAMESPACE
 from policies.inventory.reading.source import from_manifest
-from policies.judging.settings import Settings
+from policies.judging import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

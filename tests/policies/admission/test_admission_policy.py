@@ -10,7 +10,7 @@ from cel_evaluator import CelError, evaluate, judged
 
 from policies.admission.cel import text
 from policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
-from policies.judging.rule import Level
+from policies.judging import Level
 from policies.rules import all_rules
 
 STOPS, TELLS = admission_policies({})

@@ -11,27 +11,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
+import pulumi_policy.policy
 import pytest
 from google.protobuf import empty_pb2
-from policy_server import PolicyServer
+from google.protobuf.json_format import MessageToDict
+from policy_server import LEVELS, PolicyServer
 from pulumi.runtime.proto import analyzer_pb2_grpc
-from rule_fixtures import UNKNOWN_STRING
+from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, Severity, StackValidationPolicy
+from rule_fixtures import UNKNOWN_STRING, cases, rules_named
 
-from policies.engine import pack
-from policies.engine.gate import Gate
-from policies.judging.settings import DEFAULTS, read_settings
+from capacity.values.verdict import Verdict
+from policies.engine import Gate
+from policies.judging import DEFAULTS, Level, read_settings
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pulumi.runtime import proto
+    from pulumi_policy import Policy
+
     from capacity.values.verdict import Outcome
     from policies.inventory.reading.source import Source
     from policies.inventory.views import View
+    from policies.judging import AnyRule
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
-POLICIES = ["flexspot", "flexspot-advice", "flexspot-stack", "flexspot-stack-advice"]
+POLICIES = ["flexspot", *(rule.name for rule in all_rules())]
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 UNTAINTED: dict[str, Any] = {
@@ -60,7 +67,7 @@ def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> No
         "gpu-pool-without-taint: NodePool gpu: it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
         "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away.\n"
         "  To fix it: add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}\n"
-        "  Severity high (FLX001); see docs/rules/gpu-pool-without-taint.md; see https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases"
+        "  FLX001; see docs/rules/gpu-pool-without-taint.md; see https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases"
     )
 
 
@@ -96,11 +103,74 @@ def test_a_disabled_rule_is_not_run() -> None:
     assert server.analyze(NODE_POOL, "gpu", UNTAINTED) == []
 
 
-def test_with_the_blocking_policy_disabled_nothing_runs() -> None:
+def test_with_all_policies_disabled_nothing_is_told() -> None:
     server = PolicyServer(Gate())
-    server.disable("flexspot")
+    server.configure({"all": "disabled"})
 
     assert server.analyze(NODE_POOL, "gpu", UNTAINTED) == []
+
+
+@pytest.mark.parametrize("written", ["advisory", {"enforcementLevel": "advisory"}])
+def test_each_rule_is_a_policy_whose_level_is_set_as_that_of_any_other_policy(written: str | dict[str, Any]) -> None:
+    server = PolicyServer(Gate())
+    server.configure({"gpu-pool-without-taint": written})
+
+    [diagnostic] = server.answer(NODE_POOL, "gpu", UNTAINTED).diagnostics
+
+    assert (diagnostic.policyName, LEVELS[diagnostic.enforcementLevel]) == ("gpu-pool-without-taint", "advisory")
+
+
+@pytest.mark.parametrize("level", ["mandatory", "remediate"])
+def test_the_level_of_all_policies_reaches_a_rule_that_advises_and_nothing_is_remediated(level: str) -> None:
+    advising = {rule.name for rule in all_rules() if rule.level is Level.ADVISORY and not rule.judge_among}
+    broken = next(case for case in cases() if case.rule in advising and case.verdict is Verdict.FAIL)
+    server = PolicyServer(Gate(rules_named(broken.rule)))
+
+    before = server.analyze(broken.type_token, broken.name, broken.inputs)
+    server.configure({"all": level})
+    after = server.analyze(broken.type_token, broken.name, broken.inputs)
+
+    assert [level for level, _ in before] == ["advisory"]
+    assert [level for level, _ in after] == ["mandatory"]
+
+
+def test_a_policy_takes_the_parameters_of_its_rule_and_the_packs_own_settings_count_before_it() -> None:
+    most = 'spec.limits["nvidia.com/gpu"] is not set to a number from 0 to {}.'
+    server = PolicyServer(Gate(rules_named("gpu-pool-without-limit")))
+
+    server.configure({"gpu-pool-without-limit": {"most": 7}})
+    [(_, usual)] = server.analyze(NODE_POOL, "gpu", UNTAINTED)
+    server.configure({"gpu-pool-without-limit": {"most": 7}, "flexspot": {"gpu-pool-without-limit": {"most": 6, "level": "advisory"}}})
+    [(level, both)] = server.analyze(NODE_POOL, "gpu", UNTAINTED)
+
+    assert most.format(7) in usual
+    assert most.format(6) in both
+    assert level == "advisory"
+
+
+def test_a_policy_that_there_is_not_and_a_parameter_that_a_rule_has_not_stop() -> None:
+    server = PolicyServer(Gate())
+    server.configure({"gpu-pool-without-tait": "advisory", "gpu-pool-without-limit": {"mots": 3}})
+
+    [(level, message)] = server.analyze("pulumi:pulumi:Stack", "dev", {})
+
+    assert level == "mandatory"
+    assert "there is no 'gpu-pool-without-tait'; did you mean gpu-pool-without-taint?" in message
+    assert "gpu-pool-without-limit.mots: there is no 'mots'; did you mean most?" in message
+
+
+def test_a_policy_with_nothing_to_judge_is_said_to_be_so_and_one_that_passed_is_not() -> None:
+    pool = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": {"nvidia.com/gpu": 0}}}
+    alone = {rule.name for rule in all_rules() if not rule.judge_among}
+
+    of_a_pool = {each.policy_name for each in PolicyServer(Gate()).answer(NODE_POOL, "gpu", pool).not_applicable}
+    of_a_map = PolicyServer(Gate()).answer("kubernetes:core/v1:ConfigMap", "m", {"apiVersion": "v1", "kind": "ConfigMap"}).not_applicable
+
+    assert of_a_pool < alone
+    assert "gpu-pool-without-taint" not in of_a_pool
+    assert {each.policy_name for each in of_a_map} == alone
+    stack = PolicyServer(Gate()).stack_answer([]).not_applicable
+    assert {each.policy_name for each in stack} == {rule.name for rule in all_rules()} - alone
 
 
 def test_parameters_arrive_as_floats_and_count() -> None:
@@ -148,7 +218,7 @@ def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing() -> None:
     [(level, message)] = PolicyServer(Gate(read=raises)).analyze(NODE_POOL, "gpu", UNTAINTED)
 
     assert level == "advisory"
-    assert message.startswith("inventory: NodePool gpu: cannot be decided yet: no rule could judge it: KeyError in test_gate.py")
+    assert message.startswith("flexspot: inventory: NodePool gpu: cannot be decided yet: no rule could judge it: KeyError in test_gate.py")
     assert "hunter2" not in message
 
 
@@ -156,12 +226,12 @@ def test_inputs_of_a_shape_that_nobody_foresaw_stop_nothing(monkeypatch: pytest.
     def raises(*_: object) -> Source:
         raise TypeError("hunter2")
 
-    monkeypatch.setattr("policies.engine.gate.from_pulumi", raises)
+    monkeypatch.setattr("policies.engine.from_pulumi", raises)
 
     [(level, message)] = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", UNTAINTED)
 
     assert level == "advisory"
-    assert message.startswith(f"inventory: urn:pulumi:dev::flexspot::{NODE_POOL}::gpu: no rule could judge it: TypeError")
+    assert message.startswith(f"flexspot: urn:pulumi:dev::flexspot::{NODE_POOL}::gpu: no rule could judge it: TypeError")
     assert "hunter2" not in message
 
 
@@ -193,20 +263,42 @@ def test_the_pack_tells_the_engine_its_policies_and_the_schema_of_its_settings()
     schema = dict(info.policies[0].configSchema.properties)
     assert set(schema) == {rule.name for rule in all_rules()} | {"suppressions"}
     assert "most-cores-or-gb" in str(schema["gpu-pool-without-limit"])
+    [limit] = [policy for policy in info.policies if policy.name == "gpu-pool-without-limit"]
+    assert set(limit.configSchema.properties) == {"locked", *(each.name for each in rules_named(limit.name)[0].parameters)}
 
 
-def test_the_pack_serves_the_policies_of_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    served: dict[str, Any] = {}
+def test_the_pack_describes_its_policies_as_pulumis_own_sdk_would() -> None:
+    """The SDK's server is not public; it is the one outside judge of what the engine is told."""
+    own = PolicyServer(Gate()).info
+    sdk: Any = getattr(pulumi_policy.policy, "_PolicyAnalyzerServicer")  # noqa: B009 -- not public
 
-    def serve(**arguments: Any) -> None:
-        served.update(arguments)
+    policies = [as_of_the_sdk(each, all_rules()[number - 1] if number else None) for number, each in enumerate(own.policies)]
+    servicer = sdk("flexspot", own.version, policies, EnforcementLevel.ADVISORY, description=own.description, display_name="Flexspot")
 
-    monkeypatch.setattr(pack, "PolicyPack", serve)
+    assert MessageToDict(own) == MessageToDict(servicer.GetAnalyzerInfo(None, None))
 
-    pack.serve()
 
-    assert served["name"] == "flexspot"
-    assert [policy.name for policy in served["policies"]] == POLICIES
+def judges_nothing(_args: object, _report: object) -> None:
+    pass
+
+
+def as_of_the_sdk(policy: proto.PolicyInfo, rule: AnyRule | None) -> Policy:
+    """The policy that a user of the SDK would write."""
+    known: dict[str, Any] = {"name": policy.name, "config_schema": PolicyConfigSchema(MessageToDict(policy.configSchema)["properties"])}
+    if rule is None:
+        level = EnforcementLevel.MANDATORY
+        return ResourceValidationPolicy(**known, description=policy.description, enforcement_level=level, validate=judges_nothing)
+    kind = StackValidationPolicy if rule.judge_among else ResourceValidationPolicy
+    return kind(
+        **known,
+        description=rule.why,
+        enforcement_level=EnforcementLevel(rule.level.value),
+        severity=Severity(rule.severity.value),
+        tags=[rule.code, *rule.clouds],
+        remediation_steps=rule.remediation,
+        url=rule.link,
+        validate=judges_nothing,
+    )
 
 
 @pytest.mark.parametrize("python", [shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin") or "python3"])
@@ -237,7 +329,8 @@ import sys
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.rules import all_rules
-from policies.judging.settings import DEFAULTS
+from policies.judging import Level
+from policies.judging import DEFAULTS
 pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"runtimeClassName": "nvidia"}}
 assert judge(from_manifest(pod), all_rules(), DEFAULTS)
 print([name for name in sys.modules if name.partition(".")[0] in {"pulumi", "pulumi_policy", "grpc", "google"}])

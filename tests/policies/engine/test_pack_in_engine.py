@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from engine_analysis import analyzed, written_state
@@ -45,7 +45,7 @@ def test_the_engine_gives_every_fixture_the_same_verdict_on_a_state_with_empty_o
 
     code, events, printed = analyzed(tmp_path, state)
 
-    told = {(event["resourceUrn"], event["message"].partition(":")[0]): event["enforcementLevel"] for event in events}
+    told = {(event["resourceUrn"], event["policyName"]): event["enforcementLevel"] for event in events}
     expected = {(case.urn, case.rule): level_of(case) for case in of_one_resource()}
     assert code == 1, printed
     assert {key: level for key, level in expected.items() if told.get(key) != level} == {}, printed
@@ -57,9 +57,7 @@ def test_the_engine_compares_resources_by_their_inputs_although_their_outputs_ar
 
     _, events, printed = analyzed(tmp_path, state)
 
-    told = {
-        event["enforcementLevel"] for event in events if event["resourceUrn"] == case.urn and event["message"].startswith(f"{case.rule}: ")
-    }
+    told = {event["enforcementLevel"] for event in events if event["resourceUrn"] == case.urn and event["policyName"] == case.rule}
     assert told == {level for level in [level_of(case)] if level}, printed
 
 
@@ -80,20 +78,51 @@ def test_a_state_that_keeps_the_rules_passes(tmp_path: Path) -> None:
     assert known
 
 
-def test_levels_and_parameters_come_from_the_pack_configuration(tmp_path: Path) -> None:
-    pool = {"nodeConfig": {"machineType": "g2-standard-8"}, "autoscaling": {"maxNodeCount": 8}}
-    token = "gcp:container/nodePool:NodePool"  # noqa: S105 -- a type token
-    state = written_state(tmp_path, [(f"urn:pulumi:dev::flexspot::{token}::l4", token, pool)])
-    configuration = {"flexspot": {"gpu-pool-without-taint": "advisory", "gpu-pool-without-limit": {"most": 4, "level": "mandatory"}}}
+POOL = {"nodeConfig": {"machineType": "g2-standard-8"}, "autoscaling": {"maxNodeCount": 8}}
+POOL_TYPE = "gcp:container/nodePool:NodePool"
 
-    code, events, printed = analyzed(tmp_path, state, configuration)
+
+def told_of_a_pool(folder: Path, configuration: dict[str, Any]) -> tuple[int, set[tuple[str, str]], str]:
+    state = written_state(folder, [(f"urn:pulumi:dev::flexspot::{POOL_TYPE}::l4", POOL_TYPE, POOL)])
+    code, events, printed = analyzed(folder, state, configuration)
+    return code, {(event["policyName"], event["enforcementLevel"]) for event in events}, printed
+
+
+def test_levels_and_parameters_come_from_the_packs_own_policy(tmp_path: Path) -> None:
+    own = {"gpu-pool-without-taint": "advisory", "gpu-pool-without-limit": {"most": 4, "level": "mandatory"}}
+
+    code, told, printed = told_of_a_pool(tmp_path, {"flexspot": own, "gpu-pool-without-taint": "mandatory"})
 
     assert code == 1, printed
-    assert {(event["message"].partition(":")[0], event["enforcementLevel"]) for event in events} == {
-        ("gpu-pool-without-taint", "advisory"),
-        ("gpu-pool-without-limit", "mandatory"),
-        ("missing-owner-labels", "mandatory"),
-    }
+    assert told == {("gpu-pool-without-taint", "advisory"), ("gpu-pool-without-limit", "mandatory"), ("missing-owner-labels", "mandatory")}
+
+
+def test_each_rule_is_configured_as_any_pulumi_policy(tmp_path: Path) -> None:
+    code, told, printed = told_of_a_pool(
+        tmp_path,
+        {
+            "gpu-pool-without-taint": "advisory",
+            "gpu-pool-without-limit": {"enforcementLevel": "mandatory", "most": 4},
+            "missing-owner-labels": "disabled",
+        },
+    )
+
+    assert code == 1, printed
+    assert told == {("gpu-pool-without-taint", "advisory"), ("gpu-pool-without-limit", "mandatory")}, printed
+
+
+def test_the_level_of_all_policies_is_that_of_every_rule(tmp_path: Path) -> None:
+    code, told, printed = told_of_a_pool(tmp_path, {"all": "advisory"})
+
+    assert code == 0, printed
+    assert told == {("gpu-pool-without-taint", "advisory"), ("missing-owner-labels", "advisory")}, printed
+
+
+def test_the_engine_refuses_a_parameter_of_the_wrong_type_before_it_judges_anything(tmp_path: Path) -> None:
+    code, told, printed = told_of_a_pool(tmp_path, {"gpu-pool-without-limit": {"most": "four"}})
+
+    assert (code, told) == (1, set())
+    assert "gpu-pool-without-limit: most: Invalid type. Expected: integer, given: string" in printed
 
 
 def test_the_engine_refuses_a_setting_of_the_wrong_type_before_it_judges_anything(tmp_path: Path) -> None:

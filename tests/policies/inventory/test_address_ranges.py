@@ -6,8 +6,7 @@ import pytest
 
 from capacity.settings.network import WIDEST, too_wide
 from policies.inventory.cloud_resources import lets_in_everybody
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN, Field
 
 
 @pytest.mark.parametrize("prefix", range(33))

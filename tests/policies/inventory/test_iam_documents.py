@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.inventory.iam_documents import allows_everything_of, characters_of, open_to_everybody, passes_any_role, statements_of
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN
+from policies.inventory.cloud_resources import allows_everything_of, characters_of, open_to_everybody, passes_any_role, statements_of
+from policies.values.field import UNKNOWN, Field
 
 STATEMENT = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
 

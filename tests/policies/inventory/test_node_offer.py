@@ -13,8 +13,7 @@ from policies.inventory.node_offer import allowed_machines, allows
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.inventory.views import Pool
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Field, Tri
 
 
 def requirement(key: Any, operator: Any, values: Any) -> Field:

@@ -13,10 +13,9 @@ from policies.core import judge_across, read_source
 from policies.inventory.pool_index import PoolIndex, pools_for
 from policies.inventory.reading.source import from_pulumi
 from policies.inventory.views import Inventory, Pool
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
-from policies.values.field import Field
-from policies.values.unknown import plain
+from policies.values.field import Field, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,9 +11,7 @@ from jsonschema import Draft202012Validator
 
 from capacity.values.verdict import PASSES, Severity
 from policies.inventory.views import View
-from policies.judging.rule import BOTH_CLOUDS, Level, Rule
-from policies.judging.settings import read_settings, schema
-from policies.values.parameters import Parameter
+from policies.judging import BOTH_CLOUDS, Level, Parameter, Rule, read_settings, schema
 
 RULE: Rule[View] = Rule(
     code="FLX999",

@@ -9,7 +9,7 @@ import pytest
 from lint_runs import CONFIG_MAP, UNTAINTED_POOL, linted
 
 from capacity.values.errors import ExitCode, ExplainedError
-from policies.lint.baseline import with_baseline, written_baseline
+from policies.lint.report import with_baseline, written_baseline
 
 if TYPE_CHECKING:
     from pathlib import Path

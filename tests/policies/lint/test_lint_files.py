@@ -12,7 +12,7 @@ from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
 
 from capacity.values.errors import ExitCode, ExplainedError
 from policies.lint.configuration import Configuration
-from policies.lint.manifests import Skipped
+from policies.lint.file_reading import Skipped
 from policies.lint.run import lint, read_file
 
 if TYPE_CHECKING:

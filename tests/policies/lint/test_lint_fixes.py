@@ -9,11 +9,10 @@ import pytest
 
 from capacity.values.errors import ExplainedError
 from capacity.values.verdict import Addition
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.lint.configuration import Configuration
-from policies.lint.fixes import fixes_of, owner_label
+from policies.lint.fixes import NotEditableError, fixes_of, owner_label, with_addition
 from policies.lint.run import lint
-from policies.lint.yaml_additions import NotEditableError, with_addition
 
 if TYPE_CHECKING:
     from policies.lint.fixes import Fixes

@@ -13,8 +13,8 @@ import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened
 
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from policies.lint.file_reading import Skipped
 from policies.lint.formats import as_github, as_json, as_sarif, as_text
-from policies.lint.manifests import Skipped
 from policies.lint.report import Placed, Report, Suppression
 from policies.values.finding import Finding
 

@@ -15,9 +15,8 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
 
 from policies.lint import file_reading
 from policies.lint.configuration import Configuration
-from policies.lint.cores import PAYS_FROM_BYTES, read_on_all_cores
-from policies.lint.manifests import Reading, Skipped
-from policies.lint.run import lint, read_file
+from policies.lint.file_reading import Reading, Skipped
+from policies.lint.run import PAYS_FROM_BYTES, lint, read_file, read_on_all_cores
 from policies.lint.yaml_reading import FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES, NODES
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lint_runs import linted
 
-from policies.lint.chunks import yaml_chunks
 from policies.lint.key_scan import has_unique_keys
-from policies.lint.yaml_reading import DocumentRefusedError, documents_in
+from policies.lint.yaml_reading import DocumentRefusedError, documents_in, yaml_chunks
 
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from policies.metrics.families import HISTOGRAM_SERIES, absent_labels, amounts_by_container, histograms
+from policies.metrics.label_use import HISTOGRAM_SERIES, absent_labels, amounts_by_container, histograms
 
 NAME = re.compile(r"[a-z_:][a-z0-9_:]*")
 

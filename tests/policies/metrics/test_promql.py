@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.metrics.promql import Aggregation, Binary, Call, Literal, Matcher, Selector, parsed, promql_problem, walk
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 WORDS = [
     "x",
@@ -151,7 +151,7 @@ import sys
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.rules import all_rules
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 judge(from_manifest({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a.json": "{}"}}), all_rules(), DEFAULTS)
 print("promql_parser" in sys.modules)
 rule = {"groups": [{"name": "a", "rules": [{"alert": "a", "expr": "up == 0"}]}]}

@@ -10,7 +10,7 @@ from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.inventory.views import Inventory, PodSet
 from policies.pods.interruption import flex_start_of
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Tri
 
 GPU = {"machineType": "a2-highgpu-1g", "guestAccelerators": [{"type": "nvidia-tesla-a100", "count": 1}]}
 FLEX = ("flex", {"name": "flex", "nodeConfig": {**GPU, "flexStart": True}})

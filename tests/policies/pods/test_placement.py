@@ -12,7 +12,7 @@ from policies.inventory.views import Inventory, PodSet
 from policies.pods.interruption import interruption_of
 from policies.pods.placement import pool_matches
 from policies.pods.scheduling_options import options_of
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Tri
 
 SPOT_POOL: dict[str, Any] = {
     "apiVersion": "karpenter.sh/v1",

@@ -10,7 +10,7 @@ from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import PodSet
 from policies.pods.selection import copies_of
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 POD: dict[str, Any] = {"template": {"spec": {"containers": [{"name": "work"}]}}}
 SENTINEL = "3eeb2bf0-c639-47a8-9e75-3b44932eb421"

@@ -11,8 +11,8 @@ from policies.inventory.objects import PriorityClass
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.inventory.views import Inventory
-from policies.pods.priorities import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, users_of
-from policies.values.unknown import UNKNOWN, Tri
+from policies.pods.placement import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, users_of
+from policies.values.field import UNKNOWN, Tri
 
 KARPENTER: dict[str, Any] = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}, "spec": {}}
 GKE = from_pulumi("gcp:container/nodePool:NodePool", "cpu", {"nodeConfig": {"machineType": "e2-standard-4"}})

@@ -11,8 +11,7 @@ from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import Inventory, PodSet
 from policies.pods.selection import selected, selects
-from policies.values.field import Field
-from policies.values.unknown import UNKNOWN, Tri, plain
+from policies.values.field import UNKNOWN, Field, Tri, plain
 
 SENTINEL = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 

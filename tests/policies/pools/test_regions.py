@@ -10,7 +10,7 @@ from policies.inventory.cloud_resources import Bucket, Cluster
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_pulumi
 from policies.inventory.views import Inventory
-from policies.pools.regions import is_near, region_of_cluster
+from policies.pools import is_near, region_of_cluster
 
 GKE, GCS = "gcp:container/cluster:Cluster", "gcp:storage/bucket:Bucket"
 

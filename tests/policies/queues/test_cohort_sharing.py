@@ -11,7 +11,7 @@ from policies.inventory.views import Inventory
 from policies.queues.cohorts import shares
 
 if TYPE_CHECKING:
-    from policies.values.unknown import Tri
+    from policies.values.field import Tri
 
 
 def kueue(kind: str, name: str, **spec: Any) -> dict[str, Any]:

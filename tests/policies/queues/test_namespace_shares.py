@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import Inventory
-from policies.queues.namespace_shares import Share, gives_gpus, share_of
-from policies.values.unknown import UNKNOWN
+from policies.queues.cohorts import Share, gives_gpus, share_of
+from policies.values.field import UNKNOWN
 
 
 def kueue(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 

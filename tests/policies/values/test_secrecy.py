@@ -15,9 +15,9 @@ from rule_fixtures import UNKNOWN_STRING, Case, cases
 from capacity.values.engine_marks import SECRET, SIGNATURE
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.core import judge_all
-from policies.engine.gate import Gate, violation_text
+from policies.engine import Gate, violation_text
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging.settings import DEFAULTS
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 from policies.values.finding import Finding, Suppression
 from policies.values.secrecy import SHOWN, Secrets, secrets_in
@@ -25,7 +25,7 @@ from policies.values.secrecy import SHOWN, Secrets, secrets_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from policies.judging.rule import AnyRule
+    from policies.judging import AnyRule
 
 Path = tuple[str | int, ...]
 Report = tuple[str, str]

@@ -10,9 +10,9 @@ from policy_server import PolicyServer
 
 from capacity.values.verdict import Severity, Verdict
 from policies.core import judge_all
-from policies.engine.gate import Gate
+from policies.engine import Gate
 from policies.inventory.reading.source import from_manifest
-from policies.judging.settings import Settings, read_settings
+from policies.judging import Settings, read_settings
 from policies.rules import all_rules
 from policies.values.finding import Finding, Suppression, read_annotation, tally
 
@@ -136,7 +136,7 @@ def test_the_engine_stops_at_what_a_broken_suppression_does_not_hide_and_tells_o
 
     reported = server.analyze("kubernetes:batch/v1:Job", "train", job({f"{PREFIX}gpu-container-without-limit": ""}))
 
-    assert [(level, message.partition(":")[0]) for level, message in reported] == [
+    assert [(level, message.partition(": Job")[0]) for level, message in reported] == [
         ("mandatory", "gpu-container-without-limit"),
-        ("advisory", "suppression"),
+        ("advisory", "flexspot: suppression"),
     ]

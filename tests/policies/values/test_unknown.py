@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.values.engine_marks import UNKNOWNS
-from policies.values.unknown import UNKNOWN, Tri, all_of, any_of, negated, plain
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated, plain
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- marks an envelope

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from policies.inventory.queries import Exporter
+from policies.inventory.objects import Exporter
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 
 def exporters(manifest: dict[str, Any]) -> list[Exporter]:

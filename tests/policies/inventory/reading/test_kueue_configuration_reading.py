@@ -9,7 +9,7 @@ import pytest
 from policies.inventory.objects import KueueConfiguration
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import Source, from_manifest, from_pulumi
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Tri
 
 NEW = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 OLD = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n"

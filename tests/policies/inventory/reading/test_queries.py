@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.inventory.queries import Query
+from policies.inventory.objects import Query
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 

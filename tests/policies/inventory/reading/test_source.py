@@ -9,7 +9,7 @@ import pytest
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.inventory.views import PodSet
-from policies.values.unknown import UNKNOWN
+from policies.values.field import UNKNOWN
 
 NAMED = {"name": "a", "namespace": "n"}
 EMPTY: dict[str, Any] = {}

@@ -9,7 +9,7 @@ import pytest
 from policies.inventory.objects import TerminationHandler
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.values.unknown import UNKNOWN, Tri
+from policies.values.field import UNKNOWN, Tri
 
 NAMES = {
     "ENABLE_SQS_TERMINATION_DRAINING": "enableSqsTerminationDraining",

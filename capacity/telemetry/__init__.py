@@ -1,1 +1,0 @@
-"""What Prometheus is to record for reports and dashboards, as data. Pure: nothing here reads a network or a clock."""

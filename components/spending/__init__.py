@@ -1,1 +1,0 @@
-"""What a platform costs, as its own program declares it."""

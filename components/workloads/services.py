@@ -1,0 +1,335 @@
+"""Work as resources: jobs, notebooks, models that answer requests and the cache of their weights, workers of a queue."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from capacity.workloads.jobs import CHECKPOINTED_JOB, FLEX_START_JOB, QUEUED_JOB, checkpointed_job, flex_start_job, queued_job
+from capacity.workloads.models import MODEL_CACHE, MODEL_SERVER, ModelCacheRequest, model_cache, model_server
+from capacity.workloads.notebook import NOTEBOOK, notebook
+from capacity.workloads.requests import JobRequest, ModelServerRequest, NotebookRequest, QueueWorkersRequest
+from capacity.workloads.workers import QUEUE_WORKERS, queue_workers
+from components.workloads.workload_args import WorkloadArgs, declare_objects, declare_service_objects, plan_of, request_of
+
+
+class JobArgs(WorkloadArgs):
+    """Arguments of CheckpointedJob, QueuedJob and FlexStartJob."""
+
+    pods: NotRequired[int | None]
+    """Pods that do the work, each with its GPUs, 1 to 2000. Default: 1."""
+
+    at_once: NotRequired[int | None]
+    """How many of them run at a time, where they are independent. Default: all."""
+
+    run_seconds: NotRequired[int | None]
+    """Seconds after which it is ended, counted from its admission, at least 60. Default, and most: the class's limit."""
+
+    retries: NotRequired[int | None]
+    """Real failures of a pod that it survives, 1 to 100; interruptions are none. Default: 3."""
+
+    fatal_exit_codes: NotRequired[list[int] | None]
+    """Exit codes of the program that no retry would help, never 143. Default: none."""
+
+    keep_seconds: NotRequired[int | None]
+    """Seconds after its end for which the job and its pods' logs are kept. Default: 259200, three days."""
+
+    jobset: NotRequired[bool | None]
+    """Whether pods that train together are a JobSet, whose controller the cluster must have. Default: false, a Job and a Service."""
+
+    port: NotRequired[int | None]
+    """The port at which pod 0 waits for the others. Default: 29500."""
+
+
+class CheckpointedJob(pulumi.ComponentResource):
+    """One pod, or several that train together: all of them at once, or none.
+
+    Reclaimed nodes, drains and preemption cost it no retry, real failures do. It waits in the team's queue, runs on the capacity of its
+    class that can hold it, and finds the team's checkpoints at CHECKPOINT_DIR. A program that was interrupted must end with 143.
+
+    Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, what the team has no share of, and what
+    would wait for ever.
+    """
+
+    namespace: pulumi.Output[str]
+    """The team's namespace, in which the job is."""
+
+    job: pulumi.Output[str]
+    """The name of the Job or JobSet, known once it exists."""
+
+    def __init__(self, name: str, args: JobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = checkpointed_job(plan_of(args), request_of(CHECKPOINTED_JOB, JobRequest, args))
+        super().__init__("flexspot:index:CheckpointedJob", name, {**args}, opts)
+        *_, declared = declare_objects(name, self, objects)
+        self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
+        self.job = declared.urn.apply(lambda _: str(objects[-1]["metadata"]["name"]))
+        self.register_outputs({"namespace": self.namespace, "job": self.job})
+
+
+class FlexStartJob(pulumi.ComponentResource):
+    """Capacity that nobody takes back before the job's time is over, of seven days at most; GKE alone has it.
+
+    One pod gets a flex-start node. Several train together and get their nodes all at once, by a ProvisioningRequest of Kueue's.
+
+    Raises WorkloadError, before anything is registered, for a class without such capacity, and for all that CheckpointedJob refuses.
+    """
+
+    namespace: pulumi.Output[str]
+    """The team's namespace, in which the job is."""
+
+    job: pulumi.Output[str]
+    """The name of the Job or JobSet, known once it exists."""
+
+    def __init__(self, name: str, args: JobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = flex_start_job(plan_of(args), request_of(FLEX_START_JOB, JobRequest, args))
+        super().__init__("flexspot:index:FlexStartJob", name, {**args}, opts)
+        *_, declared = declare_objects(name, self, objects)
+        self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
+        self.job = declared.urn.apply(lambda _: str(objects[-1]["metadata"]["name"]))
+        self.register_outputs({"namespace": self.namespace, "job": self.job})
+
+
+class QueuedJob(pulumi.ComponentResource):
+    """One pod, or several that share the work by JOB_COMPLETION_INDEX and are retried each for itself.
+
+    As CheckpointedJob it survives interruption; without checkpoints an interrupted pod begins its part anew.
+
+    Raises WorkloadError, before anything is registered, for what the team has no share of, and what would wait for ever.
+    """
+
+    namespace: pulumi.Output[str]
+    """The team's namespace, in which the job is."""
+
+    job: pulumi.Output[str]
+    """The name of the Job or JobSet, known once it exists."""
+
+    def __init__(self, name: str, args: JobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = queued_job(plan_of(args), request_of(QUEUED_JOB, JobRequest, args))
+        super().__init__("flexspot:index:QueuedJob", name, {**args}, opts)
+        *_, declared = declare_objects(name, self, objects)
+        self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
+        self.job = declared.urn.apply(lambda _: str(objects[-1]["metadata"]["name"]))
+        self.register_outputs({"namespace": self.namespace, "job": self.job})
+
+
+class NotebookArgs(WorkloadArgs):
+    """Arguments of Notebook. Its image has Jupyter's server and Python 3."""
+
+    idle_seconds: NotRequired[int | None]
+    """Seconds without work in a kernel or a terminal after which it ends, 300 to 86400. Default: 3600."""
+
+    nightly_stop: NotRequired[str | None]
+    """When it ends every night, in UTC. Default: 20:00."""
+
+    home: NotRequired[str | None]
+    """Where its disk is mounted. Default: /home/jovyan."""
+
+    home_gib: NotRequired[int | None]
+    """The disk's size in GiB. Default: 50."""
+
+    storage_class: NotRequired[str | None]
+    """The disk's storage class. Default: the cluster's default one."""
+
+    token_secret: NotRequired[str | None]
+    """The Secret whose key token lets a browser in; it must be there. Default: the name and -token."""
+
+
+class Notebook(pulumi.ComponentResource):
+    """A disk that stays, and what starts a Jupyter server on it when its person wants one.
+
+    A class that waits in a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without has a Deployment,
+    which `kubectl scale` starts. Either ends when no kernel and no terminal has worked for so long, at the class's run limit, and at night.
+    The team's submitters may start it and reach it by port-forward; it is open to nobody else.
+
+    Raises WorkloadError, before anything is registered, for what has no place.
+    """
+
+    namespace: pulumi.Output[str]
+    """The team's namespace."""
+
+    start: pulumi.Output[str]
+    """The command that starts it, known once all of it exists."""
+
+    def __init__(self, name: str, args: NotebookArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = notebook(plan_of(args), request_of(NOTEBOOK, NotebookRequest, args))
+        super().__init__("flexspot:index:Notebook", name, {**args}, opts)
+        *_, last = declare_service_objects(name, self, objects, wakes=True)
+        made, own = str(objects[-1]["metadata"]["namespace"]), str(objects[-1]["metadata"]["name"])
+        session = objects[-1]["kind"] == "CronJob"
+        start = f"create job {own} --from=cronjob/{own}" if session else f"scale deployment {own} --replicas=1"
+        self.namespace = pulumi.Output.from_input(made)
+        self.start = last.urn.apply(lambda _: f"kubectl -n {made} {start}")
+        self.register_outputs({"namespace": self.namespace, "start": self.start})
+
+
+class ModelCacheArgs(TypedDict):
+    """Arguments of ModelCache."""
+
+    platform: dict[str, Any]
+    """The settings of the stack on whose cluster it is: what `flexspot:platform` holds in its file."""
+
+    name: str
+    """The name of the claim."""
+
+    team: str
+    """The team in whose namespace the claim is."""
+
+    bucket: str
+    """The bucket's name, without gs:// or s3://."""
+
+    bucket_region: NotRequired[str | None]
+    """The bucket's region; another than the cluster's is refused. Default: not checked."""
+
+    folder: NotRequired[str | None]
+    """The folder to mount, without a slash at its ends. Default: shared/models."""
+
+    cache_gib: NotRequired[int | None]
+    """GiB that a node keeps of what was read; 0 for nothing. Default: 100."""
+
+    run_as_user: NotRequired[int | None]
+    """User and group id that own the files, at least 1. Default: 1000."""
+
+
+class ModelCache(pulumi.ComponentResource):
+    """A folder of a bucket in the cluster's region that any pods of a team read at once, kept on the nodes' disks.
+
+    ModelServer mounts it by `model_cache`. The team's identity must be allowed to read the folder: that of S3TeamAccess and GcsTeamAccess
+    reads `shared` of the dataset bucket. No mount was made in a live cluster.
+
+    Raises WorkloadError, before anything is registered, for a bucket in another region and a platform without buckets.
+    """
+
+    claim: pulumi.Output[str]
+    """The claim's name, known once it exists."""
+
+    volume: pulumi.Output[str]
+    """The volume's name."""
+
+    def __init__(self, name: str, args: ModelCacheArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = model_cache(plan_of(args), request_of(MODEL_CACHE, ModelCacheRequest, args))
+        super().__init__("flexspot:index:ModelCache", name, {**args}, opts)
+        _, declared = declare_service_objects(name, self, objects)
+        self.claim = declared.urn.apply(lambda _: str(objects[1]["metadata"]["name"]))
+        self.volume = pulumi.Output.from_input(str(objects[0]["metadata"]["name"]))
+        self.register_outputs({"claim": self.claim, "volume": self.volume})
+
+
+class ModelServerArgs(WorkloadArgs):
+    """Arguments of ModelServer."""
+
+    replicas: NotRequired[int | None]
+    """Replicas that are always there, 1 to 1000. Default: 2."""
+
+    max_replicas: NotRequired[int | None]
+    """The most that an autoscaler may make of them. Default: `replicas`, without an autoscaler."""
+
+    cpu_percent: NotRequired[int | None]
+    """Of the cpu that a pod asks for, the share at which there should be more, 1 to 100. Default: 70."""
+
+    metric: NotRequired[str | None]
+    """A metric of the pods to scale by instead, which an adapter in the cluster serves. Default: the cpu."""
+
+    metric_target: NotRequired[str | None]
+    """The average of `metric` that a pod can bear, such as 5. Default: none; it comes with `metric`."""
+
+    port: NotRequired[int | None]
+    """The port that speaks HTTP, 1024 to 65535. Default: 8000."""
+
+    ready_path: NotRequired[str | None]
+    """The path that answers 200 once the model is loaded. Default: /health."""
+
+    live_path: NotRequired[str | None]
+    """The path that answers 200 as long as the process is well. Default: `ready_path`."""
+
+    start_seconds: NotRequired[int | None]
+    """The longest that loading may take, 10 to 7200. Default: 900."""
+
+    drain_seconds: NotRequired[int | None]
+    """How long an ending pod serves on, inside its grace period. Default: 10."""
+
+    callers: NotRequired[list[str] | None]
+    """Namespaces that may call it beside the team's own. Default: none."""
+
+    model_cache: NotRequired[str | None]
+    """The claim of a ModelCache of the team. Default: none."""
+
+    model_cache_gib: NotRequired[int | None]
+    """The `cache_gib` of that ModelCache, for which a pod on GKE needs room on its node. Default: 0."""
+
+    model_path: NotRequired[str | None]
+    """Where the cache is mounted. Default: /models."""
+
+
+class ModelServer(pulumi.ComponentResource):
+    """Replicas behind a Service of the cluster, on reserved nodes first where the class has them.
+
+    They roll one by one without a spare GPU, drain before they end, spread over zones and nodes, and are evicted one at a time. Its class
+    waits in no queue. Nothing is open to the outside: put a gateway of one's own before it and name its namespace in `callers`.
+
+    Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without
+    one, and what has no place.
+    """
+
+    namespace: pulumi.Output[str]
+    """The team's namespace."""
+
+    address: pulumi.Output[str]
+    """Where the server answers inside the cluster, such as http://ranker.search.svc; known once its Service exists."""
+
+    def __init__(self, name: str, args: ModelServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = model_server(plan_of(args), request_of(MODEL_SERVER, ModelServerRequest, args))
+        super().__init__("flexspot:index:ModelServer", name, {**args}, opts)
+        service, *_ = declare_service_objects(name, self, objects)
+        namespace = str(objects[0]["metadata"]["namespace"])
+        self.namespace = pulumi.Output.from_input(namespace)
+        self.address = service.urn.apply(lambda _: f"http://{objects[0]['metadata']['name']}.{namespace}.svc")
+        self.register_outputs({"namespace": self.namespace, "address": self.address})
+
+
+class QueueWorkersArgs(WorkloadArgs):
+    """Arguments of QueueWorkers."""
+
+    queue: str
+    """The queue: a Pub/Sub subscription on GKE, the URL of an SQS queue on EKS, as the stack's outputs have them."""
+
+    workers: NotRequired[int | None]
+    """The most that run at once, 1 to 1000. Default: 1; with `keda` as many as the team's GPUs allow."""
+
+    keda: NotRequired[bool | None]
+    """Whether KEDA starts them when there is work; the cluster must have its operator. Default: false."""
+
+    items_per_worker: NotRequired[int | None]
+    """Items in the queue for each of which KEDA starts one more. Default: 20."""
+
+    lease_seconds: NotRequired[int | None]
+    """How long an item is a worker's, 30 seconds over its grace period at least. Default: 300."""
+
+    run_seconds: NotRequired[int | None]
+    """Seconds after which a worker in a queue of Kueue's ends. Default: the class's limit."""
+
+
+class QueueWorkers(pulumi.ComponentResource):
+    """Workers on capacity that may go at any time, because the queue remembers what is left to do.
+
+    They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. A class that waits in a queue of Kueue has them as
+    Jobs, one without as a Deployment; with `keda` there are none while the queue of items is empty. KEDA's objects are written from its
+    documentation, and no operator has acted on them.
+
+    Raises WorkloadError, before anything is registered, for a queue that the platform's workers cannot pull from, a lease that an
+    interrupted worker would outlive, and more workers than the team has GPUs for.
+    """
+
+    namespace: pulumi.Output[str]
+    """The team's namespace."""
+
+    workload: pulumi.Output[str]
+    """Kind and name of what makes the workers, such as ScaledJob/score, known once all of it exists."""
+
+    def __init__(self, name: str, args: QueueWorkersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        objects = queue_workers(plan_of(args), request_of(QUEUE_WORKERS, QueueWorkersRequest, args))
+        super().__init__("flexspot:index:QueueWorkers", name, {**args}, opts)
+        *_, last = declare_service_objects(name, self, objects)
+        made = f"{objects[-1]['kind']}/{objects[-1]['metadata']['name']}"
+        self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
+        self.workload = last.urn.apply(lambda _: made)
+        self.register_outputs({"namespace": self.namespace, "workload": self.workload})

@@ -1,0 +1,164 @@
+"""The chargeback report for a terminal, for an issue or a message, and for programs. Money is text, so that no program rounds it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from capacity.chargeback.report import DIMENSIONS, HOUR
+from infra.cli import chargeback_words as words
+from infra.cli.console import out
+from infra.cli.cost_report import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.chargeback.report import Report, Totals
+
+
+_FIGURES = ("allocated_gpu_hours", "measured_gpu_hours", "used_gpu_hours", "unpriced_gpu_hours", "allocated_usd", "idle_usd", "total_usd")
+
+
+def report_json(report: Report) -> str:
+    """Everything, as one object."""
+    return json.dumps(report_data(report), indent=2, allow_nan=False) + "\n"
+
+
+def report_csv(report: Report) -> str:
+    """The lines, then storage and egress, in one table: `total_usd` sums to all that is paid."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
+    for line in report.lines:
+        figures = _figures(line.totals)
+        writer.writerow((report.period.name, *map(_cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES)))
+    for each in report.extra:
+        key = (_cell(each.team), _cell(each.project), *("",) * (len(DIMENSIONS) - 2))
+        writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
+    return text.getvalue()
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """As plain data."""
+    period = report.period
+    return {
+        "period": {"name": period.name, "timezone": period.timezone, "from": _utc(period.start), "to": _utc(period.end)},
+        "step_seconds": report.step,
+        "idle_policy": report.idle.value,
+        "complete": report.complete,
+        "node_hours": round(report.node_seconds / HOUR, 4),
+        "gpu_hours": round(report.gpu_seconds / HOUR, 4),
+        "node_usd": str(report.node_usd),
+        "idle_usd": str(report.idle_usd),
+        "platform_usd": str(report.platform_usd),
+        "total": _figures(report.total),
+        "lines": [{**asdict(line.key), **_figures(line.totals)} for line in report.lines],
+        "by": {each: [{each: key[0], **_figures(totals)} for key, totals in report.by(each).items()] for each in DIMENSIONS},
+        "extra": [{**each.model_dump(mode="json"), "usd": str(each.usd)} for each in report.extra],
+        "extra_usd": str(report.extra_usd),
+        "lost": [
+            {
+                **asdict(owner),
+                "interruptions": each.interruptions,
+                "steps": each.steps,
+                "gpu_hours": round(each.gpu_seconds / HOUR, 4),
+                "steps_of_unknown_pace": each.of_unknown_pace,
+            }
+            for owner, each in report.lost.items()
+        ],
+        "evictions": [
+            {"cluster_queue": queue, "reason": reason, "workloads": risen} for (queue, reason), risen in report.evictions.items()
+        ],
+        "opencost": None
+        if report.opencost is None
+        else {
+            "nodes": report.opencost.nodes,
+            "opencost_usd": str(report.opencost.opencost_usd),
+            "same_nodes_usd": str(report.opencost.report_usd),
+        },
+        "unknown_prices": [{**asdict(price), "node_hours": round(seconds / HOUR, 4)} for price, seconds in report.unknown.items()],
+        "homeless": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.homeless.items()],
+        "gaps": [{"of": each.name, "from": _utc(each.start), "to": _utc(each.end)} for each in report.gaps],
+        "prices": [
+            {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified} for name, source in report.sources.items()
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def _figures(totals: Totals) -> dict[str, Any]:
+    return {
+        "allocated_gpu_hours": round(totals.gpu_hours, 4),
+        "measured_gpu_hours": round(totals.measured / HOUR, 4),
+        "used_gpu_hours": round(totals.used / HOUR, 4) if totals.measured else None,
+        "unpriced_gpu_hours": round(totals.unpriced / HOUR, 4),
+        "allocated_usd": str(totals.allocated_usd),
+        "idle_usd": str(totals.idle_usd),
+        "total_usd": str(totals.usd),
+    }
+
+
+def _cell(text: str) -> str:
+    """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
+def _utc(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
+
+
+_WIDTH = 110
+
+
+def report_text(report: Report) -> str:
+    """Sums first, then table by table, then what is missing. Names are shown as they are, with no markup in them."""
+    text = io.StringIO()
+    console = Console(file=text, highlight=False, width=max(out.width, _WIDTH), force_terminal=False)
+    console.print(Text(words.title(report)))
+    console.print(Text(f"  {words.how(report)}"))
+    for name, figure in words.summary(report):
+        console.print(Text(f"  {name}: {figure}"))
+    for each in words.tables(report):
+        table = Table(title=Text(each.title), title_justify="left")
+        for number, heading in enumerate(each.headings):
+            table.add_column(heading, justify="left" if number < each.texts else "right", overflow="fold")
+        for row in each.rows:
+            table.add_row(*map(Text, row))
+        console.print(table)
+    for line in (*words.warnings(report), *words.price_notes(report)):
+        console.print(Text(line))
+    return text.getvalue()
+
+
+def report_markdown(report: Report) -> str:
+    """All tables. Names are shown as they are: no markup in them counts, and nobody is mentioned."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"# {literal(words.title(report))}"
+    yield ""
+    yield literal(words.how(report))
+    yield ""
+    yield from (f"- {name}: **{literal(figure)}**" for name, figure in words.summary(report))
+    for each in words.tables(report):
+        yield ""
+        yield f"## {each.title}"
+        yield ""
+        yield f"| {' | '.join(each.headings)} |"
+        yield f"|{'|'.join(':--' if column < each.texts else '--:' for column in range(len(each.headings)))}|"
+        yield from (f"| {' | '.join(map(literal, row))} |" for row in each.rows)
+    notes = [*words.warnings(report), *words.price_notes(report)]
+    if notes:
+        yield ""
+        yield "## To be known"
+        yield ""
+        yield from (f"- {literal(each)}" for each in notes)

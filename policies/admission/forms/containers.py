@@ -1,0 +1,65 @@
+"""What containers ask for and which images they run, in CEL."""
+
+from __future__ import annotations
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from policies.admission.cel import amount, either, every, first_of, let, optional, sentence, text, text_at, texts
+from policies.admission.form import GPU_WORK, POD_MAKERS, WORK, Form, of_each, told
+from policies.admission.pods import ASKS, PLACED_BY, UNBACKED, containers_where
+from policies.admission.scheduling_options import MOST_GPUS
+from policies.rules.gpu_container_above_maximum import ABOVE, ABOVE_REMEDY, MOST
+from policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
+from policies.rules.gpu_container_without_limit import IDLE, IDLE_REMEDY
+from policies.rules.gpu_container_without_limit import RULE as LIMIT_RULE
+from policies.rules.gpu_container_without_limit import UNBACKED as UNBACKED_TEXT
+from policies.rules.image_not_pinned import MOVES, UNPINNED, UNTAGGED
+from policies.rules.image_not_pinned import RULE as IMAGE_RULE
+
+# The rule gpu-container-without-limit in CEL.
+
+_UNBACKED = told(UNBACKED_TEXT, LIMIT_RULE.remediation, where="p.where", container="unbacked[0]")
+_IDLE = told(IDLE, IDLE_REMEDY, where="p.where", by="by")
+_PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
+
+GPU_CONTAINER_WITHOUT_LIMIT = Form(
+    LIMIT_RULE, POD_MAKERS, of_each(WORK, let("unbacked", UNBACKED, first_of(("size(unbacked) > 0", _UNBACKED), otherwise=_PLACED)))
+)
+
+
+# The rule gpu-container-above-maximum in CEL: its parameter is what the largest node of the pods' class has.
+
+_OF_CLASS = f"variables.facts[?({text(MOST_GPUS + '.')} + {text_at('p.pod', 'priorityClassName')})]"
+_MOST = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}]).orValue({text(str(MAXIMUM_RULE.defaults().number(MOST)))})"
+_LIMIT = f"{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}]"
+_COUNT = f"string({_LIMIT}.value())"
+_ABOVE = containers_where(
+    every(f"{_LIMIT}.hasValue()", f"isQuantity({_COUNT})", f"{amount(_COUNT)}.compareTo(quantity(most)) > 0"),
+    told(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=_COUNT, most="most"),
+)
+
+GPU_CONTAINER_ABOVE_MAXIMUM = Form(
+    MAXIMUM_RULE,
+    POD_MAKERS,
+    of_each(GPU_WORK, let("most", _MOST, let("above", _ABOVE, first_of(("size(above) > 0", "above[0]"))))),
+)
+
+
+# The rule image-not-pinned in CEL.
+
+_DEFAULTS = IMAGE_RULE.defaults()
+_IMAGE = text_at("CONTAINER", "image")
+# A colon before the last slash is that of a registry's port.
+_LAST = f"{_IMAGE}.substring({_IMAGE}.lastIndexOf('/') + 1)"
+_TAG = f"{_LAST}.substring({_LAST}.indexOf(':') + 1)"
+_TAGGED = f"{_LAST}.contains(':')"
+
+_MOVING = every(
+    "CONTAINER.?image.hasValue()",
+    f"!{_IMAGE}.contains('@')",
+    *(f"!{_IMAGE}.startsWith({text(each)})" for each in _DEFAULTS.texts("allowed-registries")),
+    either(f"!{_TAGGED}", f"{_TAG} in {texts(_DEFAULTS.texts('moving-tags'))}"),
+)
+_HOW = first_of((_TAGGED, sentence(MOVES, tag=_TAG)), otherwise=text(UNTAGGED))
+_FOUND = containers_where(_MOVING, told(UNPINNED, IMAGE_RULE.remediation, where="p.where", container="NAME", how=_HOW))
+
+IMAGE_NOT_PINNED = Form(IMAGE_RULE, POD_MAKERS, of_each(GPU_WORK, let("moving", _FOUND, first_of(("size(moving) > 0", "moving[0]")))))

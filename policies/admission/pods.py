@@ -1,0 +1,320 @@
+"""The pods that an object makes and what they have to do with GPUs, in CEL."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE
+from policies.admission.cel import (
+    either,
+    every,
+    first_of,
+    is_positive,
+    let,
+    list_at,
+    mapping_at,
+    optional,
+    places,
+    sentence,
+    text,
+    text_at,
+    texts,
+)
+from policies.inventory.gpu_machines import (
+    AMD_FAMILY,
+    EC2_CATEGORIES,
+    EC2_FAMILY,
+    GCE_MACHINE,
+    MACHINE_FAMILY_LABEL,
+    MACHINE_LABELS,
+    PREFIXES,
+)
+from policies.inventory.pod_gpus import (
+    ELEMENTS,
+    ENTRIES,
+    GPU_PREFIXES,
+    GPU_RUNTIME,
+    POD_MAKERS,
+    POOL_LABELS,
+    SYSTEM_NAMESPACE,
+    SYSTEM_PRIORITY,
+)
+from policies.pods.volumes import IN_CONTAINER, IN_VOLUME, MOUNTED, NAMED
+from policies.rules.checkpoint_on_ephemeral_volume import LOST, RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from policies.inventory.pod_gpus import PodMaker
+
+
+MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonSet")
+"""The kinds that policies look at. What a DaemonSet makes serves the nodes themselves."""
+
+_WRITTEN_BY_PEOPLE = ("containers", "initContainers", "resourceClaims", "terminationGracePeriodSeconds")
+"""Fields of a pod's spec that Kueue never writes. It adds labels, annotations, selectors, tolerations and gates when it admits work."""
+
+
+def pod_sets() -> str:
+    """A list with a mapping for each pod template.
+
+    `where` is the path to the pod's spec, `pod` the spec, `template` what it belongs to, `job` the spec of the Job that makes the pods,
+    missing where no Job does. Needs the variable `places`.
+    """
+    return _by_kind(MATCHED, lambda maker: _joined(_pod_set(maker, path) for path in maker.paths))
+
+
+def changed_by_people() -> str:
+    """Whether people changed what is judged: always so but for an update.
+
+    Of kinds that Kueue starts and stops only what it never writes is compared, so that no update of Kueue is ever judged.
+    """
+    suspended = [maker for maker in MATCHED if maker.suspended]
+    others = [maker for maker in MATCHED if not maker.suspended]
+    fields = ", ".join(f"dyn({optional('p', field)}.orValue(null))" for field in _WRITTEN_BY_PEOPLE)
+    now, before = (f"({_specs(suspended, base)}).map(p, [{fields}])" for base in ("object", "oldObject"))
+    changed = first_of(
+        (f"object.kind in {texts(maker.kind for maker in suspended)}", f"{now} != {before}"),
+        (f"object.kind in {texts(maker.kind for maker in others)}", f"({_specs(others, 'object')}) != ({_specs(others, 'oldObject')})"),
+        otherwise=f"{mapping_at('object', 'spec')} != {mapping_at('oldObject', 'spec')}",
+    )
+    return f"request.operation != 'UPDATE' || ({changed})"
+
+
+def made_by_nobody_judged() -> str:
+    """Whether what makes the object, if anything does, is of no kind that is judged itself. Nodes make their own pods."""
+    judged = [f"{maker.group or 'v1'}/{maker.kind}" for maker in POD_MAKERS.values()]
+    owner = f"o.?controller.orValue(false) && (o.apiVersion.split('/')[0] + '/' + o.kind) in {texts([*judged, 'v1/Node'])}"
+    return f"!{list_at('object', 'metadata', 'ownerReferences')}.exists(o, {owner})"
+
+
+def queued_metadata(field: str) -> str:
+    """The `labels` or the `annotations` that Kueue reads."""
+    others = [maker for maker in MATCHED if maker.queued_as != ("metadata",)]
+    cases = [(f"object.kind == {text(maker.kind)}", mapping_at("object", *maker.queued_as, field)) for maker in others]
+    return first_of(*cases, otherwise=mapping_at("object", "metadata", field))
+
+
+def _by_kind(makers: Iterable[PodMaker], expression: Callable[[PodMaker], str]) -> str:
+    by_expression: dict[str, list[str]] = {}
+    for maker in makers:
+        by_expression.setdefault(expression(maker), []).append(maker.kind)
+    return first_of(*((f"object.kind in {texts(kinds)}", found) for found, kinds in by_expression.items()), otherwise="[]")
+
+
+def _joined(lists: Iterable[str]) -> str:
+    return " + ".join(lists)
+
+
+def _split(path: str) -> tuple[list[str], str, list[str]]:
+    """The steps before the elements of a list or the entries of a mapping, which of both it is, and the steps after it."""
+    steps = path.split(".")
+    star = next((place for place, step in enumerate(steps) if step in {ELEMENTS, ENTRIES}), None)
+    return (steps, "", []) if star is None else (steps[:star], steps[star], steps[star + 1 :])
+
+
+def _specs(makers: Iterable[PodMaker], base: str) -> str:
+    """The pods' specs alone, empty ones for those that are missing."""
+    return _by_kind(makers, lambda maker: _joined(_spec(base, path) for path in maker.paths))
+
+
+def _spec(base: str, path: str) -> str:
+    before, star, after = _split(path)
+    if not star:
+        return f"[{mapping_at(base, *before)}]"
+    members = list_at(base, *before) if star == ELEMENTS else mapping_at(base, *before)
+    member = "m" if star == ELEMENTS else f"{'.'.join([base, *before])}[m]"
+    return f"{members}.map(m, {mapping_at(member, *after)})"
+
+
+def _pod_set(maker: PodMaker, path: str) -> str:
+    before, star, after = _split(path)
+    if not star:
+        return f"({optional('object', *before)}.hasValue() ? [{_entry(maker, 'object', before, text(path))}] : [])"
+    place = "string(i)" if star == ELEMENTS else "i"
+    where = f"{text('.'.join(before) + '[')} + {place} + {text('].' + '.'.join(after))}"
+    member = f"{'.'.join(['object', *before])}[i]"
+    keys = places(list_at("object", *before)) if star == ELEMENTS else mapping_at("object", *before)
+    return f"{keys}.filter(i, {optional(member, *after)}.hasValue()).map(i, {_entry(maker, member, after, where)})"
+
+
+def _entry(maker: PodMaker, base: str, steps: list[str], where: str) -> str:
+    pod, template = ".".join([base, *steps]), ".".join([base, *steps[:-1]])
+    job = f", 'job': dyn({'.'.join([base, *steps[:-2]])})" if maker.makes_jobs else ""
+    return f"{{'where': dyn({where}), 'pod': dyn({pod}), 'template': dyn({template}){job}}}"
+
+
+_CONTAINERS = ("initContainers", "containers")
+_AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+
+ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
+"""The containers of `p`, those that prepare it included."""
+
+SERVES_NODES = either(
+    f"request.?namespace.orValue('') == {text(SYSTEM_NAMESPACE)}",
+    f"{text_at('p.pod', 'priorityClassName')}.startsWith({text(SYSTEM_PRIORITY)})",
+)
+"""Whether `p` may sit on GPU nodes without a GPU."""
+
+
+def containers_where(condition: str, value: str = "NAME") -> str:
+    """A text for each container of `p` for which a condition holds, in order; by default what a sentence calls it.
+
+    Both are CEL in which CONTAINER stands for the container and NAME for what it is called.
+    """
+    found: list[str] = []
+    for field in _CONTAINERS:
+        listed = list_at("p.pod", field)
+        container = f"p.pod.{field}[i]"
+        name = f"('container ' + {container}.?name.orValue({text(field + '[')} + string(i) + ']'))"
+        here, made = (each.replace("CONTAINER", container).replace("NAME", name) for each in (condition, value))
+        found.append(f"{places(listed)}.filter(i, {here}).map(i, {made})")
+    return f"({' + '.join(found)})"
+
+
+def _is_gpu(resource: str) -> str:
+    return either(*(f"{resource}.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
+
+
+ASKS = either(
+    f"{ALL_CONTAINERS}.exists(c, {mapping_at('c', 'resources', 'limits')}"
+    f".exists(k, ({_is_gpu('k')}) && {is_positive('c.resources.limits[k]')}))",
+    f"size({list_at('p.pod', 'resourceClaims')}) > 0",
+)
+"""Whether a container of `p` has a limit on GPUs, whole, shared or sliced, or `p` a claim on devices (DRA)."""
+
+UNBACKED = containers_where(
+    f"{optional('CONTAINER', 'resources', 'requests')}[?{text(GPU_RESOURCE)}].hasValue() && "
+    f"!{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}].hasValue()"
+)
+"""The containers of `p` that request GPUs without a limit."""
+
+
+def _starts(expression: str, *endings: str) -> str:
+    return either(*(f"{expression}.startsWith({text(prefix + ending)})" for prefix in PREFIXES for ending in endings))
+
+
+def _one_of(expression: str, *endings: str) -> str:
+    return f"{expression} in {texts(prefix + ending for prefix in PREFIXES for ending in endings)}"
+
+
+def _names_gpus(key: str) -> str:
+    """Whether only nodes with accelerators carry a label."""
+    own = f"{key} == {text(GPU_RESOURCE)} || {key}.startsWith({text(GPU_RESOURCE + '.')})"
+    return either(f"{key} == {text(GKE_ACCELERATOR_LABEL)}", own, _starts(key, "gpu-"))
+
+
+def _means_gpu(key: str, value: str) -> str:
+    """Whether this value of a label means nodes with NVIDIA's GPUs."""
+    family = every(f"{value}.matches({text(f'^(?:{EC2_FAMILY})$')})", f"!{value}.startsWith({text(AMD_FAMILY)})")
+    machine_family = family.replace(value, f"{value}.split('.')[0]")
+    machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
+    return first_of(
+        (f"{key} == {text(GKE_ACCELERATOR_LABEL)}", "true"),
+        (f"{key} == {text(GPU_RESOURCE)} || {key}.startsWith({text(GPU_RESOURCE + '.')})", f"!({value} in ['false', '0'])"),
+        (_one_of(key, "gpu-manufacturer"), f"{value} == 'nvidia'"),
+        (_one_of(key, "gpu-name"), f"!{value}.startsWith('radeon')"),
+        (_starts(key, "gpu-"), f"{value} != '0'"),
+        (f"{key} in {texts(MACHINE_LABELS)}", machine),
+        (f"{key} == {text(MACHINE_FAMILY_LABEL)}", f"({value} + '-any').matches({text(f'^(?:{GCE_MACHINE})$')})"),
+        (_one_of(key, "family"), family),
+        (_one_of(key, "category"), f"{value} in {texts(EC2_CATEGORIES)}"),
+        otherwise="false",
+    )
+
+
+_SELECTOR = mapping_at("p.pod", "nodeSelector")
+_SELECTED = f"{_SELECTOR}.filter(k, {_means_gpu('k', 'string(p.pod.nodeSelector[k])')})"
+_VALUES = list_at("e", "values")
+_DEMANDS = first_of(
+    (f"{text_at('e', 'key')} == {text(GKE_ACCELERATOR_LABEL)}", f"{text_at('e', 'operator')} in ['In', 'Exists', 'Gt', 'Gte']"),
+    (
+        f"{text_at('e', 'operator')} == 'In'",
+        f"size({_VALUES}) > 0 && {_VALUES}.all(v, {_means_gpu(text_at('e', 'key'), 'v')})",
+    ),
+    (_names_gpus(text_at("e", "key")), f"{text_at('e', 'operator')} in ['Exists', 'Gt', 'Gte']"),
+    otherwise="false",
+)
+"""Whether an expression `e` of a node affinity allows nothing but GPU machines."""
+_TERMS = list_at("p.pod", *_AFFINITY)
+
+TOLERATES = (
+    f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} == {text(GPU_RESOURCE)}"
+    f" && {text_at('t', 'effect')} != 'PreferNoSchedule')"
+)
+"""Whether `p` names the taint of GPU nodes in a toleration."""
+
+_OTHERWISE = first_of(
+    (f"size({_TERMS}) > 0 && {_TERMS}.all(t, {list_at('t', 'matchExpressions')}.exists(e, {_DEMANDS}))", "'node affinity'"),
+    (f"{text_at('p.pod', 'runtimeClassName')} == {text(GPU_RUNTIME)}", "'runtimeClassName'"),
+    (
+        f"{_SELECTOR}.exists(k, k in {texts(sorted(POOL_LABELS))}) && {TOLERATES}",
+        "'a selector of a pool and a toleration of its GPU taint'",
+    ),
+)
+PLACED_BY = let("keys", _SELECTED, first_of(("size(keys) > 0", sentence("nodeSelector {key}", key="keys[0]")), otherwise=_OTHERWISE))
+"""The field that lets `p` run nowhere but on GPU nodes; empty where none does."""
+
+
+_DEFAULTS = RULE.defaults()
+
+
+def _pair(first: str, second: str) -> str:
+    """A list of two texts. The API server, unlike other evaluators, takes none of which it knows one's type and not the other's."""
+    return f"[dyn({first}), dyn({second})]"
+
+
+def _ends_with(sort: str, end: str) -> str:
+    return sentence(IN_VOLUME, volume=text_at("v", "name"), sort=text(sort), end=text(end))
+
+
+# A volume of no sort is an emptyDir.
+_VOLUME_ENDS = first_of(
+    (either("has(v.emptyDir)", "v.all(k, k == 'name')"), _ends_with("emptyDir", "pod")),
+    ("has(v.ephemeral)", _ends_with("ephemeral", "pod")),
+    ("has(v.hostPath)", _ends_with("hostPath", "node")),
+)
+_VOLUMES = f"{list_at('p.pod', 'volumes')}.map(v, {_pair(text_at('v', 'name'), _VOLUME_ENDS)})"
+
+_MOUNT_ENDS = f"(p.volumes.filter(v, v[0] == {text_at('m', 'name')}).map(v, v[1]) + [''])[0]"
+_MOUNTS = f"{list_at('CONTAINER', 'volumeMounts')}.filter(m, m.?mountPath.hasValue()).map(m, {_pair('m.mountPath', _MOUNT_ENDS)})"
+_NEXT = _pair("a[j]", "j + 1 < size(a) ? a[j + 1] : ''")
+_IN_ONE = _pair("a[j].substring(0, a[j].indexOf('='))", "a[j].substring(a[j].indexOf('=') + 1)")
+_ARGUMENT = f"a[j].contains('=') ? {_IN_ONE} : {_NEXT}"
+_BY_ARGUMENTS = let(
+    "a",
+    f"{list_at('CONTAINER', 'command')} + {list_at('CONTAINER', 'args')}",
+    f"variables.places.filter(j, j < size(a) && a[j].startsWith('-')).map(j, {_ARGUMENT})",
+)
+_BY_VARIABLES = f"{list_at('CONTAINER', 'env')}.filter(v, v.?name.hasValue() && v.?value.hasValue()).map(v, {_pair('v.name', 'v.value')})"
+_CONTAINER = f"{{'name': dyn(NAME), 'mounts': dyn({_MOUNTS}), 'given': dyn({_BY_ARGUMENTS} + {_BY_VARIABLES})}}"
+
+_WRITING_CONTAINERS = containers_where("true", _CONTAINER)
+
+_WORDS = either(*(f"m[0].lowerAscii().contains({text(word)})" for word in _DEFAULTS.texts("path-words")))
+_SPELLED = texts(dict.fromkeys(re.sub(r"[-_]", "", name.rpartition(".")[2]).lower() for name in _DEFAULTS.texts("names")))
+_PLAIN_NAME = "g[0].substring(g[0].lastIndexOf('.') + 1).replace('-', '').replace('_', '').lowerAscii()"
+_NAMES_FILE = f"g[1].matches({text(r'[^/]+[.][^/.]+/*$')})"
+
+_BELOW = "(m[0].endsWith('/') ? m[0] : m[0] + '/')"
+_ABOVE = f"c.mounts.filter(m, (g[1] + '/').startsWith({_BELOW}))"
+# Of the mounts above it the nearest decides.
+_NEAREST = "above.filter(m, above.all(o, size(o[0]) <= size(m[0])))[0][1]"
+_PATH_ENDS = let("above", _ABOVE, first_of(("size(above) > 0", _NEAREST), otherwise=text(IN_CONTAINER)))
+
+_MOUNTED = sentence(LOST, place=sentence(MOUNTED, where="p.where", path="m[0]", container="c.name"), ends="m[1]")
+_NAMED = sentence(LOST, place=sentence(NAMED, where="p.where", name="g[0]", container="c.name"), ends="ends")
+_BY_MOUNT = f"c.mounts.filter(m, m[1] != '' && ({_WORDS})).map(m, {_MOUNTED})"
+_JUDGED = every(f"{_PLAIN_NAME} in {_SPELLED}", "g[1].startsWith('/')", f"!{_NAMES_FILE}")
+_BY_NAME = f"c.given.filter(g, {_JUDGED}).map(g, {let('ends', _PATH_ENDS, first_of(('ends != ' + text(''), _NAMED)))})"
+_OF_CONTAINER = f"({_BY_MOUNT} + {_BY_NAME}).filter(s, s != '')"
+
+PLACES = "checkpointPlaces"
+"""The variable with a list for each pod set of GPU work: of each container that loses checkpoints, how it does, in the rule's words."""
+
+VARIABLES: Mapping[str, str] = {
+    "volumeEnds": f"variables.gpuWork.map(p, {{'where': dyn(p.where), 'pod': dyn(p.pod), 'volumes': dyn({_VOLUMES})}})",
+    "checkpointMounts": f"variables.volumeEnds.map(p, {{'where': dyn(p.where), 'containers': dyn({_WRITING_CONTAINERS})}})",
+    PLACES: f"variables.checkpointMounts.map(p, p.containers.map(c, {_OF_CONTAINER}).filter(l, size(l) > 0).map(l, l[0]))",
+}

@@ -1,0 +1,315 @@
+"""What a rule is, its parameters, and what a user sets: levels and values, which rules are locked, what is suppressed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from policies.inventory.views import View
+from policies.values.field import plain
+from policies.values.finding import ConfiguredSuppression, read_suppression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from capacity.values.verdict import Outcome, Severity
+    from policies.inventory.views import Inventory
+
+
+Setting = int | str | tuple[str, ...]
+"""The value of a parameter."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number, a text or a list of texts that a user of the rule may set; which of the three, the default says."""
+
+    name: str
+    default: Setting
+    meaning: str
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the parameter."""
+        about = {"description": self.meaning}
+        match self.default:
+            case int():
+                return {"type": "integer", "minimum": 0, "default": self.default, **about}
+            case str():
+                return {"type": "string", "minLength": 1, "default": self.default, **about}
+            case _:
+                texts = {"type": "string", "minLength": 1}
+                return {"type": "array", "items": texts, "minItems": 1, "default": list(self.default), **about}
+
+    def read(self, written: Any) -> Setting:
+        """The setting that a person wrote. Raises ValueError saying what is allowed."""
+        match self.default:
+            case int():
+                if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
+                    return written
+                raise ValueError("a whole number of 0 or more")
+            case str():
+                if isinstance(written, str) and written:
+                    return written
+                raise ValueError("a text")
+            case _:
+                texts = cast("list[Any]", written) if isinstance(written, list) else []
+                if texts and all(isinstance(text, str) and text for text in texts):
+                    return tuple(texts)
+                raise ValueError("a list of at least one text")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The settings of one rule by parameter name; what nobody set is the default."""
+
+    settings: Mapping[str, Setting]
+
+    def number(self, name: str) -> int:
+        """A parameter whose default is a number."""
+        return cast("int", self.settings[name])
+
+    def text(self, name: str) -> str:
+        """A parameter whose default is a text."""
+        return cast("str", self.settings[name])
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A parameter whose default is a list of texts."""
+        return cast("tuple[str, ...]", self.settings[name])
+
+
+class Level(StrEnum):
+    """What a violation does to a deployment.
+
+    MANDATORY: preview and `up` stop. ADVISORY: it is reported. DISABLED: the rule does not run.
+    """
+
+    MANDATORY = "mandatory"
+    ADVISORY = "advisory"
+    DISABLED = "disabled"
+
+
+class Cloud(StrEnum):
+    """Where a rule has something to say: on GKE, on EKS, or on both."""
+
+    GKE = "gke"
+    EKS = "eks"
+
+
+BOTH_CLOUDS = (Cloud.GKE, Cloud.EKS)
+
+ViewT = TypeVar("ViewT", bound=View)
+
+
+class WithoutCel(StrEnum):
+    """Why a rule has no form in CEL, so that the API server is not given it."""
+
+    OWN_PROGRAM = (
+        "it is about what the platform's own program makes, which the policy pack judges before it is made, and which no team may make"
+    )
+    KUEUE_ADDS_IT = "Kueue adds what it asks for when it admits work, so that the API server would refuse what is right"
+    BUILT_IN = "the API server sees to it by itself"
+    COMPARES_OBJECTS = "it compares objects with one another, and what a policy is told of the platform does not take their place"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Generic[ViewT]):
+    """One rule. `name` is the problem in kebab-case and the name of the rule's file; `code` is short and never changes.
+
+    `judge` is called for each view of the kinds in `looks_at`; a rule that needs other objects too has `judge_among` instead, which is
+    given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
+    seen to by policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other
+    facts come from.
+    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings. A rule that has no form in
+    policies.admission says why in `without_cel`.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    level: Level
+    clouds: tuple[Cloud, ...]
+    looks_at: tuple[type[ViewT], ...]
+    judge: Callable[[ViewT, Parameters], Outcome] | None = None
+    judge_among: Callable[[ViewT, Parameters, Inventory], Outcome] | None = None
+    why: str
+    remediation: str
+    link: str
+    sources: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    locked: bool = False
+    without_cel: WithoutCel | None = None
+
+    @property
+    def page(self) -> str:
+        """The rule's page in this repository, which is made from what stands here."""
+        return f"docs/rules/{self.name}.md"
+
+    def defaults(self) -> Parameters:
+        """The rule's parameters as shipped."""
+        return Parameters({parameter.name: parameter.default for parameter in self.parameters})
+
+
+AnyRule = Rule[Any]
+
+
+LEVEL, _LOCKED = "level", "locked"
+
+SUPPRESSIONS = "suppressions"
+"""The only key of the settings that is not a rule: the list of suppressions."""
+
+_ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
+"""The keys of a suppression, each with whether it must be there."""
+
+_ALLOWED = {**dict.fromkeys(_ENTRY, "a text"), "until": "a day such as 2026-12-31"}
+
+
+def _today() -> date:
+    return datetime.now(tz=UTC).date()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings.
+
+    `locked` are rules that may not be suppressed, beside those that are shipped so. A suppression that ended before `today` counts no more.
+    """
+
+    levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
+    values: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, "Mapping[str, Setting]"])
+    problems: tuple[str, ...] = ()
+    locked: frozenset[str] = frozenset()
+    suppressions: tuple[ConfiguredSuppression, ...] = ()
+    today: date = field(default_factory=_today)
+
+    def locks(self, rule: AnyRule) -> bool:
+        """Whether `rule` may not be suppressed."""
+        return rule.locked or rule.name in self.locked
+
+    def level(self, rule: AnyRule) -> Level:
+        """The level that counts for `rule`."""
+        return self.levels.get(rule.name, rule.level)
+
+    def parameters(self, rule: AnyRule) -> Parameters:
+        """The parameters of `rule`, the unset ones with their defaults."""
+        return Parameters({**rule.defaults().settings, **self.values.get(rule.name, {})})
+
+
+DEFAULTS = Settings()
+
+
+def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
+    """The JSON schema of the settings: for each rule a level, or a level and parameters; and the suppressions."""
+    levels = {"type": "string", "enum": [level.value for level in Level]}
+    of_rules = {
+        rule.name: {
+            "description": f"{rule.why} Default level: {rule.level}.",
+            "oneOf": [levels, {"type": "object", "additionalProperties": False, "properties": {LEVEL: levels, **policy_schema(rule)}}],
+        }
+        for rule in rules
+    }
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key, needed in _ENTRY.items() if needed],
+        "properties": {key: {"type": "string", "minLength": 1} for key in _ENTRY},
+    }
+    about = (
+        "Accepted violations: of which rule, by which objects (KIND/NAMESPACE/NAME, with * for any text), why, until which day, by whom."
+    )
+    return {**of_rules, SUPPRESSIONS: {"type": "array", "description": about, "items": entry}}
+
+
+def policy_schema(rule: AnyRule) -> dict[str, dict[str, Any]]:
+    """The JSON schema of what can be set of one rule beside its level: whether it is locked, and its parameters."""
+    locked = {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": rule.locked}
+    return {_LOCKED: locked, **{each.name: each.schema() for each in rule.parameters}}
+
+
+def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Settings:
+    """The settings that `{rule: level}` and `{rule: {level: ..., parameter: ...}}` spell.
+
+    Never raises: what is wrong is left at its default and told of in `problems`, all of it at once.
+    """
+    known = {rule.name: rule for rule in rules}
+    levels: dict[str, Level] = {}
+    values: dict[str, dict[str, Setting]] = {}
+    locked: set[str] = set()
+    problems: list[str] = []
+    suppressions: list[ConfiguredSuppression] = []
+    for name, setting in cast("dict[str, Any]", plain(dict(written))).items():
+        if name == SUPPRESSIONS:
+            suppressions = _suppressions(setting, known, problems)
+            continue
+        if name not in known:
+            problems.append(_unknown_name(name, name, known))
+            continue
+        entries = cast("dict[str, Any]", setting) if isinstance(setting, dict) else {LEVEL: setting}
+        parameters = {parameter.name: parameter for parameter in known[name].parameters}
+        for key, value in entries.items():
+            try:
+                if key == LEVEL:
+                    levels[name] = _level(value)
+                elif key == _LOCKED:
+                    locked |= {name} if _truth(value) else set()
+                elif key in parameters:
+                    values.setdefault(name, {})[key] = parameters[key].read(value)
+                else:
+                    problems.append(_unknown_name(f"{name}.{key}", key, [LEVEL, *parameters]))
+            except ValueError as error:
+                problems.append(f"{name}.{key}: {value!r} is not allowed; allowed is {error}")
+    return Settings(levels, values, tuple(problems), frozenset(locked), tuple(suppressions))
+
+
+def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> list[ConfiguredSuppression]:
+    if not isinstance(written, list):
+        problems.append(f"{SUPPRESSIONS}: it is a list of entries with {', '.join(_ENTRY)}")
+        return []
+    found: list[ConfiguredSuppression] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        path = f"{SUPPRESSIONS}.{place}"
+        if not isinstance(each, dict):
+            problems.append(f"{path}: {each!r} is not allowed; allowed is an entry with {', '.join(_ENTRY)}")
+            continue
+        entry = cast("dict[str, Any]", each)
+        wrong = [_unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
+        wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
+        odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}
+        wrong += [f"{path}.{key}: {value!r} is not allowed; allowed is {_ALLOWED[key]}" for key, value in odd.items()]
+        if not wrong and entry["rule"] not in known:
+            wrong = [_unknown_name(f"{path}.rule", entry["rule"], known)]
+        try:
+            suppression = read_suppression(entry.get("reason"), entry.get("until"), entry.get("by", ""))
+        except ValueError as error:
+            wrong = wrong or [f"{path}: {error}"]
+        else:
+            if not wrong:
+                found.append(ConfiguredSuppression(entry["rule"], str(entry["object"]), suppression))
+        problems += wrong
+    return found
+
+
+def _is_written(key: str, value: Any) -> bool:
+    """Whether an entry's value is what its key takes. What reads YAML may have made a day of `until`."""
+    return value != "" and isinstance(value, (str, date) if key == "until" else str)
+
+
+def _truth(written: Any) -> bool:
+    if isinstance(written, bool):
+        return written
+    raise ValueError("true or false")
+
+
+def _level(written: Any) -> Level:
+    if written in list(Level):
+        return Level(written)
+    raise ValueError(f"one of {', '.join(Level)}")
+
+
+def _unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
+    """`name` is what a person wrote, which in YAML may be anything."""
+    names = sorted(allowed)
+    nearest = get_close_matches(str(name), names, n=1)
+    return f"{path}: there is no {name!r}; " + (f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(names)}")

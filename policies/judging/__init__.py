@@ -1,1 +1,0 @@
-"""What a rule is, and how a person sets it."""

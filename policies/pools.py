@@ -1,0 +1,213 @@
+"""What bounds capacity, whether that is finite and can be reached, and in which region clusters and buckets are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.unreachable_limits import NodeCeilings
+from capacity.values.verdict import PASSES, fails, not_applicable, undecided
+from policies.inventory.cloud_resources import AwsProvider, GcsBucket, GkeCluster
+from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
+from policies.inventory.node_offer import allowed_machines
+from policies.inventory.views import Ceiling
+from policies.judging import Parameter, Parameters
+from policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from capacity.values.verdict import Outcome
+    from policies.inventory.cloud_resources import Bucket, Cluster
+    from policies.inventory.node_offer import CatalogMachine
+    from policies.inventory.objects import ComputeClass
+    from policies.inventory.views import Bounds, Inventory
+    from policies.values.field import Field
+
+
+MOST = (
+    Parameter("most", 100_000, "The highest number of nodes or GPUs that counts as a limit."),
+    Parameter("most-cores-or-gb", 10_000_000, "The highest number of cores or GB of memory that counts as a limit."),
+)
+"""From where on a number is none: nobody could ever pay for it."""
+
+
+def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
+    """Passes where every group of bounds holds a finite number. `makes` begins the sentence: "it makes GPU nodes"."""
+
+    def most(ceiling: Ceiling) -> int:
+        return parameters.number("most" if ceiling.unit in {Ceiling.NODES, Ceiling.GPUS} else "most-cores-or-gb")
+
+    def finite(ceiling: Ceiling) -> Tri:
+        if ceiling.amount is UNKNOWN:
+            return UNKNOWN
+        return ceiling.amount is not None and 0 <= ceiling.amount <= most(ceiling)
+
+    answers = [(group, any_of(map(finite, group))) for group in bounds]
+    if missing := [group for group, answer in answers if answer is False]:
+        fields = ", ".join(" or ".join(ceiling.field for ceiling in group) for group in missing)
+        highest = min(most(ceiling) for group in missing for ceiling in group)
+        # Within a group one is enough; each of several groups needs its own.
+        joint = " or " if len(missing) == 1 else ", "
+        units = joint.join(sorted({ceiling.unit for group in missing for ceiling in group}))
+        return fails(
+            f"{makes} without a limit: {fields} is not set to a number from 0 to {highest}",
+            f"set {fields} to the most {units} that you would pay for",
+        )
+    if unknown := [group for group, answer in answers if answer is UNKNOWN]:
+        return undecided(f"{', '.join(' or '.join(ceiling.field for ceiling in group) for group in unknown)} is not known yet")
+    return PASSES
+
+
+_MIB = 1024 * 1024
+_BESIDE_GPUS = ("nodes", "cpu", "memory")
+GPU_COUNT_LABELS = ("karpenter.k8s.aws/instance-gpu-count", "eks.amazonaws.com/instance-gpu-count")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The GPU machines that requirements leave. Unless `complete`, there are others, which the catalog does not have."""
+
+    gpus: tuple[CatalogMachine, ...]
+    complete: bool
+
+
+def requirements_of(spec: Field) -> tuple[Field, ...] | Unknown:
+    """The requirements, once all of what they say is known."""
+    listed = spec.at("template", "spec", "requirements").parts()
+    for each in listed.fields:
+        values = each.at("values").parts()
+        if UNKNOWN in (each.at("key").value, each.at("operator").value, *(value.value for value in values.fields)) or not values.complete:
+            return UNKNOWN
+    return listed.fields if listed.complete else UNKNOWN
+
+
+def gpu_machines(requirements: tuple[Field, ...]) -> Machines:
+    """The machines with GPUs that Karpenter may launch for a pod that asks for one."""
+    left, complete = allowed_machines(requirements)
+    return Machines(tuple(machine for machine in left if machine.gpu), complete)
+
+
+def names_gpus(requirements: tuple[Field, ...]) -> bool:
+    """Whether the requirements name GPU machines, and none of them rules GPUs out."""
+    selections = [gpu_selection(each) for each in requirements]
+    return any(each.names is True for each in selections) and not any(each.excludes is True for each in selections)
+
+
+def gpu_limit(spec: Field) -> Decimal | Unknown | None:
+    """The limit on GPUs; None where there is no finite one."""
+    return spec.at("limits", GPU_RESOURCE).number()
+
+
+def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
+    """The limit on GPUs with the machines that it is about; or the verdict of any rule about both, where one of them is not there."""
+    limit, requirements = gpu_limit(spec), requirements_of(spec)
+    if limit is None or limit == 0:
+        return not_applicable("it has no limit on GPUs")
+    if limit is UNKNOWN or requirements is UNKNOWN:
+        return undecided("its requirements, or its limit on GPUs, are not known yet")
+    machines = gpu_machines(requirements)
+    if not machines.gpus or not machines.complete or not names_gpus(requirements):
+        return not_applicable("the catalog does not have all machines that it may launch")
+    return limit, machines
+
+
+def node_ceilings(spec: Field) -> tuple[NodeCeilings, bool]:
+    """The limits on nodes, cpu and memory as far as they are known, and whether all of them are."""
+    nodes, vcpu, memory = (spec.at("limits", name).number() for name in _BESIDE_GPUS)
+    known = NodeCeilings(
+        None if nodes is UNKNOWN else nodes,
+        None if vcpu is UNKNOWN else vcpu,
+        None if memory is UNKNOWN or memory is None else memory / _MIB,
+    )
+    return known, UNKNOWN not in (nodes, vcpu, memory)
+
+
+def written_limits(spec: Field) -> str:
+    """The limits beside that on GPUs, as a sentence lists them."""
+    texts = {name: spec.at("limits", name).text() for name in _BESIDE_GPUS}
+    return ", ".join(f"{name}={text}" for name, text in texts.items() if isinstance(text, str))
+
+
+def creates_pools(compute_class: ComputeClass) -> Tri:
+    """Whether GKE may make node pools for the priorities that name none."""
+    return compute_class.spec.at("nodePoolAutoCreation", "enabled").equals("true")
+
+
+def made_on_demand(priority: Field) -> Tri:
+    """Whether GKE would make pools of GPUs for the priority that are neither Spot, nor flex-start, nor wholly reserved.
+
+    Of the affinities to reservations, AnyBestEffort and None go on to on-demand; without one, so does GKE.
+    Source: the definition of ComputeClass, cloud.google.com/v1.
+    """
+    machine, family = priority.at("machineType").text(), priority.at("machineFamily").text()
+    named = UNKNOWN if machine is UNKNOWN or family is UNKNOWN else is_gpu_machine(machine or f"{family}-any")
+    return all_of(
+        [
+            priority.at("nodepools").absent if priority.at("nodepools").known else UNKNOWN,
+            any_of([not priority.at("gpu").absent, named]),
+            negated(priority.at("spot").equals("true")),
+            negated(priority.at("flexStart", "enabled").equals("true")),
+            negated(priority.at("reservations", "affinity").equals("Specific", "AnyThenFail")),
+        ]
+    )
+
+
+def created_accelerators(compute_class: ComputeClass) -> Iterator[str | Unknown]:
+    """The GPU types of which GKE may make pools for the class."""
+    if creates_pools(compute_class) is not True:
+        return
+    for priority in compute_class.spec.at("priorities").parts().fields:
+        accelerator = priority.at("gpu", "type").text()
+        if accelerator is not None:
+            yield accelerator
+
+
+_ZONE = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)-[a-z]")
+
+# Locations of Cloud Storage with several regions, and how the names of these begin. NAM4 is two regions of America, EUR4 of Europe.
+_CONTINENTS = (("us", "us-"), ("nam", ("us-", "northamerica-")), ("eu", "europe-"), ("asia", "asia-"))
+_SEVERAL_REGIONS = re.compile(r"us|eu|asia|(?:nam|eur|asia)\d+")
+
+
+def region_of_cluster(cluster: Cluster, inventory: Inventory) -> str | Unknown | None:
+    """The region; None where nothing that was given says it."""
+    if isinstance(cluster, GkeCluster):
+        location = cluster.fields.at("location").text()
+        zone = _ZONE.fullmatch(location) if isinstance(location, str) else None
+        return zone["region"] if zone else location
+    return _aws_region(cluster, inventory)
+
+
+def _aws_region(resource: Bucket | Cluster, inventory: Inventory) -> str | Unknown | None:
+    """A resource's own region, or that of the one provider; with several, nobody says which makes the resource."""
+    own = resource.fields.at("region")
+    if not own.absent:
+        return own.text()
+    providers = {each.fields.at("region").text() for each in inventory.of(AwsProvider)}
+    return next(iter(providers)) if len(providers) == 1 else None
+
+
+def region_of_bucket(bucket: Bucket, inventory: Inventory) -> str | Unknown | None:
+    """The region or the location, as it is written; None where nothing that was given says it."""
+    return bucket.fields.at("location").text() if isinstance(bucket, GcsBucket) else _aws_region(bucket, inventory)
+
+
+def is_near(bucket: Bucket, cluster: Cluster, inventory: Inventory) -> Tri | None:
+    """Whether a bucket has its data in the region of a cluster; None where nothing says in which region one of them is."""
+    region = region_of_cluster(cluster, inventory)
+    chosen = bucket.fields.at("customPlacementConfig", "dataLocations").parts().fields
+    places = [each.text() for each in chosen] or [region_of_bucket(bucket, inventory)]
+    if UNKNOWN in (region, *places):
+        return UNKNOWN
+    return None if None in (region, *places) else any(_covers(str(place).lower(), str(region)) for place in places)
+
+
+def _covers(location: str, region: str) -> bool:
+    """Whether a location of Cloud Storage, in small letters, is the region, or several of which it may be one."""
+    if not _SEVERAL_REGIONS.fullmatch(location):
+        return location == region
+    return any(location.startswith(name) and region.startswith(begins) for name, begins in _CONTINENTS)

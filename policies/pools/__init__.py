@@ -1,1 +1,0 @@
-"""What rules ask about pools: what bounds them, and where they are."""
