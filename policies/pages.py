@@ -11,7 +11,8 @@ from policies.values.finding import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.judging import AnyRule, Setting
+    from policies.judging import AnyRule
+    from policies.values.parameters import Setting
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
 

@@ -13,8 +13,8 @@ from policies.inventory.cloud_resources import AwsProvider, GcsBucket, GkeCluste
 from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
 from policies.inventory.node_offer import allowed_machines
 from policies.inventory.views import Ceiling
-from policies.judging import Parameter, Parameters
 from policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of, negated
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

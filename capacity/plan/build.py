@@ -9,7 +9,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import PriceBook, prices_of
-from capacity.plan.checks.all_checks import disagreements
+from capacity.plan.checks import disagreements
 from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
 from capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans

@@ -81,8 +81,9 @@ class SettingsError(ValueError):
         )
 
     def with_lines(self, line_of: Callable[[str], int | None]) -> SettingsError:
-        """The same, each problem with the line that `line_of` finds for its path."""
-        return SettingsError(self.source, (replace(each, line=line_of(each.path)) for each in self.problems))
+        """The same, each problem with the line that `line_of` finds for its path, in the order of the lines."""
+        found = [replace(each, line=line_of(each.path)) for each in self.problems]
+        return SettingsError(self.source, sorted(found, key=lambda each: each.line or 0))
 
 
 def nearest(written: str, known: Iterable[str]) -> str:

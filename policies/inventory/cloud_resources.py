@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from capacity.cost.plan_comparison import NEAR_PERCENT, BudgetCheck
 from policies.inventory.views import View
-from policies.judging import Parameter
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, plain
+from policies.values.parameters import Parameter
 
 if TYPE_CHECKING:
-    from policies.judging import Parameters
     from policies.values.field import Unknown
+    from policies.values.parameters import Parameters
 
 
 _WHITE_SPACE = re.compile(r"\s")

@@ -13,8 +13,8 @@ from policies.values.field import UNKNOWN, Tri
 
 if TYPE_CHECKING:
     from policies.inventory.views import Inventory
-    from policies.judging import Parameters
     from policies.metrics.label_use import AbsentLabels
+    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:

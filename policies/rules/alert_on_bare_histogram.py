@@ -11,8 +11,8 @@ from policies.metrics.label_use import HISTOGRAM_SERIES, histograms
 from policies.metrics.promql import Call, Selector, walk
 
 if TYPE_CHECKING:
-    from policies.judging import Parameters
     from policies.metrics.promql import Node
+    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters) -> Outcome:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import Cloud, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.judging import Parameters
     from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort with which it shares, or take the field away"

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PodDisruptionBudget
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.interruption import flex_start_of, interruption_of
 from policies.pods.selection import selected
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

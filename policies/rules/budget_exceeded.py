@@ -11,7 +11,7 @@ from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:

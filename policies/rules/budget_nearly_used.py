@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from capacity.cost.plan_comparison import NEAR_PERCENT, Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pools import is_near, region_of_bucket, region_of_cluster
 from policies.values.field import UNKNOWN, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.pods.volumes import checkpoint_places
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -8,9 +8,10 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import Cloud, Level, Parameter, Parameters, Rule
+from policies.judging import Cloud, Level, Rule
 from policies.pods.scheduling_options import affinities, options_of
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

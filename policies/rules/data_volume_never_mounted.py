@@ -12,8 +12,8 @@ from policies.values.field import UNKNOWN, Tri, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field, Unknown
+    from policies.values.parameters import Parameters
 
 _ROOTS = ("/dev/xvda", "/dev/sda1")
 _PLAIN = {"al2", "al2023"}

@@ -8,10 +8,11 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import PoolMatch, may_be_provisioned, pool_matches
 from policies.pods.scheduling_options import options_of, tolerates
 from policies.values.field import UNKNOWN, Field, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 _GROUP = "kueue.x-k8s.io"
 _OLD_VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")

@@ -14,7 +14,7 @@ from policies.values.field import UNKNOWN, Tri, all_of, negated
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
 _NAME_IT = "name a ProvisioningRequestConfig that is declared: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: NAME}"

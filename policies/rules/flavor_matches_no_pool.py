@@ -15,8 +15,8 @@ from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import Cloud, Level, Parameter, Parameters, Rule
+from policies.judging import Cloud, Level, Rule
 from policies.pods.interruption import LONGEST_SECONDS, flex_start_of, ignores_interruptions
 from policies.values.field import UNKNOWN, Tri
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GkeNodePool
-from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import Cloud, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN, Tri, all_of, negated
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

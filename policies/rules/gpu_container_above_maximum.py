@@ -8,8 +8,9 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

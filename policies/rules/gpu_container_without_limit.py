@@ -13,7 +13,7 @@ from policies.values.field import UNKNOWN, all_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 UNBACKED = f"{{where}}: {{container}} requests {GPU_RESOURCE} without a limit, which Kubernetes refuses"

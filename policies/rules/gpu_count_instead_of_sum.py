@@ -14,8 +14,8 @@ from policies.metrics.promql import COMPARISONS, Aggregation, Binary, Literal, S
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.judging import Parameters
     from policies.metrics.promql import Node
+    from policies.values.parameters import Parameters
 
 _GPU = GPU_RESOURCE.translate(str.maketrans("./", "__"))
 """nvidia_com_gpu, as kube-state-metrics writes the resource."""

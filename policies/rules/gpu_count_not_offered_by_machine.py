@@ -14,8 +14,8 @@ from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:

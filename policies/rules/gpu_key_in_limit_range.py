@@ -11,7 +11,7 @@ from policies.judging import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 DEVICES = (GPU_RESOURCE, "nvidia.com/mig-")

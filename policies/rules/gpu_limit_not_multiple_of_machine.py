@@ -12,7 +12,7 @@ from policies.pools import limited_machines
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

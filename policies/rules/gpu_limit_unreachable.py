@@ -13,7 +13,7 @@ from policies.pools import limited_machines, node_ceilings, written_limits
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:

@@ -11,7 +11,7 @@ from policies.pools import MOST, bounded
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(capacity: GpuPool | NodeAutoProvisioning, parameters: Parameters) -> Outcome:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN, Tri, all_of, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from policies.inventory.views import Inventory, PodSet, Pool
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.pods.interruption import interruption_of
 from policies.pods.scheduling_options import SPOT_LABELS, options_of
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.cloud_resources import Holder, IamDocument, characters_of
-from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import Cloud, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Holder, IamDocument, IamGrant, faults_of, statements_of
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.interruption import is_ended_by_others, is_interactive, limits_itself
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.pods.interruption import ignores_interruptions, interruption_of
 from policies.values.field import UNKNOWN, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -8,9 +8,10 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from capacity.workloads.requests import QUEUE_LABEL
 from policies.inventory.objects import ClusterQueue, LocalQueue
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.pods.scheduling_options import queue_of
 from policies.values.field import UNKNOWN
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

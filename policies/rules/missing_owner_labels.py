@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import Namespace, named
 from policies.inventory.views import GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule
+from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.values.field import UNKNOWN, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

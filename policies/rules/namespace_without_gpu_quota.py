@@ -13,7 +13,7 @@ from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line

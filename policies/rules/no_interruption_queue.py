@@ -12,7 +12,7 @@ from policies.values.field import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:

@@ -12,7 +12,7 @@ from policies.values.field import UNKNOWN, any_of
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
 """EKS Auto Mode makes this one by itself."""

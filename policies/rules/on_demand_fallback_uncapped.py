@@ -16,7 +16,7 @@ from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:

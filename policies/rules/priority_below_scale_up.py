@@ -13,7 +13,7 @@ from policies.values.field import UNKNOWN
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 _ANYBODY = ("allUsers", "allAuthenticatedUsers")
 _PUBLIC_ACLS = ("public-read", "public-read-write", "authenticated-read", "publicRead", "publicReadWrite", "authenticatedRead")

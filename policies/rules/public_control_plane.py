@@ -11,8 +11,8 @@ from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(cluster: Cluster, _: Parameters) -> Outcome:

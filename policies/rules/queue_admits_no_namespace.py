@@ -10,7 +10,7 @@ from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(queue: ClusterQueue, _: Parameters) -> Outcome:

@@ -11,8 +11,8 @@ from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field, Unknown
+    from policies.values.parameters import Parameters
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters) -> Outcome:

@@ -10,7 +10,7 @@ from policies.judging import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 LIMITS, REQUESTS = "limits.", "requests."
 DEVICES = ("nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "google.com/", "vpc.amazonaws.com/")

@@ -15,8 +15,8 @@ from policies.values.field import UNKNOWN, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field, Tri, Unknown
+    from policies.values.parameters import Parameters
 
 _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 

@@ -13,7 +13,7 @@ from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
 """Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.placement import PoolMatch, pool_matches
 from policies.pods.scheduling_options import may_choose_capacity, options_of
 from policies.values.field import UNKNOWN, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
-from policies.judging import Cloud, Level, Parameter, Parameters, Rule, WithoutCel
+from policies.judging import Cloud, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN, Tri, any_of
+from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome

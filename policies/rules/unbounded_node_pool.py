@@ -13,7 +13,7 @@ from policies.values.field import Field
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
+    from policies.values.parameters import Parameters
 
 
 def judge(pool: Pool, parameters: Parameters) -> Outcome:

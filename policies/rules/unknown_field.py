@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.values.verdict import Outcome
-    from policies.judging import Parameters
     from policies.values.field import Field
+    from policies.values.parameters import Parameters
 
 
 def judge(written: KubernetesObject, _: Parameters) -> Outcome:

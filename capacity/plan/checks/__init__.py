@@ -1,1 +1,18 @@
-"""What must agree before a resource exists: each check is one pure function over the resolved settings."""
+"""All alignment checks, in the order of the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.plan.checks import autopilot, classes, places, pool_options, shares
+
+if TYPE_CHECKING:
+    from capacity.plan.resolve import ResolvedSettings
+    from capacity.values.errors import SettingsProblem
+
+_CHECKS = (*places.CHECKS, *autopilot.CHECKS, *pool_options.CHECKS, *classes.CHECKS, *shares.CHECKS)
+
+
+def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
+    """Everything that does not agree: what is refused, and (with `refused` false) what is probably not meant."""
+    return [problem for check in _CHECKS for problem in check(resolved)]

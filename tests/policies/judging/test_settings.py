@@ -11,7 +11,8 @@ from jsonschema import Draft202012Validator
 
 from capacity.values.verdict import PASSES, Severity
 from policies.inventory.views import View
-from policies.judging import BOTH_CLOUDS, Level, Parameter, Rule, read_settings, schema
+from policies.judging import BOTH_CLOUDS, Level, Rule, read_settings, schema
+from policies.values.parameters import Parameter
 
 RULE: Rule[View] = Rule(
     code="FLX999",
