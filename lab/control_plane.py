@@ -266,7 +266,8 @@ class ControlPlane:
             () if ready else log_tail(self.home, part.name),
         )
 
-    def _context(self, tools: Tools) -> LabContext:
+    def require_made(self) -> LabState:
+        """What this lab was started with. Raises LabError when it was never started, or by another version; needs no tools to say so."""
         try:
             state = load_state(self.home.state)
         except StaleStateError as error:
@@ -279,6 +280,10 @@ class ControlPlane:
                 f"there is no lab {self.home.name}: it was never started, or was deleted.",
                 f"`flexspot lab start --name {self.home.name}` makes it.",
             )
+        return state
+
+    def _context(self, tools: Tools) -> LabContext:
+        state = self.require_made()
         return LabContext(self.home, ensure_certificates(self.home.certificates), state.ports, tools)
 
     @contextmanager

@@ -164,9 +164,11 @@ def pulumi(
     from lab.engine import engine_for  # noqa: PLC0415
 
     home = lab_home(name)
+    control_plane = ControlPlane(home)
+    control_plane.require_made()
     with _progress() as progress:
         tools = _tools(progress)
-    ControlPlane(home).require_running(tools)
+    control_plane.require_running(tools)
     with engine_for(home.kubeconfig, tools) as engine:
         environment = os.environ | engine.command_line_environment(home, tools)
         raise typer.Exit(subprocess.run([engine.program(tools), *context.args], env=environment, check=False).returncode)  # noqa: S603

@@ -293,8 +293,11 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     from lab.engine import engine_for, state_url  # noqa: PLC0415
 
     home = lab_home(lab)
+    control_plane = ControlPlane(home)
+    # Before the tools: without them in the cache, they are compiled for minutes.
+    control_plane.require_made()
     tools = _ready_tools()
-    ControlPlane(home).require_running(tools)
+    control_plane.require_running(tools)
     engine = resources.enter_context(engine_for(home.kubeconfig, tools))
     _say(engine.notes)
     os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)

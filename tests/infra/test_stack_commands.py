@@ -103,12 +103,14 @@ def test_offline_there_is_nothing_to_look_at(checkout: OwnCheckout) -> None:
     assert "leave one of them out" in refused.stderr
 
 
-def test_a_lab_that_was_never_started_is_named(checkout: OwnCheckout) -> None:
-    refused = checkout.flexspot("up", "-s", "local", "--yes")
+@pytest.mark.parametrize("command", [("up", "-s", "local", "--yes"), ("lab", "pulumi", "preview", "-s", "local")], ids=["up", "lab pulumi"])
+def test_a_lab_that_was_never_started_is_named_before_any_tool_is_built(checkout: OwnCheckout, command: tuple[str, ...]) -> None:
+    refused = checkout.flexspot(*command)
 
     assert refused.returncode == 1
     assert "there is no lab default" in refused.stderr
     assert "flexspot lab start --name default" in refused.stderr
+    assert not list((checkout.folder / ".tools").iterdir())
 
 
 @pytest.mark.engine
