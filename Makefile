@@ -8,6 +8,8 @@ UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
 RUN := .venv/bin
 # A folder of Spot availability records for `make bench`; without it they are made up.
 TRACES :=
+# Containers often say that Python shall not keep what it compiles; each run would then compile all tests anew.
+export PYTHONDONTWRITEBYTECODE :=
 # Tests that start neither a control plane nor an engine, and kill nothing over and over; they run side by side.
 FAST := not lab and not engine and not kills
 
@@ -31,8 +33,8 @@ setup: .venv/.synced ## the Python environment in .venv
 tools: setup ## the lab's programs and its monitoring's, built from source unless the cache has them
 	$(call step,tools,$(RUN)/flexspot lab tools --all)
 
-check: setup lint types ## lint, types and the fast tests
-	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)')
+check: setup lint types ## lint, types and the fast tests, with fewer examples of each property
+	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --hypothesis-profile quick)
 
 lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import command_line
 import pytest
 import yaml
 
@@ -45,6 +46,10 @@ class OwnCheckout:
             check=False,
             timeout=300,
         )
+
+    def says(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The same, for commands that end before the engine would run, in a process that begins with its libraries loaded."""
+        return command_line.flexspot(*arguments, checkout=self.folder, folder=self.folder, environment=self.environment | environment)
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """What kubectl prints of the checkout's lab; `given` is its standard input."""

@@ -12,4 +12,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Tests assert behaviour, never wall time, and the same commit tries the same examples wherever it is tested.
 settings.register_profile("same-everywhere", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+# `make check` tries fewer of them.
+settings.register_profile("quick", settings.get_profile("same-everywhere"), max_examples=20)
 settings.load_profile("same-everywhere")

@@ -26,9 +26,6 @@ from capacity.values.errors import SettingsError
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-EXAMPLES = 150
-"""How many documents and settings a test tries. The tests try the same ones each time, a benchmark others."""
-
 STACKS = Path(__file__).resolve().parents[1] / "stacks"
 
 _EDITS = ("add", "delete", "number", "rename", "repeat", "replace", "replace", "splice")

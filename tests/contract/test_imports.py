@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def modules() -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (CHECKOUT / folder).rglob("*.py"))
 
 
+@cache
 def imports_of(source: str) -> list[tuple[str, bool]]:
     """The imported modules, each with whether the import is at module level and not for type checking alone."""
     tree = ast.parse(source)

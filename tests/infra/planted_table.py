@@ -18,18 +18,11 @@ EVERY_DEFECT = [*DEFECTS, *CAPACITY_DEFECTS, *WORKLOAD_DEFECTS, *PLATFORM_DEFECT
 WITHOUT_ROW = sorted({rule.name for rule in all_rules()} - {each.rule for each in EVERY_DEFECT})
 """Such as those about components, which planting leaves out."""
 
-LAST_ALONE = "FLX026"
-"""Defects of the rules up to this code have a preview each; those of later ones share one where they touch different resources."""
-
-_CODES = {rule.name: rule.code for rule in all_rules()}
-ALONE = [defect for defect in EVERY_DEFECT if _CODES[defect.rule] <= LAST_ALONE]
-SHARING = [defect for defect in EVERY_DEFECT if _CODES[defect.rule] > LAST_ALONE]
-
 
 def shared_previews(stack: str) -> list[list[Defect]]:
     """The defects that share previews of a stack, in as few as keep them apart."""
     made: list[tuple[set[str], list[Defect]]] = []
-    for defect in (each for each in SHARING if each.stack == stack):
+    for defect in (each for each in EVERY_DEFECT if each.stack == stack):
         names = _touched(defect)
         with_room = [each for each in made if not each[0] & names]
         if with_room:

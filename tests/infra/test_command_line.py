@@ -10,13 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from command_line import flexspot
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FLEXSPOT = Path(sys.executable).with_name("flexspot")
-
-
-def flexspot(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([FLEXSPOT, *arguments], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from planted_defects import JOB, Defect, job, planted
-from planted_table import ALONE, SHARING, shared_previews
+from planted_table import EVERY_DEFECT, shared_previews
 from resource_edits import edits
 
 from policies.judging import Level
@@ -68,18 +68,16 @@ def stopped_by_their_rules_alone(checkout: OwnCheckout, *defects: Defect) -> Non
     assert not stopping or any(rule in shown.stderr for rule in stopping), shown.stderr
 
 
-@pytest.mark.parametrize("defect", ALONE, ids=str)
-def test_a_preview_with_a_defect_is_stopped_by_its_rule_alone(defect: Defect, checkout: OwnCheckout) -> None:
-    stopped_by_their_rules_alone(checkout, defect)
+PREVIEWS = [defects for stack in sorted({defect.stack for defect in EVERY_DEFECT}) for defects in shared_previews(stack)]
 
 
-@pytest.mark.parametrize("stack", sorted({defect.stack for defect in SHARING}))
-def test_a_preview_with_defects_of_many_rules_is_stopped_by_those_alone(stack: str, checkout: OwnCheckout) -> None:
-    shared = shared_previews(stack)
+@pytest.mark.parametrize("defects", PREVIEWS, ids=lambda defects: f"{defects[0].stack}-{len(defects)}-defects")
+def test_a_preview_with_defects_is_stopped_by_their_rules_alone(defects: list[Defect], checkout: OwnCheckout) -> None:
+    stopped_by_their_rules_alone(checkout, *defects)
 
-    assert sum(map(len, shared)) == sum(defect.stack == stack for defect in SHARING)
-    for defects in shared:
-        stopped_by_their_rules_alone(checkout, *defects)
+
+def test_every_defect_is_in_a_preview() -> None:
+    assert sorted(map(str, (each for defects in PREVIEWS for each in defects))) == sorted(map(str, EVERY_DEFECT))
 
 
 def test_a_preview_with_a_job_that_keeps_every_rule_goes_through(checkout: OwnCheckout) -> None:

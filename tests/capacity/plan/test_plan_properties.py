@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from settings_strategies import EXAMPLES, check_document, find_tracebacks, nested
+from settings_strategies import check_document, find_tracebacks, nested
 from valid_settings import valid_settings
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from capacity.plan.model import FlavorQuota, Plan, QueuePlan
 
-for_all_valid_settings = settings(max_examples=EXAMPLES)
-
 
 def total(amounts: list[Amount]) -> Amount:
     return Amount(sum(each.gpus for each in amounts), sum(each.vcpu for each in amounts), sum(each.memory_mib for each in amounts))
@@ -37,7 +35,7 @@ def plan_of(value: dict[str, Any]) -> Plan:
 
 
 def test_any_document_becomes_a_plan_or_is_refused_with_places_and_reasons() -> None:
-    find_tracebacks(EXAMPLES, repeatable=True)
+    find_tracebacks(settings.default.max_examples, repeatable=True)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +50,11 @@ def test_a_platform_beyond_all_sense_is_refused_too(cloud: object) -> None:
     check_document({"cloud": cloud})
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_valid_settings_become_a_plan_and_the_same_settings_the_same_bytes(value: dict[str, Any]) -> None:
     assert plan_json(plan_of(value)) == plan_json(plan_of(value))
 
 
-@for_all_valid_settings
 @given(valid_settings(), st.randoms(use_true_random=False))
 def test_the_order_of_pools_teams_and_classes_changes_no_byte(value: dict[str, Any], random: Any) -> None:
     def shuffled(items: list[Any]) -> list[Any]:
@@ -77,7 +73,6 @@ def test_the_order_of_pools_teams_and_classes_changes_no_byte(value: dict[str, A
     )
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_every_eks_cluster_pins_its_image_by_an_alias(value: dict[str, Any]) -> None:
     # facts/apis.md G3: Karpenter refuses a node class that names only an image family.
@@ -86,7 +81,6 @@ def test_every_eks_cluster_pins_its_image_by_an_alias(value: dict[str, Any]) -> 
     assert not isinstance(parsed, EksSettings) or "@" in parsed.cluster.ami
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(value: dict[str, Any]) -> None:
     # facts/apis.md G4: a flavor's labels become a node selector, and from zero no node would ever be launched for one that comes later.
@@ -102,7 +96,6 @@ def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(v
         assert all(flavor.node_labels.items() <= pools[name].selector.items() for name in flavor.pools)
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_what_is_the_teams_own(value: dict[str, Any]) -> None:
     # facts/apis.md G14: a quota on limits.nvidia.com/gpu is accepted and never counted.
@@ -115,7 +108,6 @@ def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_wha
         assert team.max_gpus >= sum(quota.nominal.gpus for quota in own) + team.unqueued_gpus
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> None:
     plan = plan_of(value)
@@ -130,7 +122,6 @@ def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> N
         assert pods >= gpus
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_no_container_limit_refuses_what_a_node_of_a_pool_could_hold(value: dict[str, Any]) -> None:
     plan = plan_of(value)
@@ -143,7 +134,6 @@ def test_no_container_limit_refuses_what_a_node_of_a_pool_could_hold(value: dict
         assert memory >= max(node.memory_mib for node in nodes) * 2**20
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_queues_and_cohorts_own_exactly_what_a_flavor_has(value: dict[str, Any]) -> None:
     plan = plan_of(value)
@@ -156,7 +146,6 @@ def test_queues_and_cohorts_own_exactly_what_a_flavor_has(value: dict[str, Any])
         assert owned.memory_mib < flavor.ceiling.memory_mib + max(1, parts)
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_queues_and_unqueued_classes_together_never_promise_more_than_the_pools_can_have(value: dict[str, Any]) -> None:
     plan = plan_of(value)
@@ -173,7 +162,6 @@ def test_queues_and_unqueued_classes_together_never_promise_more_than_the_pools_
             assert _covers(has, flavor.ceiling)
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_the_pods_of_a_class_tolerate_every_taint_of_every_pool_that_they_may_use(value: dict[str, Any]) -> None:
     plan = plan_of(value)
@@ -188,7 +176,6 @@ def test_the_pods_of_a_class_tolerate_every_taint_of_every_pool_that_they_may_us
         assert taints == {*flavor.node_taints, *flavor.tolerated}
 
 
-@for_all_valid_settings
 @given(valid_settings())
 def test_nodes_are_asked_for_beforehand_on_queued_pools_of_gke_and_their_jobs_say_for_how_long(value: dict[str, Any]) -> None:
     plan = plan_of(value)

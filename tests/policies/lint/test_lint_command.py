@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import flexspot
 from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL
 
 FLEXSPOT = Path(__file__).resolve().parents[3] / ".venv" / "bin" / "flexspot"
@@ -23,8 +24,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 def flexspot_lint(folder: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    ended = subprocess.run([FLEXSPOT, "lint", *arguments], cwd=folder, input=stdin, capture_output=True, check=False, timeout=120)
-    return ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+    ended = flexspot("lint", *arguments, folder=folder, given=stdin)
+    return ended.returncode, ended.stdout, ended.stderr
 
 
 @pytest.mark.parametrize(
