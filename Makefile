@@ -46,7 +46,7 @@ test: setup lint types tools ## everything, as CI runs it
 	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --cov --cov-report=)
 	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills --cov --cov-append --cov-report=)
 	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab' --cov --cov-append --cov-report=)
-	$(call step,tests on real control planes,$(RUN)/pytest -v -n 2 --dist loadfile --durations=15 -m lab --cov --cov-append --cov-report=term)
+	$(call step,tests on real control planes,$(RUN)/pytest -v -n 3 --dist loadfile --no-loadscope-reorder --durations=15 -m lab --cov --cov-append --cov-report=term)
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --include='capacity/*$(comma)policies/*' --fail-under=95)
 
 bench: setup tools ## how long things take, as ratios within one run

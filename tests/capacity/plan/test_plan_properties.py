@@ -35,7 +35,7 @@ def plan_of(value: dict[str, Any]) -> Plan:
 
 
 def test_any_document_becomes_a_plan_or_is_refused_with_places_and_reasons() -> None:
-    find_tracebacks(settings.default.max_examples, repeatable=True)
+    find_tracebacks(settings().max_examples, repeatable=True)
 
 
 @pytest.mark.parametrize(
