@@ -24,5 +24,5 @@ settings.load_profile("same-everywhere")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with a lab of their own come first: the shared one would stand beside them meanwhile, and it takes a sixth of a core when idle."""
+    """Tests with a lab of their own come first: the shared one, started by then, would take a sixth of a core for nothing."""
     items.sort(key=lambda item: "lab" in getattr(item, "fixturenames", ()))
