@@ -26,7 +26,8 @@ class OwnCheckout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for name in FOLDERS:
-            shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            # With what Python compiled of it: each command would do that anew.
+            shutil.copytree(CHECKOUT / name, folder / name)
         for name in ("Pulumi.yaml", "__main__.py"):
             shutil.copyfile(CHECKOUT / name, folder / name)
         (folder / ".tools").mkdir()

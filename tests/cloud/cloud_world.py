@@ -53,7 +53,7 @@ class CloudWorld:
         for name, version in PLUGINS.items():
             plugin = self.home / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
             plugin.parent.mkdir()
-            _write_program(plugin, f"from plugin_process import main; main({name!r})")
+            _write_program(plugin, f"from plugin_process import main; main({name!r}, {version!r})")
         self.checkout = OwnCheckout(folder / "checkout")
         for stack in ("dev-eks", "prod-eks"):
             file = self._stack_file(stack)

@@ -9,21 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloud_folder import HOME_VARIABLE, CloudFolder
-from cloud_provider import CloudProvider
-from programs_cluster import ProgramsCluster
 
-from infra.deployment.cloud_run import PLUGINS
 from lab.providers.serving import serve
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import provider_pb2_grpc
 
 
-def main(name: str) -> None:
+def main(name: str, version: str) -> None:
     """Serves the provider `name` until the process that started it is gone."""
     engine = os.getppid()
     cloud = CloudFolder(Path(os.environ[HOME_VARIABLE]))
-    with serve(_provider(name, cloud)) as port:
+    with serve(_provider(name, version, cloud)) as port:
         sys.stdout.write(f"{port}\n")
         sys.stdout.flush()
         while os.getppid() == engine:
@@ -32,5 +29,12 @@ def main(name: str) -> None:
     os._exit(0)
 
 
-def _provider(name: str, cloud: CloudFolder) -> provider_pb2_grpc.ResourceProviderServicer:
-    return ProgramsCluster(cloud) if name == "kubernetes" else CloudProvider(name, PLUGINS[name], cloud)
+def _provider(name: str, version: str, cloud: CloudFolder) -> provider_pb2_grpc.ResourceProviderServicer:
+    # Each run of the engine starts each plugin: none loads what another one needs.
+    if name == "kubernetes":
+        from programs_cluster import ProgramsCluster  # noqa: PLC0415
+
+        return ProgramsCluster(cloud)
+    from cloud_provider import CloudProvider  # noqa: PLC0415
+
+    return CloudProvider(name, version, cloud)
