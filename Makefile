@@ -40,7 +40,7 @@ lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)
 
 types: setup
-	$(call step,types,$(RUN)/basedpyright --threads)
+	$(call step,types,$(RUN)/basedpyright)
 
 test: setup lint types tools ## everything, as CI runs it
 	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --cov --cov-report=)
