@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.engine]
 
 LOG = logging.getLogger(__name__)
 
-TEAMS = int(os.environ.get("FLEXSPOT_TEAMS", "40"))
+TEAMS = int(os.environ.get("FLEXSPOT_TEAMS", "20"))
 """200 is what the platform is made for; so many take minutes. `--log-cli-level=INFO` shows how long they took."""
 
 DEPARTMENTS = 10
