@@ -47,7 +47,7 @@ test: setup lint types tools ## everything, as CI runs it
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --fail-under=95)
 	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills)
 	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab')
-	$(call step,tests on real control planes,$(RUN)/pytest -v -n 3 --dist loadfile --no-loadscope-reorder --durations=15 -m lab)
+	$(call step,tests on real control planes,$(RUN)/pytest -v -n 3 --dist loadgroup --no-loadscope-reorder --durations=15 -m lab)
 
 bench: setup tools ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m capacity.bench)

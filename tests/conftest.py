@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Sequence
 
 pytest_plugins = ["checkout_fixtures", "gke_deployment_fixtures", "mock_fixtures", "lab_fixtures"]
 
@@ -23,6 +24,16 @@ settings.register_profile("quick", settings.get_profile("same-everywhere"), max_
 settings.load_profile("same-everywhere")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with a lab of their own come first: the shared one, started by then, would take a sixth of a core for nothing."""
-    items.sort(key=lambda item: "lab" in getattr(item, "fixturenames", ()))
+    """Says in which order tests of labs run, and which must run in one worker, for `--dist loadgroup`.
+
+    Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
+    before the others of the shared lab, so that none of them is left for the end. Tests that share a fixture of their module, such as a
+    lab, run in one worker; each other goes to whichever worker is free.
+    """
+    items.sort(key=lambda item: ("lab" in getattr(item, "fixturenames", ()), item.get_closest_marker("waits") is None))
+    for item in items:
+        fixtures: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
+        if any(each.scope == "module" for definitions in fixtures.values() for each in definitions):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))

@@ -52,6 +52,8 @@ def kube_apiserver(lab: LabContext) -> Part:
         version=family_named("kubernetes").version,
         ports=("kube-apiserver",),
         probe=f"{lab.api_url}/readyz",
+        # A lab's heap is small: collected less often, the API server takes a sixth less CPU, for some more memory.
+        environment={"GOGC": "400"},
         command=[
             str(lab.tools.binary("kube-apiserver")),
             "--bind-address=127.0.0.1",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
 WEIGHTS = {"one": 1, "two": 2, "three": 3}
 GPUS = 12

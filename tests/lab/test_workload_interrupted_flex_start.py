@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
 LONG_AGO = "2026-01-01T00:00:00Z"
 
