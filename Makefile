@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools check lint types test bench clean
+.PHONY: help up down setup tools check fast lint types test bench clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -33,8 +33,11 @@ setup: .venv/.synced ## the Python environment in .venv
 tools: setup ## the lab's programs and its monitoring's, built from source unless the cache has them
 	$(call step,tools,$(RUN)/flexspot lab tools --all)
 
-check: setup lint types ## lint, types and the fast tests, with fewer examples of each property
-	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --hypothesis-profile quick)
+check: setup lint ## lint, types and the fast tests but the thorough ones, with fewer examples of each property
+	@$(MAKE) --no-print-directory -j 2 types fast
+
+fast: setup
+	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST) and not thorough' --hypothesis-profile quick)
 
 lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)

@@ -20,13 +20,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Tests assert behaviour, never wall time, and the same commit tries the same examples wherever it is tested.
 settings.register_profile("same-everywhere", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 # `make check` tries fewer of them.
-settings.register_profile("quick", settings.get_profile("same-everywhere"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("same-everywhere"), max_examples=10)
 settings.load_profile("same-everywhere")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Says in which order tests of labs run, and which must run in one worker, for `--dist loadgroup`.
+    """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
 
     Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
     before the others of the shared lab, so that none of them is left for the end. Tests that share a fixture of their module, such as a
@@ -37,3 +37,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
         if any(each.scope == "module" for definitions in fixtures.values() for each in definitions):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        # What many cases cover, examples cover too: to trace them would double their time.
+        if item.get_closest_marker("thorough") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.no_cover)

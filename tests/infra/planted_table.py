@@ -6,6 +6,8 @@ stack instead. Both clouds have a row where they write the same thing each in it
 
 from __future__ import annotations
 
+import functools
+
 from planted_capacity_defects import CAPACITY_DEFECTS
 from planted_defects import DEFECTS, Defect, planted
 from planted_platform_defects import PLATFORM_DEFECTS
@@ -19,6 +21,7 @@ WITHOUT_ROW = sorted({rule.name for rule in all_rules()} - {each.rule for each i
 """Such as those about components, which planting leaves out."""
 
 
+@functools.cache
 def shared_previews(stack: str) -> list[list[Defect]]:
     """The defects that share previews of a stack, in as few as keep them apart."""
     made: list[tuple[set[str], list[Defect]]] = []

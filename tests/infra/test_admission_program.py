@@ -10,6 +10,8 @@ from program_declarations import as_shipped, declared, plan_of, shipped
 from policies.admission.policy import admission_policies
 from policies.admission.scheduling_options import QUEUE, facts_of
 
+pytestmark = pytest.mark.thorough
+
 API = "kubernetes:admissionregistration.k8s.io/v1"
 POLICY, BINDING = f"{API}:ValidatingAdmissionPolicy", f"{API}:ValidatingAdmissionPolicyBinding"
 MUTATING = f"{API}:MutatingAdmissionPolicy"

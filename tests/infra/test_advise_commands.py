@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.app import app
 
+pytestmark = pytest.mark.thorough
+
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "costs.md"
 
 P4D = ("-m", "p4d.24xlarge", "-r", "us-east-1")

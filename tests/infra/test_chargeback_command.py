@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 HOSTILE = '<img src=x onerror=alert(1)>&"|`@everyone'
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 

@@ -27,6 +27,8 @@ from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, slice_
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.thorough
+
 SECRET = "s3cr3t-t0ken"  # noqa: S105 -- to be found nowhere
 
 NODES = queries()[0]

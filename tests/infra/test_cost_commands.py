@@ -20,6 +20,8 @@ from infra.cli import console
 from infra.cli.app import app
 from infra.cli.cost_report import literal
 
+pytestmark = pytest.mark.thorough
+
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 
 

@@ -24,6 +24,8 @@ from policies.rules import all_rules
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
 
+pytestmark = pytest.mark.thorough
+
 COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
 
 Resources = dict[str, tuple[str, dict[str, Any]]]

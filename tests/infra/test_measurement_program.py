@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from program_declarations import as_shipped, declared, plan_of, shipped
 
+pytestmark = pytest.mark.thorough
+
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 each_cloud_stack = pytest.mark.parametrize("stack", CLOUD_STACKS)
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from policies.values.finding import Finding
 
+pytestmark = pytest.mark.thorough
+
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 

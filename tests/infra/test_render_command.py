@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.app import app
 
+pytestmark = pytest.mark.thorough
+
 BERT = ("-s", "prod-eks", "--team", "nlp", "--class", "training", "--name", "bert", "--image", "reg.example.com/bert:1.4")
 
 

@@ -15,6 +15,8 @@ from moto import mock_aws
 from infra.deployment.interrupted import Begun, Identifying, NotIdentified
 from infra.deployment.resource_ids import TAGGED, AwsSearch, resource_id, resource_ids
 
+pytestmark = pytest.mark.thorough
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 COMPONENTS = Path(__file__).resolve().parents[2] / "components"
 PLACE = {"account": "123456789012", "partition": "aws", "region": "us-east-1", "dns_suffix": "amazonaws.com"}

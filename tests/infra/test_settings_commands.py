@@ -16,6 +16,8 @@ from infra.cli.app import app
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout
 
+pytestmark = pytest.mark.thorough
+
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 PRICES = """

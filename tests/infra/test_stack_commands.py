@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from checkout_fixtures import OwnCheckout
 
+pytestmark = pytest.mark.thorough
+
 RESOURCES = 52
 """Those of the local stack, components and the stack itself included."""
 

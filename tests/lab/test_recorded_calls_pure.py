@@ -18,6 +18,8 @@ from lab.providers import planning
 from lab.providers.settings import Settings, changed_settings, settings_in
 from lab.providers.values import decode, encode
 
+pytestmark = pytest.mark.thorough
+
 COUNTS = {
     "Handshake": 290,
     "GetPluginInfo": 290,

@@ -22,6 +22,8 @@ from lab.tools.build import Family, Patch, ensure_tools, read_families
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 PutGo = Callable[[str], None]
 """Puts a `go` of the test's own, a shell script, first on PATH."""
 

@@ -19,6 +19,8 @@ from policies.rules import all_rules
 if TYPE_CHECKING:
     from policies.judging import AnyRule
 
+pytestmark = pytest.mark.thorough
+
 
 @cache
 def readings(times: int) -> list[Reading]:

@@ -18,6 +18,8 @@ from manual_clock import ManualClock
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+pytestmark = pytest.mark.thorough
+
 # The main thread is in a native call that ends when whoever heard the warning says so; signals do not end it.
 NATIVE = """
 import ctypes, signal, sys

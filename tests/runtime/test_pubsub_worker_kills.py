@@ -17,6 +17,8 @@ from worker_kills import Workers
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).parent
 
 MESSAGES = 1000

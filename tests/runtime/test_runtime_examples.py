@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
+import pytest
 from moto.server import ThreadedMotoServer
 
 if TYPE_CHECKING:
-    import pytest
     from mypy_boto3_sqs import SQSClient
+
+pytestmark = pytest.mark.thorough
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "runtime" / "examples"
 STEPS = 12_000

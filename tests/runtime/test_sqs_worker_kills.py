@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sqs import SQSClient
 
+pytestmark = pytest.mark.thorough
+
 MESSAGES = 1000
 KILLS = 8
 AT_ONCE = 100

@@ -18,6 +18,8 @@ from capacity.values.errors import ExitCode, ExplainedError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 # Half an hour a tick: up 2 h, down 1 h, up 1 h (with two nodes for half of it), down half an hour, up half an hour.
 HAND = Trace("hand", 1800, (2, 2, 1, 1, 0, 0, 2, 1, 0, 1))
 

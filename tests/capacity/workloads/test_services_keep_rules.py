@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
 
+pytestmark = pytest.mark.thorough
+
 SHAPES: dict[str, list[dict[str, Any]]] = {
     "queue-workers": [{"image": SERVER}, {"image": SERVER, "keda": True}],
     "model-server": [

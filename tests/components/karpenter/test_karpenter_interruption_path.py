@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_sqs import SQSClient
 
+pytestmark = pytest.mark.thorough
+
 MOTOS_ACCOUNT = "123456789012"
 
 _DOCUMENTS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "karpenter_events.yaml").read_text(encoding="utf-8"))

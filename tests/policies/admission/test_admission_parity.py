@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from policies.admission.policy import AdmissionPolicy
     from policies.core import Reading
 
+pytestmark = pytest.mark.thorough
+
 STACKS = ("local", "prod-gke", "prod-eks")
 
 

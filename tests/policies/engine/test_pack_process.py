@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
+
+pytestmark = pytest.mark.thorough
 
 PACK = Path(__file__).parents[3] / "policies" / "pack"
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from policies.core import Reading
 
+pytestmark = pytest.mark.thorough
+
 
 def read(run: list[Resource]) -> list[Reading]:
     return [read_source(from_pulumi(*each)) for each in run]

@@ -11,6 +11,8 @@ import pytest
 from command_line import flexspot
 from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL
 
+pytestmark = pytest.mark.thorough
+
 FLEXSPOT = Path(__file__).resolve().parents[3] / ".venv" / "bin" / "flexspot"
 
 

@@ -23,6 +23,8 @@ from policies.lint.yaml_reading import FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 HEAD = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostile}\n"
 
 BOMB = b"a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + b"".join(
