@@ -15,7 +15,7 @@ from capacity.catalog.price_book import PriceFile
 from capacity.cost.costed_plan import VERSION, costed, shipped_use
 from capacity.cost.plan_comparison import figures_data, plan_cost_data
 from capacity.cost.plan_cost import plan_cost
-from capacity.plan.build import build_plan, price_book_of
+from capacity.plan.build import build_plan, image_book_of, price_book_of
 from capacity.plan.model import plan_data
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings
@@ -70,7 +70,8 @@ def main() -> None:
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
     settings = parse_settings(value, source)
     prices = price_book_of(settings, CHECKOUT / "stacks", source)
-    plan = build_plan(settings, source, prices)
+    images = image_book_of(settings, CHECKOUT / "stacks", source)
+    plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.
         from infra.gke import declare_gke  # noqa: PLC0415

@@ -59,7 +59,7 @@ def _pool(name: str) -> list[Resource]:
     flavor = {"nodeLabels": {"karpenter.sh/nodepool": name}, "tolerations": [{"operator": "Exists"}]}
     return [
         _object("karpenter.sh/v1", "NodePool", name, {"spec": spec}),
-        _object("karpenter.k8s.aws/v1", "EC2NodeClass", name, {"spec": {"amiSelectorTerms": [{"alias": "al2023@v20250807"}]}}),
+        _object("karpenter.k8s.aws/v1", "EC2NodeClass", name, {"spec": {"amiSelectorTerms": [{"alias": "al2023@v20260903"}]}}),
         _object("kueue.x-k8s.io/v1beta2", "ResourceFlavor", name, {"spec": flavor}),
     ]
 

@@ -14,7 +14,7 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8
 
 KINDS: dict[str, dict[str, Any]] = {
     "al2023": {},
-    "bottlerocket": {"ami": "bottlerocket@1.40.0", "kms_key": KEY, "local_nvme": True},
+    "bottlerocket": {"ami": "bottlerocket@1.65.0", "kms_key": KEY, "local_nvme": True},
     "latest": {"ami": "al2023@latest", "allow_latest_ami": True},
     "p5-efa": {"efa_interfaces": 32, "placement_group": "platform-h100-reserved", "local_nvme": True, "detailed_monitoring": True},
     "g6-efa": {"efa_interfaces": 1},
@@ -34,7 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def node_class_args(**changes: Any) -> Ec2NodeClassArgs:
     arguments: Ec2NodeClassArgs = {
         "node_class": "l4-spot",
-        "ami": "al2023@v20250807",
+        "ami": "al2023@v20260903",
         "cluster": "platform",
         "node_role": "platform-nodes",
         "tags": {"environment": "dev", "owner": "ml-platform"},

@@ -27,8 +27,8 @@ _PLACES: dict[Platform, list[dict[str, Any]]] = {
         {"project": "acme-ai", "cluster": {"min_version": "1.35.0-gke.1171000", "release_channel": "stable"}},
     ],
     Platform.EKS: [
-        {"account": "111122223333", "cluster": {"version": "1.35", "ami": "al2023@v20250807"}},
-        {"account": "111122223333", "cluster": {"version": "1.34", "ami": "bottlerocket@1.40.0"}, "network": {"nat": "single"}},
+        {"account": "111122223333", "cluster": {"version": "1.35", "ami": "al2023@v20260903"}},
+        {"account": "111122223333", "cluster": {"version": "1.34", "ami": "bottlerocket@1.65.0"}, "network": {"nat": "single"}},
         {"account": "111122223333", "cluster": {"version": "1.35", "ami": "al2023@latest"}},
     ],
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError
+from capacity.catalog.node_images import ImageBook, shipped_images
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import PriceBook, prices_of
 from capacity.plan.checks import disagreements
@@ -22,19 +24,22 @@ from capacity.settings.teams import AdmissionMode
 from capacity.values.errors import SettingsError, SettingsProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
 
 
-def build_plan(settings: PlatformSettings, source: str = "settings", prices: PriceBook | None = None) -> Plan:
+def build_plan(
+    settings: PlatformSettings, source: str = "settings", prices: PriceBook | None = None, images: ImageBook | None = None
+) -> Plan:
     """The plan that follows from settings.
 
-    `prices` is the price book that budgets are checked against; default: the shipped one. Raises SettingsError naming `source` with
-    everything that cannot work; what works and is probably not meant is in the plan's warnings.
+    `prices` is the price book that budgets are checked against, `images` the releases of nodes' images; default: the shipped ones. Raises
+    SettingsError naming `source` with everything that cannot work; what works and is probably not meant is in the plan's warnings.
     """
-    resolved, problems = resolve(settings, prices or prices_of(VOCABULARIES[settings.cloud].catalog))
+    resolved, problems = resolve(settings, prices or prices_of(VOCABULARIES[settings.cloud].catalog), images or shipped_images())
     problems += disagreements(resolved)
     if refused := [each for each in problems if each.refused]:
         raise SettingsError(source, refused)
@@ -130,7 +135,8 @@ def plan_of_stack_file(path: Path) -> StackPlan:
     settings = read_stack_file(path)
     try:
         prices = price_book_of(settings, path.parent, path.name)
-        return StackPlan(settings, build_plan(settings, path.name, prices), prices)
+        images = image_book_of(settings, path.parent, path.name)
+        return StackPlan(settings, build_plan(settings, path.name, prices, images), prices)
     except SettingsError as error:
         raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
 
@@ -143,12 +149,31 @@ def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> Pric
     book = prices_of(VOCABULARIES[settings.cloud].catalog)
     if settings.prices_file is None:
         return book
-    try:
+    with _own_file(source, "prices_file", settings.prices_file, "it looks like capacity/catalog/prices/*.yaml"):
         return book.overridden_by(folder / settings.prices_file)
+
+
+def image_book_of(settings: PlatformSettings, folder: Path, source: str) -> ImageBook:
+    """The shipped releases of nodes' images, and those of the settings' own `images_file` (a path from `folder`).
+
+    Raises SettingsError naming `source` when that file is missing or breaks its schema.
+    """
+    book = shipped_images()
+    if not isinstance(settings, EksSettings) or settings.cluster.images_file is None:
+        return book
+    with _own_file(source, "cluster.images_file", settings.cluster.images_file, "`flexspot images refresh` writes it"):
+        return book.with_file(folder / settings.cluster.images_file)
+
+
+@contextmanager
+def _own_file(source: str, path: str, written: str, form: str) -> Generator[None]:
+    """What is wrong with a file of one's own, as a problem of the setting that names it."""
+    try:
+        yield
     except FileNotFoundError:
-        problem = SettingsProblem("prices_file", repr(settings.prices_file), "is not there", "a path from the stack file's own folder")
+        problem = SettingsProblem(path, repr(written), "is not there", "a path from the stack file's own folder")
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        problem = SettingsProblem(
-            "prices_file", repr(settings.prices_file), str(error), "mend the file; it looks like capacity/catalog/prices/*.yaml"
-        )
+        problem = SettingsProblem(path, repr(written), str(error), f"mend the file; {form}")
+    else:
+        return
     raise SettingsError(source, [problem])

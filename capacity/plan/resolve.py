@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.capacity_type import CapacityTypeFacts
     from capacity.catalog.machines import Gpu, Machine
+    from capacity.catalog.node_images import ImageBook
     from capacity.catalog.price_book import PriceBook
     from capacity.settings.platform import PlatformSettings
     from capacity.settings.pools import PoolSettings
@@ -69,6 +70,7 @@ class ResolvedSettings:
     machines: dict[str, Machine]
     facts: dict[CapacityType, CapacityTypeFacts]
     prices: PriceBook
+    images: ImageBook
     classes: dict[str, WorkloadClass]
     known_classes: dict[str, WorkloadClass]
     pools: dict[str, ResolvedPool]
@@ -142,7 +144,7 @@ def with_gpus(nodes: Sequence[Amount], gpus: int) -> Amount:
     )
 
 
-def resolve(settings: PlatformSettings, prices: PriceBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
+def resolve(settings: PlatformSettings, prices: PriceBook, images: ImageBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
     """The settings with what they name, as far as it could be looked up, and what could not."""
     problems: list[SettingsProblem] = []
     words = VOCABULARIES[settings.cloud]
@@ -156,7 +158,7 @@ def resolve(settings: PlatformSettings, prices: PriceBook) -> tuple[ResolvedSett
             pools[each.name] = pool
     served = {name for pool in settings.pools for name in pool.serves}
     classes = {name: known_classes[name] for name in sorted(known_classes) if name in served}
-    return ResolvedSettings(settings, machines, facts, prices, classes, known_classes, pools), problems
+    return ResolvedSettings(settings, machines, facts, prices, images, classes, known_classes, pools), problems
 
 
 def _facts(settings: PlatformSettings) -> dict[CapacityType, CapacityTypeFacts]:

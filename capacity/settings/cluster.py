@@ -124,8 +124,12 @@ class EksCluster(DescribedRecord):
     """The version of Kubernetes, in quotes, such as "1.35"."""
 
     ami: Annotated[str, Field(pattern=AMI_ALIAS)]
-    """The nodes' image, a pinned alias such as al2023@v20250807 or bottlerocket@1.40.0: with `@latest` every release of an AMI replaces the
-    nodes, so it is refused in production."""
+    """The nodes' image, a pinned alias such as al2023@v20260903 or bottlerocket@1.65.0, of a release with images for `version`: with
+    `@latest` every release of an AMI replaces the nodes, so it is refused in production."""
+
+    images_file: str | None = None
+    """A file of releases of the nodes' image, beside the stack file, that are known besides the shipped ones; `flexspot images refresh`
+    writes it. Default: none."""
 
     support: Support = Support.STANDARD
     """How long AWS supports the version; `extended` costs six times as much an hour once standard support has ended."""
@@ -149,5 +153,5 @@ class EksCluster(DescribedRecord):
     """Whether this stack makes the account's role for Spot instances, which one stack of an account may do if nobody has."""
 
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
-    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `other_work` and `create_spot_role`
-    are then used. Default: one is made."""
+    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`
+    and `create_spot_role` are then used. Default: one is made."""

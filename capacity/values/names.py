@@ -32,7 +32,7 @@ GKE_VERSION = _form(r"^1\.\d+(\.\d+(-gke\.\d+)?)?$", "a version in quotes such a
 EKS_VERSION = _form(r"^1\.\d+$", "a version in quotes such as '1.35'")
 EKS_CLUSTER = _form(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,99}$", "letters, digits, hyphens and underscores, 100 at most")
 AMI_ALIAS = _form(
-    r"^((al2023|bottlerocket)@(v?\d[\w.-]*|latest))$", "an alias with its release, such as al2023@v20250807 or bottlerocket@1.40.0"
+    r"^((al2023|bottlerocket)@(v?\d[\w.-]*|latest))$", "an alias with its release, such as al2023@v20260903 or bottlerocket@1.65.0"
 )
 AWS_ACCOUNT = _form(r"^\d{12}$", "an account's number, 12 digits in quotes, such as '111122223333'")
 IAM_ROLE = _form(

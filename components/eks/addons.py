@@ -147,7 +147,7 @@ class GpuPluginsArgs(TypedDict):
     """Arguments of GpuPlugins."""
 
     ami: str
-    """Alias of the nodes' image, such as al2023@v20250807. On bottlerocket@... NVIDIA's plugin is part of the image."""
+    """Alias of the nodes' image, such as al2023@v20260903. On bottlerocket@... NVIDIA's plugin is part of the image."""
 
     efa: NotRequired[bool]
     """Whether nodes have EFA interfaces, for which pods ask as vpc.amazonaws.com/efa. Default: False."""

@@ -91,7 +91,7 @@ class EksClusterArgs(TypedDict):
     """The nodes of the controllers."""
 
     ami: str
-    """Alias of the nodes' AMI, such as al2023@v20250807 or bottlerocket@1.40.0; the system nodes take the family from it."""
+    """Alias of the nodes' AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes take the family from it."""
 
     addon_versions: NotRequired[dict[str, str]]
     """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}. Default: what EKS gives with the cluster's version on the day

@@ -83,7 +83,7 @@ class Ec2NodeClassArgs(EksNodeDiskArgs):
     """The EC2NodeClass's name, which NodePools refer to."""
 
     ami: str
-    """Alias of the image with its release, al2023@v20250807 or bottlerocket@1.40.0. GPU machines get its NVIDIA variant by themselves."""
+    """Alias of the image with its release, al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant by themselves."""
 
     allow_latest_ami: NotRequired[bool]
     """Whether `ami` may be `@latest`, with which every release of the image replaces the nodes. Default: False."""
@@ -178,11 +178,11 @@ def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
     ami = args["ami"]
     if not re.fullmatch(AMI_ALIAS, ami) or len(ami) > _ALIAS_LENGTH:
         allowed = f"it is al2023@RELEASE or bottlerocket@RELEASE, {_ALIAS_LENGTH} characters at most"
-        refuse(where, SettingsProblem("ami", repr(ami), allowed, "write one such as al2023@v20250807 or bottlerocket@1.40.0"))
+        refuse(where, SettingsProblem("ami", repr(ami), allowed, "write one such as al2023@v20260903 or bottlerocket@1.65.0"))
     if ami.endswith("@latest") and not args.get("allow_latest_ami"):
         raise ValueError(
             f"ami-not-pinned: {where} has ami={ami}, with which every release of the image replaces the nodes; pin one, such as "
-            "al2023@v20250807 or bottlerocket@1.40.0, or set allow_latest_ami"
+            "al2023@v20260903 or bottlerocket@1.65.0, or set allow_latest_ami"
         )
 
 

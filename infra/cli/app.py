@@ -14,6 +14,7 @@ from infra.cli import (
     chargeback_commands,
     console,
     cost_commands,
+    image_commands,
     lab_commands,
     lint_commands,
     price_commands,
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.add_typer(settings_commands.app, name="settings")
 app.add_typer(price_commands.app, name="prices")
+app.add_typer(image_commands.app, name="images")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)

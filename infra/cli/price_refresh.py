@@ -84,7 +84,7 @@ class AwsPriceList:
 
     def __init__(self, told: Told) -> None:
         self._told = told
-        self._boto3: Any = _library("boto3", "prices-aws")
+        self._boto3: Any = library("boto3", "prices-aws")
         self._errors: tuple[type[Exception], ...] = (
             importlib.import_module("botocore.exceptions").BotoCoreError,
             importlib.import_module("botocore.exceptions").ClientError,
@@ -108,8 +108,8 @@ class AwsPriceList:
                 yield machine.name, CapacityType.ON_DEMAND, on_demand_usd(each for page in pages for each in page["PriceList"])
                 yield machine.name, CapacityType.SPOT, spot.get(machine.name)
         except self._errors as error:
-            raise _refused(
-                "AWS", error, "log in as for the aws command; pricing:GetProducts and ec2:DescribeSpotPriceHistory are needed."
+            raise refused(
+                "AWS", "prices", error, "log in as for the aws command; pricing:GetProducts and ec2:DescribeSpotPriceHistory are needed."
             ) from None
 
 
@@ -129,8 +129,8 @@ class GcpPriceList:
     def __init__(self, told: Told) -> None:
         from capacity.catalog.fresh_prices import SkuPrices, skus_of_page  # noqa: PLC0415
 
-        auth = _library("google.auth", "prices-gcp")
-        transport = _library("google.auth.transport.requests", "prices-gcp")
+        auth = library("google.auth", "prices-gcp")
+        transport = library("google.auth.transport.requests", "prices-gcp")
         errors = (auth.exceptions.GoogleAuthError, importlib.import_module("requests").RequestException, MalformedCatalogError)
         told("asking Google for the SKUs of Compute Engine")
         try:
@@ -138,8 +138,8 @@ class GcpPriceList:
             session = transport.AuthorizedSession(credentials)
             self._prices = SkuPrices(sku for page in _catalog_pages(session) for sku in skus_of_page(page))
         except errors as error:
-            raise _refused(
-                "Google", error, "log in with `gcloud auth application-default login`, and enable the Cloud Billing API."
+            raise refused(
+                "Google", "prices", error, "log in with `gcloud auth application-default login`, and enable the Cloud Billing API."
             ) from None
 
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
@@ -168,7 +168,8 @@ def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
             return
 
 
-def _library(module: str, extra: str) -> Any:
+def library(module: str, extra: str) -> Any:
+    """A library of an extra. Raises ExplainedError where the extra is not installed."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -179,13 +180,13 @@ def _library(module: str, extra: str) -> Any:
         ) from None
 
 
-def _refused(whom: str, error: Exception, remedy: str) -> ExplainedError:
-    """The kind of the error alone: its text may quote an account or a key."""
+def refused(whom: str, what: str, error: Exception, remedy: str) -> ExplainedError:
+    """A cloud that did not answer. Of its error the kind alone: the text may quote an account or a key."""
     response: Any = getattr(error, "response", None)
     # AWS' errors hold the reply as a mapping, those of requests as an object.
     status = getattr(response, "status_code", None)
     code = f"HTTP {status}" if status else _aws_code(response)
-    return ExplainedError(f"{whom} did not answer with prices: {code or type(error).__name__}.", remedy)
+    return ExplainedError(f"{whom} did not answer with {what}: {code or type(error).__name__}.", remedy)
 
 
 def _aws_code(response: Any) -> str:
@@ -207,7 +208,7 @@ def refresh(
     Needs an account of the cloud, found as its own tools find it. Nothing else of Flexspot needs the network for prices.
     """
     from capacity.catalog.data_files import Source  # noqa: PLC0415
-    from capacity.catalog.fresh_prices import changes, with_fresh_rows  # noqa: PLC0415
+    from capacity.catalog.fresh_prices import as_yaml, changes, with_fresh_rows  # noqa: PLC0415
     from infra.cli.price_refresh import fresh_prices, price_list_of  # noqa: PLC0415
 
     asked_cloud = _cloud(cloud)
@@ -230,7 +231,7 @@ def refresh(
     if dry_run:
         out.print(f"{escape(str(file))} is as it was.")
         return
-    _write(file, after)
+    write_whole(file, as_yaml(after))
     out.print(f"{escape(str(file))} has {len(after.prices)} prices, {len(rows)} of them fresh.")
 
 
@@ -290,13 +291,11 @@ def _read(path: Path, cloud: Cloud) -> PriceFile | None:
     return found
 
 
-def _write(path: Path, file: PriceFile) -> None:
-    """Writes the whole file or nothing: no reader sees half a file."""
-    from capacity.catalog.fresh_prices import as_yaml  # noqa: PLC0415
-
+def write_whole(path: Path, text: str) -> None:
+    """Writes the whole file or nothing: no reader sees half a file. Raises ExplainedError."""
     half = path.with_name(f".{path.name}.half")
     try:
-        half.write_text(as_yaml(file), encoding="utf-8")
+        half.write_text(text, encoding="utf-8")
         half.replace(path)
     except OSError as error:
         half.unlink(missing_ok=True)

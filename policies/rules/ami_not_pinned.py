@@ -54,7 +54,7 @@ def _floats(term: Field, moving: tuple[str, ...]) -> tuple[Tri, str]:
 
 
 def _remedy(at: str, field: str) -> str:
-    pinned = {"alias": "a version, such as al2023@v20250807", "name": "the whole name of one image, and its owner"}
+    pinned = {"alias": "a version, such as al2023@v20260903", "name": "the whole name of one image, and its owner"}
     return f"write in {at} {pinned.get(field, 'the parameter of one version')}; raise it when the new image has been tried"
 
 

@@ -36,6 +36,6 @@ RULE = Rule(
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
     why="The API server refuses the class, every NodePool that refers to it never becomes ready, and pods wait without a word.",
-    remediation="Set spec.amiSelectorTerms to a pinned alias, such as [{alias: al2023@v20250807}].",
+    remediation="Set spec.amiSelectorTerms to a pinned alias, such as [{alias: al2023@v20260903}].",
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",
 )

@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import resource_pb2
 
-from capacity.plan.build import build_plan, price_book_of
+from capacity.plan.build import build_plan, image_book_of, price_book_of
 from capacity.settings.stack_file import parse_settings
 from infra.program import main
 
@@ -147,7 +147,7 @@ def as_shipped(stack: str) -> Declarations:
 @functools.cache
 def plan_of(stack: str) -> Plan:
     settings = parse_settings(shipped(stack), stack)
-    return build_plan(settings, stack, price_book_of(settings, STACKS, stack))
+    return build_plan(settings, stack, price_book_of(settings, STACKS, stack), image_book_of(settings, STACKS, stack))
 
 
 def taints_of(written: list[dict[str, str]]) -> set[tuple[str, str, str]]:

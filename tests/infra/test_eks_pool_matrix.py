@@ -25,7 +25,7 @@ Register = Callable[[Callable[[], object]], Any]
 
 NODES = 3
 MACHINES = sorted(name for name, machine in machines_of(Cloud.AWS).items() if machine.gpu and machine.zones)
-COMMON: Ec2NodeClassArgs = {"node_class": "", "ami": "al2023@v20250807", "cluster": "test", "node_role": "nodes", "tags": {"owner": "ann"}}
+COMMON: Ec2NodeClassArgs = {"node_class": "", "ami": "al2023@v20260903", "cluster": "test", "node_role": "nodes", "tags": {"owner": "ann"}}
 
 
 @dataclass(frozen=True)

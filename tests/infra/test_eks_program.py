@@ -163,7 +163,7 @@ def test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does() 
         "h100-reserved": [{"tags": {"purpose": "training"}}],
         "l4-reserved": [{"id": "cr-0a1b2c3d4e5f60718"}],
     }
-    assert {spec["amiSelectorTerms"][0]["alias"] for spec in classes.values()} == {"al2023@v20250807"}
+    assert {spec["amiSelectorTerms"][0]["alias"] for spec in classes.values()} == {"al2023@v20260903"}
 
 
 def test_nodes_of_multi_node_training_have_every_network_card_for_it() -> None:
@@ -231,7 +231,7 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
 
 
 def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
-    cluster = {"existing": "lab", "version": "1.35", "ami": "al2023@v20250807"}
+    cluster = {"existing": "lab", "version": "1.35", "ami": "al2023@v20260903"}
 
     declarations = declared("dev-eks", shipped("dev-eks", cluster=cluster))
 

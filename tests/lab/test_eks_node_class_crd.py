@@ -64,7 +64,7 @@ def test_the_server_refuses_what_the_component_never_renders(defined: Cluster, r
         ("must specify exactly one of ['role', 'instanceProfile']", changed(plain, "", role=None)),
         (
             "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
-            changed(plain, "", amiSelectorTerms=[{"alias": "al2023@v20250807"}, {"id": "ami-0a1b2c3d"}]),
+            changed(plain, "", amiSelectorTerms=[{"alias": "al2023@v20260903"}, {"id": "ami-0a1b2c3d"}]),
         ),
         ("'alias' is improperly formatted", changed(plain, "", amiSelectorTerms=[{"alias": "al2023"}])),
         ("family is not supported", changed(plain, "", amiSelectorTerms=[{"alias": "ubuntu@v1"}])),

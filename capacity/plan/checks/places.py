@@ -154,11 +154,42 @@ def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[Settin
 
 def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
-    ami: str = getattr(getattr(resolved.settings, "cluster", None), "ami", "")
-    if ami.endswith("@latest"):
-        remedy = "pin a release, such as al2023@v20250807 or bottlerocket@1.40.0"
-        refused = is_production(resolved.settings.environment)
-        yield SettingsProblem("cluster.ami", repr(ami), "replaces nodes at every release", remedy, "unpinned-ami", refused=refused)
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and settings.cluster.ami.endswith("@latest"):
+        remedy = f"pin a release; {_images_for(resolved, settings)}"
+        refused = is_production(settings.environment)
+        yield SettingsProblem(
+            "cluster.ami", repr(settings.cluster.ami), "replaces nodes at every release", remedy, "unpinned-ami", refused=refused
+        )
+
+
+def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Karpenter looks for the alias's images by the cluster's version, and launches no node where there are none.
+
+    "failed to discover any AMIs for alias" (pkg/providers/amifamily/al2023.go of github.com/aws/karpenter-provider-aws). The version of a
+    cluster that is there already is not known here.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or settings.cluster.ami.endswith("@latest"):
+        return
+    ami, version = settings.cluster.ami, settings.cluster.version
+    has = resolved.images.versions_of(ami)
+    remedy = _images_for(resolved, settings)
+    if not has:
+        problem = "is not a release that is known; without its images no node would be launched"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-not-known")
+    elif settings.cluster.existing is None and version not in has:
+        problem = f"has images for Kubernetes {has[0]} to {has[-1]} and none for {version}; no node would be launched"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-of-another-version")
+
+
+def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
+    """The releases with images for the cluster's version, the newest first, and how to learn of newer ones."""
+    family, version = settings.cluster.ami.partition("@")[0], settings.cluster.version
+    newer = "`flexspot images refresh` asks AWS for others"
+    if fitting := resolved.images.with_images_for(family, version):
+        return f"for Kubernetes {version}: {fitting[0]} to {fitting[-1]}, the newest known; {newer}"
+    return f"no release with images for Kubernetes {version} is known, only for {', '.join(resolved.images.versions(family))}; {newer}"
 
 
 def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -291,6 +322,7 @@ CHECKS = (
     access_fits_the_cloud,
     system_nodes_reach_every_zone,
     images_are_pinned,
+    images_are_of_the_version,
     zones_are_in_the_region,
     the_region_has_the_machine,
     each_zone_of_a_pool_has_its_machine,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from settings_documents import changed
 
+from capacity.catalog.node_images import shipped_images
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import prices_of
 from capacity.plan.build import build_plan
@@ -52,7 +53,7 @@ def found(
 ) -> list[SettingsProblem]:
     """What one check finds. Everything that the settings name must exist."""
     settings = settings_of(cloud, changes or {})
-    resolved, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog))
+    resolved, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog), shipped_images())
     assert not problems
     return list(check(resolved))
 

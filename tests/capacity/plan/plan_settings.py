@@ -54,7 +54,7 @@ def eks(*pools: Settings, **more: Any) -> Settings:
         "account": "111122223333",
         "region": "us-east-1",
         "zones": ["us-east-1a", "us-east-1b"],
-        "cluster": {"version": "1.35", "ami": "al2023@v20250807"},
+        "cluster": {"version": "1.35", "ami": "al2023@v20260903"},
     }
     return local(*pools, **{"cloud": "eks", **place, **more})
 

@@ -28,11 +28,11 @@ def test_labels_can_be_left_alone() -> None:
     assert planned(default_owner_labels=False) == (AdmissionMode.ENFORCE, False)
 
 
-@pytest.mark.parametrize("version,labels", [("1.35", False), ("1.36", True), ("1.40", True)])
+@pytest.mark.parametrize("version,labels", [("1.35", False), ("1.36", True), ("1.37", True)])
 def test_on_eks_the_version_says_whether_labels_can_be_filled_in(version: str, labels: bool) -> None:  # noqa: FBT001 -- a column of the table
     l4 = pool("l4", "g6.xlarge", "spot", 4, "training")
 
-    assert plan_of(eks(l4, cluster={"version": version, "ami": "al2023@v20250807"})).admission.owner_labels == labels
+    assert plan_of(eks(l4, cluster={"version": version, "ami": "al2023@v20261112"})).admission.owner_labels == labels
 
 
 @pytest.mark.parametrize("cluster", [{}, {"min_version": "1.36", "existing": "ours"}])

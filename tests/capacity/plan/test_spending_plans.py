@@ -100,7 +100,7 @@ def test_a_gke_node_boots_from_the_disk_of_its_machine(machine: str, ssds: int, 
 def test_what_every_gp3_volume_has_is_not_billed_and_bottlerocket_has_a_second_volume() -> None:
     made = pool("made", "g6.xlarge", "spot", 2, "training", "interactive", boot_disk_iops=3000, boot_disk_throughput_mib=125)
     plain = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})])
-    bottlerocket = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})], cluster={"ami": "bottlerocket@1.40.0"})
+    bottlerocket = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})], cluster={"ami": "bottlerocket@1.65.0"})
 
     assert [charges(each) for each in plain.disks] == [{"gp3-storage": 200}]
     assert [charges(each) for each in bottlerocket.disks] == [{"gp3-storage": 204}]

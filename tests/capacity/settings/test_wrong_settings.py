@@ -129,7 +129,7 @@ def test_everything_that_has_the_wrong_form_is_told_at_once_with_its_line(tmp_pa
 
 
 def test_everything_that_does_not_agree_is_told_at_once_with_its_line(tmp_path: Path) -> None:
-    text = FILE.format(ami="al2023@v20250807", machine="g6.xlarge", capacity_type="on-demand", max_nodes=4, share="t4-spot")
+    text = FILE.format(ami="al2023@v20260903", machine="g6.xlarge", capacity_type="on-demand", max_nodes=4, share="t4-spot")
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(text.replace("us-east-1b", "us-west-2b"))
 
@@ -148,7 +148,7 @@ def test_everything_that_does_not_agree_is_told_at_once_with_its_line(tmp_path: 
 
 
 def test_a_setting_that_is_missing_has_the_line_of_what_it_is_missing_from(tmp_path: Path) -> None:
-    text = FILE.format(ami="al2023@v20250807", machine="g6.xlarge", capacity_type="reserved", max_nodes=4, share="l4-spot")
+    text = FILE.format(ami="al2023@v20260903", machine="g6.xlarge", capacity_type="reserved", max_nodes=4, share="l4-spot")
     file = tmp_path / "Pulumi.test.yaml"
     file.write_text(text)
 

@@ -62,7 +62,7 @@ def args(**changes: Any) -> EksClusterArgs:
         "subnet_ids": ["subnet-0aaaaaaaaaaaaaaaa", "subnet-0bbbbbbbbbbbbbbbb"],
         "services_cidr": "172.20.0.0/16",
         "system_pool": {"machine": "m6i.large"},
-        "ami": "al2023@v20250807",
+        "ami": "al2023@v20260903",
         "tags": TAGS,
     }
     arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too

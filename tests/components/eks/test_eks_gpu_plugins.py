@@ -18,7 +18,7 @@ Register = Callable[[Callable[[], object]], Any]
 
 
 def args(**changes: Any) -> GpuPluginsArgs:
-    arguments: GpuPluginsArgs = {"ami": "al2023@v20250807"}
+    arguments: GpuPluginsArgs = {"ami": "al2023@v20260903"}
     arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
     return arguments
 
@@ -47,8 +47,8 @@ def test_a_plugin_runs_on_every_tainted_node(chart: str, register: Register) -> 
 
 
 def test_bottlerocket_brings_nvidias_plugin_itself_but_not_the_efa_plugin(register: Register) -> None:
-    assert charts(register, ami="bottlerocket@1.40.0") == {}
-    assert list(charts(register, ami="bottlerocket@1.40.0", efa=True)) == ["aws-efa-k8s-device-plugin"]
+    assert charts(register, ami="bottlerocket@1.65.0") == {}
+    assert list(charts(register, ami="bottlerocket@1.65.0", efa=True)) == ["aws-efa-k8s-device-plugin"]
 
 
 def test_the_efa_plugin_runs_on_nodes_that_were_launched_with_efa_interfaces_alone(register: Register) -> None:
@@ -80,7 +80,7 @@ def test_the_efa_plugins_image_can_come_from_elsewhere(register: Register) -> No
     [
         ({}, ["0.19.3", ""]),
         ({"efa": True}, ["0.19.3", "v0.5.20"]),
-        ({"ami": "bottlerocket@1.40.0", "efa": True}, ["", "v0.5.20"]),
+        ({"ami": "bottlerocket@1.65.0", "efa": True}, ["", "v0.5.20"]),
     ],
 )
 def test_releases_belong_to_the_component_and_their_versions_are_told(

@@ -62,8 +62,8 @@ def test_pods_cannot_take_the_nodes_credentials(registered_with: Callable[..., A
 @pytest.mark.parametrize(
     "ami,kind,disks",
     [
-        ("al2023@v20250807", "AL2023_x86_64_STANDARD", {"/dev/xvda": 50}),
-        ("bottlerocket@1.40.0", "BOTTLEROCKET_x86_64", {"/dev/xvda": None, "/dev/xvdb": 50}),
+        ("al2023@v20260903", "AL2023_x86_64_STANDARD", {"/dev/xvda": 50}),
+        ("bottlerocket@1.65.0", "BOTTLEROCKET_x86_64", {"/dev/xvda": None, "/dev/xvdb": 50}),
     ],
 )
 def test_the_alias_decides_the_image_and_every_disk_is_encrypted(

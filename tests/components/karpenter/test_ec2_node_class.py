@@ -28,7 +28,7 @@ def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_fo
     assert made["apiVersion"] == "karpenter.k8s.aws/v1"
     assert made["metadata"] == {"name": "l4-spot", "labels": {"flexspot.dev/owner": "ml-platform"}}
     assert made["spec"] == {
-        "amiSelectorTerms": [{"alias": "al2023@v20250807"}],
+        "amiSelectorTerms": [{"alias": "al2023@v20260903"}],
         "role": "platform-nodes",
         "subnetSelectorTerms": DISCOVERED,
         "securityGroupSelectorTerms": DISCOVERED,
@@ -58,7 +58,7 @@ def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_fo
 
 
 def test_bottlerocket_has_its_system_on_a_small_volume_and_images_and_pods_on_a_second_one(register: Register) -> None:
-    system, data = spec(register, ami="bottlerocket@1.40.0", boot_disk_gib=500, kms_key=KEY)["blockDeviceMappings"]
+    system, data = spec(register, ami="bottlerocket@1.65.0", boot_disk_gib=500, kms_key=KEY)["blockDeviceMappings"]
 
     assert (system["deviceName"], data["deviceName"]) == ("/dev/xvda", "/dev/xvdb")
     assert system["ebs"] == {"volumeType": "gp3", "volumeSize": "4Gi", "encrypted": True, "deleteOnTermination": True, "kmsKeyID": KEY}

@@ -1,0 +1,132 @@
+"""The releases of the nodes' images: which are known, for which versions of Kubernetes, and that examples name such."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from capacity.catalog.data_files import DataFileError, read_records
+from capacity.catalog.node_images import FAMILIES, ImageFile, as_yaml, release_order, shipped_images
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = ROOT / "capacity" / "catalog" / "node_images.yaml"
+
+OWN = """\
+sources:
+  mine: {citation: what AWS listed to us, as_of: 2027-01-10, verified: true}
+al2023:
+  - {release: v20260903, source: mine, kubernetes: {"1.37": 1}}
+  - {release: v20270105, source: mine, kubernetes: {"1.35": 9, "1.38": 0}}
+"""
+
+
+def test_a_release_has_images_for_versions_of_kubernetes_without_a_gap() -> None:
+    file = read_records(SHIPPED, ImageFile)
+    for family in FAMILIES:
+        for each in getattr(file, family):
+            minors = [int(version.partition(".")[2]) for version in each.kubernetes]
+            assert minors == list(range(minors[0], minors[-1] + 1)), f"{family}@{each.release}"
+
+
+def test_versions_come_and_go_and_none_comes_back() -> None:
+    book = shipped_images()
+    for family in FAMILIES:
+        every = {alias for version in book.versions(family) for alias in book.with_images_for(family, version)}
+        in_order = sorted(every, key=release_order)
+        for version in book.versions(family):
+            has = [version in book.versions_of(alias) for alias in in_order]
+            first, last = has.index(True), len(has) - has[::-1].index(True)
+            assert all(has[first:last]), f"{family} {version}"
+
+
+def test_patches_of_a_version_never_go_back() -> None:
+    for family in FAMILIES:
+        latest: dict[str, int] = {}
+        for each in getattr(read_records(SHIPPED, ImageFile), family):
+            for version, patch in each.kubernetes.items():
+                if patch is not None:
+                    assert patch >= latest.get(version, 0), f"{family}@{each.release} has {version}.{patch}"
+                    latest[version] = patch
+
+
+def test_the_first_release_for_a_version_is_the_one_that_its_notes_name() -> None:
+    book = shipped_images()
+
+    first = {version: book.with_images_for("al2023", version)[0] for version in ("1.34", "1.35")}
+    assert first == {"1.34": "al2023@v20250915", "1.35": "al2023@v20260114"}
+    assert {version: book.with_images_for("bottlerocket", version)[0] for version in ("1.34", "1.35", "1.36")} == {
+        "1.34": "bottlerocket@1.47.0",
+        "1.35": "bottlerocket@1.53.0",
+        "1.36": "bottlerocket@1.61.0",
+    }
+
+
+def test_a_file_of_ones_own_adds_releases_and_versions_and_takes_none_away(tmp_path: Path) -> None:
+    path = tmp_path / "node-images.yaml"
+    path.write_text(OWN)
+
+    book = shipped_images().with_file(path)
+
+    assert book.with_images_for("al2023", "1.35")[-1] == "al2023@v20270105"
+    assert book.versions_of("al2023@v20260903") == [*shipped_images().versions_of("al2023@v20260903"), "1.37"]
+    assert book.versions_of("al2023@v20270105") == ["1.35", "1.38"]
+    assert book.versions("bottlerocket") == shipped_images().versions("bottlerocket")
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    file = read_records(SHIPPED, ImageFile)
+    path = tmp_path / "again.yaml"
+    path.write_text(as_yaml(file))
+
+    assert read_records(path, ImageFile) == file
+
+
+@pytest.mark.parametrize(
+    "rows, told",
+    [
+        (
+            "al2023: [{release: '20260903', source: mine, kubernetes: {'1.35': 7}}]",
+            "al2023 has 20260903, which is not how it writes a release",
+        ),
+        ("bottlerocket: [{release: v1.53.0, source: mine, kubernetes: {'1.35': null}}]", "bottlerocket has v1.53.0, which is not"),
+        ("al2023: [{release: v20260903, source: yours, kubernetes: {'1.35': 7}}]", "al2023@v20260903: source 'yours' is not one of mine"),
+        ("al2023: [{release: v20260903, source: mine, kubernetes: {'1.35.7': 7}}]", "1.35.7"),
+        (
+            "bottlerocket: [{release: 1.10.0, source: mine, kubernetes: {}}, {release: 1.9.0, source: mine, kubernetes: {}}]",
+            "bottlerocket has a release twice, or its releases are not in order",
+        ),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(rows: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"sources: {{mine: {{citation: what AWS listed to us, as_of: 2027-01-10, verified: true}}}}\n{rows}\n")
+
+    with pytest.raises(DataFileError) as refused:
+        read_records(path, ImageFile)
+
+    assert told in str(refused.value)
+
+
+def test_every_alias_that_a_stack_a_page_or_a_message_names_has_images_for_the_stacks_version() -> None:
+    versions = {
+        yaml.safe_load((ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"]["cluster"]["version"]
+        for stack in ("dev-eks", "prod-eks")
+    }
+    written = [
+        (str(path.relative_to(ROOT)), alias)
+        for pattern in (
+            "README.md",
+            "stacks/*",
+            "docs/**/*.md",
+            *(f"{room}/**/*.py" for room in ("capacity", "components", "policies", "infra")),
+        )
+        for path in ROOT.glob(pattern)
+        for alias in re.findall(r"\b(?:al2023|bottlerocket)@v?[\d.]*\d\b", path.read_text(encoding="utf-8"))
+    ]
+
+    assert len(written) > 20, "there are examples"
+    book = shipped_images()
+    assert [(path, alias) for path, alias in written if not versions <= set(book.versions_of(alias))] == []

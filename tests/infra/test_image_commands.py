@@ -1,0 +1,155 @@
+"""`flexspot images`: AWS's public parameters as moto's Systems Manager serves them, in pages as AWS has them."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore.exceptions import NoCredentialsError
+from moto import mock_aws
+from moto.ssm.models import Parameter, ssm_backends
+from typer.testing import CliRunner
+
+from capacity.catalog.data_files import read_records
+from capacity.catalog.node_images import ImageFile
+from capacity.plan.build import plan_of_stack_file
+from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from infra.cli import image_commands, stacks
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ACCOUNT, REGION = "123456789012", "us-east-1"
+
+LISTED = {
+    "1.35": {"v20270105": 9, "v20270112": 10},
+    "1.36": {"v20270112": 6},
+}
+"""Releases of AL2023 that came after the shipped file was written."""
+
+
+def parameters() -> Iterator[tuple[str, str]]:
+    """As AWS names them: https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html and Karpenter's al2023.go."""
+    root = "/aws/service/eks/optimized-ami"
+    for version, releases in LISTED.items():
+        for variant in ("standard", "nvidia"):
+            folder = f"{root}/{version}/amazon-linux-2023/x86_64/{variant}"
+            for release, patch in releases.items():
+                image = f"{folder}/amazon-eks-node-al2023-x86_64-{variant}-{version}-{release}"
+                yield f"{image}/image_id", "ami-0a1b2c3d4e5f60718"
+                yield f"{image}/release_version", f"{version}.{patch}-{release[1:]}"
+            yield f"{folder}/recommended/image_id", "ami-0a1b2c3d4e5f60718"
+    # Without a driver's image, GPU nodes would have none.
+    yield f"{root}/1.35/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.35-v20270119/image_id", "ami-1"
+    for variant, releases in (("", ("1.70.0", "1.71.0", "latest", "1.70.0-1a2b3c4d")), ("-nvidia", ("1.70.0", "latest"))):
+        for release in releases:
+            yield f"/aws/service/bottlerocket/aws-k8s-1.35{variant}/x86_64/{release}/image_id", "ami-2"
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "example")
+    with mock_aws():
+        backend: Any = ssm_backends[ACCOUNT][REGION]
+        for name, value in parameters():
+            # Not by PutParameter, which refuses names below /aws, as AWS does.
+            backend._parameters[name].append(  # noqa: SLF001 -- moto has no other way
+                Parameter(
+                    account_id=ACCOUNT,
+                    name=name,
+                    value=value,
+                    parameter_type="String",
+                    description="",
+                    allowed_pattern=None,
+                    keyid=None,
+                    last_modified_date=0,
+                    version=1,
+                    data_type="text",
+                )
+            )
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stacks of one's own, which a test may write into."""
+    for path in stacks.STACKS.glob("Pulumi.*.yaml"):
+        shutil.copyfile(path, tmp_path / path.name)
+    for module in (stacks, image_commands):
+        monkeypatch.setattr(module, "STACKS", tmp_path)
+    return tmp_path
+
+
+def images(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["images", *arguments], env={"COLUMNS": "160"})
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.mark.usefixtures("aws")
+def test_releases_that_aws_lists_for_both_kinds_of_nodes_are_written_and_known_from_then_on(folder: Path) -> None:
+    told = images("refresh")
+
+    file = read_records(folder / "node-images.yaml", ImageFile)
+    assert {each.release: each.kubernetes for each in file.al2023} == {"v20270105": {"1.35": 9}, "v20270112": {"1.35": 10, "1.36": 6}}
+    assert {each.release: each.kubernetes for each in file.bottlerocket} == {"1.70.0": {"1.35": None}}
+    assert "write into stacks/Pulumi.dev-eks.yaml below cluster:  images_file: node-images.yaml" in told
+
+    stack = folder / "Pulumi.dev-eks.yaml"
+    raised = stack.read_text().replace("ami: al2023@v20260903", "ami: al2023@v20270112")
+    stack.write_text(raised)
+    with pytest.raises(SettingsError, match="is not a release that is known"):
+        plan_of_stack_file(stack)
+    stack.write_text(raised.replace("ami: al2023@v20270112", "ami: al2023@v20270112\n      images_file: node-images.yaml"))
+    assert plan_of_stack_file(stack)
+    assert "v20270112, al2023@v20270105, al2023@v20261112" in images("list", "-s", "dev-eks").replace("\n", "")
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_dry_run_shows_what_is_listed_and_writes_nothing(folder: Path) -> None:
+    told = images("refresh", "--dry-run", "-s", "dev-eks")
+
+    assert "v20270112" in told
+    assert "node-images.yaml is as it was" in told
+    assert not (folder / "node-images.yaml").exists()
+
+
+@pytest.mark.usefixtures("aws", "folder")
+def test_a_version_without_images_is_told_and_nothing_is_written() -> None:
+    assert "AWS lists no image for Kubernetes 1.99 in us-east-1." in images("refresh", "--kubernetes", "1.99", code=ExitCode.UNMET)
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_credentials_a_person_is_told_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    library: Any = boto3
+
+    class Client:
+        def get_paginator(self, _operation: str) -> Any:
+            raise NoCredentialsError
+
+    monkeypatch.setattr(library, "client", lambda *_, **__: Client())
+
+    assert images("refresh", code=ExitCode.UNMET) == (
+        "AWS did not answer with images: NoCredentialsError.\nWhat to do: log in as for the aws command; ssm:GetParametersByPath is needed."
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_stack_that_is_not_on_eks_has_no_images_of_ours() -> None:
+    assert "stack dev-gke is not on EKS." in images("list", "-s", "dev-gke", code=ExitCode.BAD_USAGE)
+
+
+def test_a_file_that_is_named_and_not_there_is_told_with_its_line(folder: Path) -> None:
+    stack = folder / "Pulumi.dev-eks.yaml"
+    stack.write_text(stack.read_text().replace("ami: al2023@v20260903", "ami: al2023@v20260903\n      images_file: mine.yaml"))
+
+    with pytest.raises(SettingsError, match=r"line 16: cluster\.images_file \(is 'mine\.yaml'\): is not there"):
+        plan_of_stack_file(stack)
