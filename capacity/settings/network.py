@@ -132,8 +132,13 @@ class GkeNetwork(DescribedRecord):
         return self
 
 
-_AWS_WIDEST, _AWS_NARROWEST = 16, 28
+AWS_WIDEST, AWS_NARROWEST = 16, 28
 """Prefix lengths of a VPC and its subnets (Amazon VPC user guide, IP addressing)."""
+
+
+EKS_ZONES = range(2, 7)
+"""How many zones an EKS cluster has: subnets in two at least (EKS user guide, "View Amazon EKS networking requirements for VPC and
+subnets"), and no region of AWS has more than six."""
 
 
 class Nat(StrEnum):
@@ -191,6 +196,6 @@ class EksNetwork(DescribedRecord):
     def _sizes_are_what_aws_takes(self) -> Self:
         for name, ranges in {"vpc_cidr": (self.vpc_cidr,), "private_cidrs": self.private_cidrs, "public_cidrs": self.public_cidrs}.items():
             for each in ranges:
-                if not _AWS_WIDEST <= IPv4Network(each).prefixlen <= _AWS_NARROWEST:
-                    raise ValueError(f"{name} {each} is not between /{_AWS_WIDEST} and /{_AWS_NARROWEST}, which is what AWS takes")
+                if not AWS_WIDEST <= IPv4Network(each).prefixlen <= AWS_NARROWEST:
+                    raise ValueError(f"{name} {each} is not between /{AWS_WIDEST} and /{AWS_NARROWEST}, which is what AWS takes")
         return self

@@ -13,15 +13,11 @@ from pulumi_aws import ec2, vpc
 
 from capacity.catalog.platform import default_services
 from capacity.settings import network as network_settings
-from capacity.settings.network import Nat
+from capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
 from capacity.values.names import AWS_REGION
 from components.cloud_names import check_choice, check_cluster_name, check_form
 from components.shared_args import ipv4_range
 
-_WIDEST, _NARROWEST = 16, 28
-"""Prefix lengths of a VPC and its subnets (Amazon VPC user guide, IP addressing)."""
-
-_ZONES = range(2, 4)
 _SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
 
 
@@ -38,7 +34,7 @@ class EksNetworkArgs(TypedDict):
     """IPv4 range of the VPC, /16 to /28."""
 
     zones: list[str]
-    """Two or three zones of the region, such as us-east-1a. EKS needs two."""
+    """Two to six zones of the region, such as us-east-1a. EKS needs two."""
 
     private_cidrs: list[str]
     """IPv4 ranges of the private subnets, one for each zone in the order of `zones`, inside `vpc_cidr`. Nodes and pods are here."""
@@ -105,9 +101,9 @@ def check_network(name: str, shape: NetworkShape) -> None:
 
 def _check_zones(where: str, shape: NetworkShape) -> None:
     strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "[a-z]", zone)]
-    if len(shape.zones) not in _ZONES or strangers or len(set(shape.zones)) < len(shape.zones):
+    if len(shape.zones) not in EKS_ZONES or strangers or len(set(shape.zones)) < len(shape.zones):
         raise ValueError(
-            f"{where} zones is {shape.zones!r}; allowed are two or three zones of {shape.region}, each once; name some, such as "
+            f"{where} zones is {shape.zones!r}; allowed are two to six zones of {shape.region}, each once; name some, such as "
             f"{shape.region}a and {shape.region}b"
         )
 
@@ -132,8 +128,10 @@ def _check_ranges(where: str, shape: NetworkShape) -> None:
 
 def _sized(where: str, written: str) -> IPv4Network:
     found = ipv4_range(where, written)
-    if not _WIDEST <= found.prefixlen <= _NARROWEST:
-        raise ValueError(f"{where} is {written!r}; allowed are sizes from /{_WIDEST} to /{_NARROWEST}, which is what AWS takes; resize it")
+    if not AWS_WIDEST <= found.prefixlen <= AWS_NARROWEST:
+        raise ValueError(
+            f"{where} is {written!r}; allowed are sizes from /{AWS_WIDEST} to /{AWS_NARROWEST}, which is what AWS takes; resize it"
+        )
     return found
 
 
@@ -283,7 +281,7 @@ class NetworkBuilder:
 
 
 class EksNetwork(pulumi.ComponentResource):
-    """A VPC over two or three zones in which no machine gets a public address.
+    """A VPC over two to six zones in which no machine gets a public address.
 
     Nodes leave by NAT gateways, and reach S3 and the services in `endpoints` without them. Karpenter finds the private subnets by the tag
     karpenter.sh/discovery, load balancers their own by kubernetes.io/role. The VPC's default security group, which AWS gives to whatever

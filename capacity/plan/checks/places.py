@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
-from capacity.settings.network import Access
+from capacity.settings.network import EKS_ZONES, Access
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem, nearest
@@ -123,11 +123,13 @@ def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem
             yield SettingsProblem(f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "more zones or ranges", "range-too-small")
 
 
-def zones_are_two_or_three(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """EKS wants its control plane in two zones at least."""
+def zones_are_two_to_six(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS wants its control plane in two zones at least, and there are not more than six."""
     settings = resolved.settings
-    if isinstance(settings, EksSettings) and len(settings.zones) < 2:  # noqa: PLR2004 -- EKS's own minimum
-        yield SettingsProblem("zones", ", ".join(settings.zones), "EKS needs two zones at least", "name two or three", "too-few-zones")
+    if isinstance(settings, EksSettings) and len(settings.zones) not in EKS_ZONES:
+        problem = f"EKS needs {EKS_ZONES[0]} zones at least" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
+        rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
+        yield SettingsProblem("zones", ", ".join(settings.zones), problem, f"name {EKS_ZONES[0]} to {EKS_ZONES[-1]}", rule)
 
 
 def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -318,7 +320,7 @@ CHECKS = (
     ranges_do_not_overlap,
     gke_ranges_have_room,
     eks_ranges_have_room,
-    zones_are_two_or_three,
+    zones_are_two_to_six,
     access_fits_the_cloud,
     system_nodes_reach_every_zone,
     images_are_pinned,

@@ -12,7 +12,7 @@ from capacity.plan.checks.places import (
     eks_ranges_have_room,
     gke_ranges_have_room,
     ranges_do_not_overlap,
-    zones_are_two_or_three,
+    zones_are_two_to_six,
 )
 
 
@@ -92,10 +92,14 @@ def test_the_ranges_of_a_vpc_that_is_there_already_are_not_ours_to_count() -> No
     assert told(eks_ranges_have_room, "eks", none | there) == []
 
 
-def test_eks_has_two_zones_at_least() -> None:
-    assert told(zones_are_two_or_three, "eks", {"zones": ["us-east-1a"]}) == ["refused: too-few-zones at zones"]
-    assert told(zones_are_two_or_three, "eks") == []
-    assert told(zones_are_two_or_three, "gke", {"zones": ["us-central1-a"]}) == []
+def test_eks_has_two_to_six_zones() -> None:
+    assert told(zones_are_two_to_six, "eks", {"zones": ["us-east-1a"]}) == ["refused: too-few-zones at zones"]
+    assert told(zones_are_two_to_six, "eks") == []
+    assert told(zones_are_two_to_six, "eks", {"zones": [f"us-east-1{letter}" for letter in "abcdef"]}) == []
+    assert told(zones_are_two_to_six, "eks", {"zones": [f"us-east-1{letter}" for letter in "abcdefg"]}) == [
+        "refused: too-many-zones at zones"
+    ]
+    assert told(zones_are_two_to_six, "gke", {"zones": ["us-central1-a"]}) == []
 
 
 def test_the_dns_endpoint_is_of_gke() -> None:
