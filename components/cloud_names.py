@@ -37,6 +37,9 @@ ROLE_NAME_LENGTH = 64
 PARTITIONS = {"aws": "", "aws-cn": "cn-", "aws-us-gov": "us-gov-"}
 """AWS's partitions, by what the names of their regions begin with."""
 
+DISCOVERY_TAG = "karpenter.sh/discovery"
+"""By which Karpenter's node classes find subnets and security groups; its value is the cluster's name."""
+
 _ACCOUNT = re.compile(r"\d{12}")
 
 

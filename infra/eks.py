@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.settings.pools import EksNodeDisk
+from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
 from components.cloud_names import EksPlace, node_role_name, partition_of, queue_name
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
@@ -21,6 +21,7 @@ from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, EfaPlacementGroup, ec2_node_class_ref
 from components.karpenter.gpu_node_pool import GpuNodePool
 from components.karpenter.interruption_queue import InterruptionQueue
+from components.storage.gp3_storage_class import Gp3StorageClass
 from infra.eks_storage import declare_storage
 from infra.karpenter_pools import node_pool_args
 from infra.platform_objects import billing_label, cluster_provider, declare_kueue, declare_measurement, declare_platform_objects
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
-    from capacity.settings.pools import EksPool
+    from capacity.settings.pools import EksPool, Gp3Volume
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.shared_args import NodeTaint
@@ -84,7 +85,8 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))
     other = settings.cluster.other_work
     if other.max_vcpu and other.max_memory_gib:
-        node_class = Ec2NodeClass(f"{OTHER_WORK}-class", {**common, "node_class": OTHER_WORK}, after_karpenter)
+        own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **_disk_args(other.volume(OTHER_WORK_VOLUME))}
+        node_class = Ec2NodeClass(f"{OTHER_WORK}-class", own, after_karpenter)
         CpuNodePool(
             OTHER_WORK,
             {
@@ -132,6 +134,10 @@ def _common(
     return args
 
 
+def _disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
+    return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}
+
+
 def node_class_args(pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -> Ec2NodeClassArgs:
     """The node class of one pool: what all have in common, with the pool's own disks, network cards, reservations and tags."""
     machines = [machines_of(Cloud.AWS)[name] for name in pool.machines]
@@ -139,7 +145,7 @@ def node_class_args(pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -
         **common,
         "node_class": pool.name,
         "zones": list(pool.zones),
-        **cast("EksNodeDiskArgs", wanted.model_dump(include=set(EksNodeDisk.model_fields))),
+        **_disk_args(wanted.volume(default_volume(machines))),
         "local_nvme": all(machine.local_ssd_gb for machine in machines),
         "efa_interfaces": machines[0].efa_interfaces if wanted.efa else 0,
         "tags": common["tags"] | billing_label(pool),
@@ -160,14 +166,17 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
     cluster = _cluster(plan, settings, place, on_aws)
-    kubernetes = cluster_provider("cluster", cluster.kubeconfig)
+    # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
+    kubernetes = cluster_provider("cluster", cluster.kubeconfig, pulumi.ResourceOptions(depends_on=cluster.access))
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     karpenter, nodes = _karpenter(settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
     efa = any(pool.efa for pool in settings.pools)
     GpuPlugins("gpu-plugins", {"ami": settings.cluster.ami, "efa": efa}, in_cluster)
-    # A cluster of somebody else's has its own nodes for controllers.
+    # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
+    if own:
+        Gp3StorageClass("gp3", {"labels": plan.labels}, in_cluster)
     node_selector = {SYSTEM_LABEL: "true"} if own else None
     tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
     kueue = declare_kueue(plan, in_cluster, existing=settings.queueing.existing_kueue, node_selector=node_selector, tolerations=tolerations)
@@ -203,6 +212,7 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
                 "private_cidrs": list(net.private_cidrs[:zones]),
                 "public_cidrs": list(net.public_cidrs[:zones]),
                 "nat": net.nat.value,
+                "endpoints": settings.interface_services,
                 "tags": place.tags,
             },
             on_aws,
@@ -257,6 +267,8 @@ def _karpenter(
             "cluster_name": cluster.cluster_name,
             "partition": place.partition,
             "create_spot_role": settings.cluster.create_spot_role,
+            # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
+            "cni_policy": settings.cluster.existing is not None,
             "tags": place.tags,
         },
         on_aws,
@@ -277,7 +289,12 @@ def _karpenter(
     )
     karpenter = KarpenterController(
         "karpenter",
-        {"cluster_name": cluster.cluster_name, "cluster_endpoint": cluster.endpoint, "queue_name": queue.queue_name},
+        {
+            "cluster_name": cluster.cluster_name,
+            "cluster_endpoint": cluster.endpoint,
+            "queue_name": queue.queue_name,
+            "node_repair": settings.cluster.node_repair,
+        },
         pulumi.ResourceOptions(provider=kubernetes, depends_on=[*cluster.ready, identity]),
     )
     return karpenter, nodes

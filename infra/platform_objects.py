@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
 
 
-def cluster_provider(name: str, kubeconfig: pulumi.Input[str]) -> Provider:
+def cluster_provider(name: str, kubeconfig: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> Provider:
     """The Kubernetes provider of a stack, for the cluster of `kubeconfig`: a path, or the text itself.
 
     - **Server-side apply**, so that the API server knows which fields are the program's, and leaves alone what controllers add.
@@ -56,6 +56,7 @@ def cluster_provider(name: str, kubeconfig: pulumi.Input[str]) -> Provider:
         enable_server_side_apply=True,
         enable_patch_force=True,
         upsert_existing_objects=False,
+        opts=opts,
     )
 
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
-from capacity.catalog.platform import default_services
 from capacity.catalog.price_book import ServiceItem
 from capacity.plan.model import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
-from capacity.settings.cluster import Support
+from capacity.settings.cluster import EksOtherWork, Support
 from capacity.settings.gke_rules import HYPERDISK_ONLY
 from capacity.settings.network import Nat
 from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.pools import EksPool, GkePool
+from capacity.settings.pools import (
+    GP3_IOPS,
+    GP3_THROUGHPUT_MIB,
+    OTHER_WORK_VOLUME,
+    EksPool,
+    GkePool,
+    Gp3Volume,
+    default_volume,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +29,8 @@ if TYPE_CHECKING:
     from capacity.settings.cluster import SystemPool
 
 GKE_SYSTEM_DISK_GIB, EKS_SYSTEM_DISK_GIB = 100, 50
-GKE_OTHER_DISK_GIB, EKS_OTHER_DISK = 100, (200, 6000, 500)
-"""The disks that the components give nodes of which the settings say nothing: GiB, and for gp3 operations and MiB a second too."""
-
-_GP3_IOPS, _GP3_MIBPS = 3000, 125
-"""What every gp3 volume has without being billed for it. https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html"""
+GKE_OTHER_DISK_GIB = 100
+"""The disks that the components give nodes of which the settings say nothing, in GiB."""
 
 _BOTTLEROCKET_GIB = 4
 """Bottlerocket has its system on a volume of its own, beside the one for images and pods."""
@@ -76,7 +80,7 @@ def _disks(resolved: ResolvedSettings, name: str) -> tuple[Charge, ...]:
     if isinstance(settings, GkePool):
         return _gke_disks(pool, settings)
     if isinstance(settings, EksPool):
-        return _gp3(resolved, settings.boot_disk_gib, settings.boot_disk_iops, settings.boot_disk_throughput_mib)
+        return _gp3(resolved, settings.volume(default_volume(pool.machines)))
     return ()
 
 
@@ -88,25 +92,26 @@ def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
     return (boot, Charge(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
 
 
-def _gp3(resolved: ResolvedSettings, gib: int, iops: int = _GP3_IOPS, mibps: int = _GP3_MIBPS) -> tuple[Charge, ...]:
+def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
     bottlerocket = isinstance(resolved.settings, EksSettings) and resolved.settings.cluster.ami.startswith("bottlerocket")
     charges = (
-        Charge(ServiceItem.GP3_STORAGE, gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
-        Charge(ServiceItem.GP3_IOPS, iops - _GP3_IOPS),
-        Charge(ServiceItem.GP3_MIBPS, mibps - _GP3_MIBPS),
+        Charge(ServiceItem.GP3_STORAGE, volume.gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
+        Charge(ServiceItem.GP3_IOPS, volume.iops - GP3_IOPS),
+        Charge(ServiceItem.GP3_MIBPS, volume.throughput_mib - GP3_THROUGHPUT_MIB),
     )
     return tuple(each for each in charges if each.amount)
 
 
 def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
-    disk = _gp3(resolved, EKS_SYSTEM_DISK_GIB) if _on_aws(resolved) else (Charge(ServiceItem.PD_BALANCED, GKE_SYSTEM_DISK_GIB),)
+    disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (Charge(ServiceItem.PD_BALANCED, GKE_SYSTEM_DISK_GIB),)
     return SystemNodes(pool.machine, pool.min_nodes, pool.max_nodes, disk)
 
 
 def _other_work(resolved: ResolvedSettings, room: OtherWorkSettings) -> OtherWork | None:
     if not room.max_vcpu or not room.max_memory_gib:
         return None
-    disk = _gp3(resolved, *EKS_OTHER_DISK) if _on_aws(resolved) else (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
+    aws = isinstance(room, EksOtherWork)
+    disk = _gp3(resolved, room.volume(OTHER_WORK_VOLUME)) if aws else (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
     return OtherWork(room.max_vcpu, room.max_memory_gib, disk)
 
 
@@ -139,5 +144,5 @@ def _eks_services(settings: EksSettings) -> Iterator[ServicePart]:
             gateways = zones if settings.network.nat is Nat.PER_ZONE else 1
             yield ServicePart("NAT gateways", ServiceItem.NAT_GATEWAY, gateways, gateways)
             yield ServicePart("addresses of the NAT gateways", ServiceItem.PUBLIC_ADDRESS, gateways, gateways)
-            endpoints = zones * len(default_services(settings.region))
-            yield ServicePart("interface endpoints, by zone", ServiceItem.INTERFACE_ENDPOINT, endpoints, endpoints)
+            if endpoints := zones * len(settings.interface_services):
+                yield ServicePart("interface endpoints, by zone", ServiceItem.INTERFACE_ENDPOINT, endpoints, endpoints)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
+from capacity.settings.pools import EksNodeDisk
 from capacity.values.names import AMI_ALIAS, DOMAIN, EKS_CLUSTER, EKS_VERSION, GKE_VERSION, IAM_ROLE, TIME_OF_DAY, Name
 
 
@@ -48,6 +49,10 @@ class OtherWork(DescribedRecord):
 
     max_memory_gib: Annotated[int, Field(ge=0, le=40_000)] = 256
     """Ceiling in memory in GiB, of all such nodes."""
+
+
+class EksOtherWork(EksNodeDisk, OtherWork):
+    """Room for work without GPUs on EKS, with the volume of each of its nodes."""
 
 
 class GkeMode(StrEnum):
@@ -137,11 +142,15 @@ class EksCluster(DescribedRecord):
     deletion_protection: bool | None = None
     """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
 
-    system_pool: SystemPool = SystemPool(machine="m6i.large")
+    system_pool: SystemPool = SystemPool(machine="m6i.xlarge")
     """The nodes of the controllers."""
 
-    other_work: OtherWork = OtherWork()
+    other_work: EksOtherWork = EksOtherWork()
     """Room for work without GPUs, Spot before on-demand."""
+
+    node_repair: bool = True
+    """Whether Karpenter replaces a node that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU
+    among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most."""
 
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
     """ARNs of IAM roles that administer the cluster; default: whoever deploys it first."""
@@ -153,5 +162,5 @@ class EksCluster(DescribedRecord):
     """Whether this stack makes the account's role for Spot instances, which one stack of an account may do if nobody has."""
 
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
-    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`
-    and `create_spot_role` are then used. Default: one is made."""
+    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
+    `node_repair` and `create_spot_role` are then used. Default: one is made."""

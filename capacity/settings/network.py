@@ -169,6 +169,10 @@ class EksNetwork(DescribedRecord):
     nat: Nat = Nat.PER_ZONE
     """`per-zone`: a NAT gateway in each zone. `single`: one for all, which costs less and is lost with its zone."""
 
+    interface_endpoints: bool | None = None
+    """Whether what nodes and Karpenter call of AWS is reached inside the VPC, by interface endpoints billed by the hour and zone, and not
+    by the NAT. S3 has a gateway endpoint always, which costs nothing. Default: true in production alone."""
+
     existing_vpc: Annotated[str, Field(pattern=VPC)] | None = None
     """The id of a VPC that is there already; with existing_private_subnets. Default: one is made."""
 

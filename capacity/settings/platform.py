@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from capacity.catalog.data_files import DescribedRecord
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import Platform, default_services
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
 from capacity.settings.storage import EksStorage, GkeStorage
 from capacity.settings.teams import Admission, ClassSettings, CohortSettings, Queueing, TeamSettings
-from capacity.values.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGION, Name, Zone
+from capacity.values.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGION, Name, Zone, is_production
 
 Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]
 
@@ -149,6 +149,14 @@ class EksSettings(PlatformSettings):
 
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""
+
+    @property
+    def interface_services(self) -> list[str]:
+        """The services of AWS that get an interface endpoint, none in a VPC that is there already."""
+        wanted = self.network.interface_endpoints
+        if self.network.existing_vpc is not None or not (is_production(self.environment) if wanted is None else wanted):
+            return []
+        return default_services(self.region)
 
 
 MODELS: dict[Platform, type[PlatformSettings]] = {Platform.LOCAL: LocalSettings, Platform.GKE: GkeSettings, Platform.EKS: EksSettings}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -11,9 +12,17 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DescribedRecord
 from capacity.values.names import CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity.catalog.machines import Machine
+
 MAX_NODES = 5000
 """The most nodes of a pool, in nodes: more than either cloud takes in one cluster's pool by default."""
 
+
+GP3_IOPS, GP3_THROUGHPUT_MIB = 3000, 125
+"""What every gp3 volume has in its price: operations, and MiB, a second. https://aws.amazon.com/ebs/pricing (read 2026-11-24)"""
 
 _IOPS_PER_GIB, _IOPS_PER_MIB = 500, 4
 """What a gp3 volume gives at most, and needs at least: operations a second for each GiB, and for each MiB a second of throughput.
@@ -204,27 +213,63 @@ class QuietHours(DescribedRecord):
     """For how many hours."""
 
 
+@dataclass(frozen=True)
+class Gp3Volume:
+    """A gp3 volume: its size in GiB, its operations a second, its MiB a second."""
+
+    gib: int
+    iops: int = GP3_IOPS
+    throughput_mib: int = GP3_THROUGHPUT_MIB
+
+
+IMAGES_AND_SCRATCH = Gp3Volume(200, 6000, 500)
+"""The default of a GPU node without disks of its own: images of tens of GiB are unpacked here, and jobs write here."""
+
+SYSTEM_ALONE = Gp3Volume(30)
+"""The default where the machine's NVMe disks hold images, logs and scratch data. The image itself asks for 20 GiB at least (the volume of
+the AL2023 AMIs, variant nvidia too: awslabs/amazon-eks-ami, templates/al2023/variables-default.json, read 2026-11-24)."""
+
+OTHER_WORK_VOLUME = Gp3Volume(100)
+"""The default of nodes for work without GPUs, whose images are small."""
+
+
+def default_volume(machines: Iterable[Machine]) -> Gp3Volume:
+    """The default of a node that may be any of `machines`: their NVMe disks hold images and scratch data where each of them has some."""
+    return SYSTEM_ALONE if all(machine.local_ssd_gb for machine in machines) else IMAGES_AND_SCRATCH
+
+
 class EksNodeDisk(DescribedRecord):
     """The volume of a node of EKS: a setting of stacks, and an argument of Ec2NodeClass.
 
     Its bounds are gp3's, as the definition of EC2NodeClass v1.14.1 has them; an image has a few GiB itself, so that less than 20 GiB would
-    leave pods none.
+    leave pods none. The defaults depend on the node, so they are made by `volume`.
     """
 
-    boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
-    """Size of the encrypted gp3 volume that images and scratch data are on, in GiB; NVMe disks of the machine take its place."""
+    boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] | None = None
+    """Size of the encrypted gp3 volume that images and scratch data are on, in GiB. Default: 200; 30 where NVMe disks of the machine take
+    its place, and 100 for `other_work`; more where boot_disk_iops needs it."""
 
-    boot_disk_iops: Annotated[int, Field(ge=3000, le=16_000)] = 6000
-    """Operations of that volume, a second; at most 500 for each GiB."""
+    boot_disk_iops: Annotated[int, Field(ge=3000, le=16_000)] | None = None
+    """Operations of that volume, a second; at most 500 for each GiB. Default: 6000; 3000, which cost nothing, where NVMe disks take its
+    place and for `other_work`; more where boot_disk_throughput_mib needs it."""
 
-    boot_disk_throughput_mib: Annotated[int, Field(ge=125, le=1000)] = 500
-    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops."""
+    boot_disk_throughput_mib: Annotated[int, Field(ge=125, le=1000)] | None = None
+    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops. Default: 500; 125, which cost nothing, where NVMe
+    disks take its place and for `other_work`."""
+
+    def volume(self, default: Gp3Volume) -> Gp3Volume:
+        """The volume as asked for, and as `default` where nothing is asked; what is not asked for makes room for what is."""
+        throughput = self.boot_disk_throughput_mib or min(default.throughput_mib, (self.boot_disk_iops or default.iops) // _IOPS_PER_MIB)
+        most = None if self.boot_disk_gib is None else self.boot_disk_gib * _IOPS_PER_GIB
+        iops = self.boot_disk_iops or min(max(default.iops, throughput * _IOPS_PER_MIB), most or default.iops * _IOPS_PER_GIB)
+        return Gp3Volume(self.boot_disk_gib or max(default.gib, -(-iops // _IOPS_PER_GIB)), iops, throughput)
 
     @model_validator(mode="after")
     def _the_disk_can_be_had(self) -> Self:
-        if self.boot_disk_throughput_mib * _IOPS_PER_MIB > self.boot_disk_iops:
+        gib, iops, throughput = self.boot_disk_gib, self.boot_disk_iops, self.boot_disk_throughput_mib
+        if iops is not None and throughput is not None and throughput * _IOPS_PER_MIB > iops:
             raise ValueError("boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise boot_disk_iops")
-        if self.boot_disk_iops > self.boot_disk_gib * _IOPS_PER_GIB:
+        if gib is not None and iops is not None and iops > gib * _IOPS_PER_GIB:
             raise ValueError("boot_disk_iops is above 500 for each GiB; raise boot_disk_gib")
         return self
 

@@ -10,10 +10,9 @@ from pulumi_aws import cloudwatch, ec2, eks, kms, vpc
 from capacity.settings.cluster import Support
 from capacity.settings.network import Access, too_wide
 from capacity.values.names import AMI_ALIAS, EKS_VERSION
-from components.cloud_names import check_choice, check_cluster_name, check_form, check_place
+from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_place
 from components.eks.addons import ADDONS, EBS_DRIVER, AddonInstaller
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
-from components.eks.network import DISCOVERY_TAG
 from components.eks.system_nodes import role_name, system_node_group
 from components.iam import RoleShape, granted_role, service_trust
 from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
@@ -157,8 +156,9 @@ def api_security_group(name: str, shape: ClusterShape, parent: pulumi.Resource) 
     return group
 
 
-def admin_entries(name: str, shape: ClusterShape, cluster: pulumi.Input[str], parent: pulumi.Resource) -> None:
-    """An access entry for each role that administers the cluster, with AWS's own policy for that."""
+def admin_entries(name: str, shape: ClusterShape, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """An access entry for each role that administers the cluster, with AWS's own policy for that; returns what gives access."""
+    granted: list[pulumi.Resource] = []
     for arn in sorted(shape.admin_role_arns):
         # The account too: roles of two accounts may be called the same.
         _, account, role = arn.rsplit(":", 2)
@@ -166,7 +166,7 @@ def admin_entries(name: str, shape: ClusterShape, cluster: pulumi.Input[str], pa
         entry = eks.AccessEntry(
             logical, cluster_name=cluster, principal_arn=arn, type="STANDARD", tags=shape.tags, opts=pulumi.ResourceOptions(parent=parent)
         )
-        eks.AccessPolicyAssociation(
+        association = eks.AccessPolicyAssociation(
             f"{logical}-policy",
             cluster_name=cluster,
             principal_arn=arn,
@@ -174,6 +174,8 @@ def admin_entries(name: str, shape: ClusterShape, cluster: pulumi.Input[str], pa
             access_scope=eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
             opts=pulumi.ResourceOptions(parent=parent, depends_on=[entry]),
         )
+        granted.append(association)
+    return granted
 
 
 LOGGED = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
@@ -236,7 +238,8 @@ class EksCluster(pulumi.ComponentResource):
             value=shape.cluster,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        admin_entries(name, shape, cluster.name, self)
+        # Not an output: what gives people access, for whoever needs it to the end.
+        self.access: list[pulumi.Resource] = admin_entries(name, shape, cluster.name, self)
         addons = AddonInstaller(name, shape, cluster.name, self)
         before = addons.before_nodes()
         nodes = system_node_group(name, shape, cluster.name, self, before)
@@ -309,7 +312,8 @@ class EksCluster(pulumi.ComponentResource):
             bootstrap_self_managed_addons=False,
             deletion_protection=shape.deletion_protection,
             tags=shape.tags,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*granted.grants, logs]),
+            # EKS refuses the deletion when everything on the cluster is gone already; the engine refuses it in the preview.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*granted.grants, logs], protect=shape.deletion_protection),
         )
 
     def _key(self, name: str, shape: ClusterShape) -> pulumi.Input[str]:

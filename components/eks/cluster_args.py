@@ -23,7 +23,8 @@ class EksSystemPoolArgs(TypedDict):
     """Nodes that stay; at least 1. Default: 2."""
 
     max_nodes: NotRequired[int]
-    """Ceiling in nodes. Nothing here scales the group by itself: it is room for whoever does. Default: 4."""
+    """Ceiling in nodes, for an upgrade or a person in need: nothing here scales the group, and each `up` sets it to `min_nodes`.
+    Default: 4."""
 
     disk_gib: NotRequired[int]
     """Size of a node's disk for images and pods, in GiB; at least 20. Default: 50."""

@@ -64,6 +64,8 @@ class ExistingEksCluster(pulumi.ComponentResource):
         context = cluster_arn(partition, region, args["account"], called)
         # What depends on the nodes and add-ons of a cluster of ours depends on this one as a whole.
         self.ready: list[pulumi.Resource] = [cluster]
+        # Who has access is its owner's to say.
+        self.access: list[pulumi.Resource] = []
         self.cluster_name = pulumi.Output.from_input(called)
         self.arn = pulumi.Output.from_input(context)
         self.endpoint = cluster.endpoint

@@ -15,7 +15,7 @@ from capacity.catalog.platform import default_services
 from capacity.settings import network as network_settings
 from capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
 from capacity.values.names import AWS_REGION
-from components.cloud_names import check_choice, check_cluster_name, check_form
+from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form
 from components.shared_args import ipv4_range
 
 _SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
@@ -206,9 +206,6 @@ def interface_endpoints(
             opts=child,
         )
 
-
-DISCOVERY_TAG = "karpenter.sh/discovery"
-"""By which Karpenter's node classes find subnets and security groups; its value is the cluster's name."""
 
 _ANYWHERE = "0.0.0.0/0"
 

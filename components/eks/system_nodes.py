@@ -81,8 +81,8 @@ def system_node_group(
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_UNAVAILABLE_PERCENT),
         node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=True),
         tags=shape.named("system"),
-        # Whoever scales the group between its limits is not undone.
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=[*after, *granted.grants], ignore_changes=["scalingConfig.desiredSize"]),
+        # Nothing scales the group, so its size is said here: EKS refuses a least size above the one that it has.
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[*after, *granted.grants]),
     )
 
 

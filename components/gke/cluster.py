@@ -125,7 +125,7 @@ class GkeCluster(pulumi.ComponentResource):
             f"{name}-cluster",
             _cluster(shape),
             # What GKE answers about the pool that was removed is about another one.
-            pulumi.ResourceOptions(parent=self, ignore_changes=["node_config", "initial_node_count"]),
+            pulumi.ResourceOptions(parent=self, protect=shape.deletion_protection, ignore_changes=["node_config", "initial_node_count"]),
         )
         # Not an output: whatever has GPUs depends on it. A cluster whose only pools have GPUs does not get GKE's own taint on them, and
         # has nowhere to run what tolerates none. None on Autopilot.

@@ -9,6 +9,7 @@ from pulumi_aws import eks, iam
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from capacity.settings.cluster import EksCluster
 from capacity.values.names import RESOURCE_NAME
 from components.cloud_names import (
     NAMESPACE,
@@ -31,11 +32,14 @@ from components.karpenter.controller_policies import ControllerScope, controller
 
 MANAGED_POLICIES = {
     "worker-node": "AmazonEKSWorkerNodePolicy",
-    "cni": "AmazonEKS_CNI_Policy",
     "image-reader": "AmazonEC2ContainerRegistryPullOnly",
     "session-manager": "AmazonSSMManagedInstanceCore",
 }
-"""AWS's policies that Karpenter v1.14's template gives to nodes: to join, to have addresses, to pull images, to be reached without SSH."""
+"""AWS's policies that nodes have: to join, to pull images, to be reached without SSH."""
+
+CNI_POLICY = "AmazonEKS_CNI_Policy"
+"""To give pods addresses. Karpenter v1.14's template gives it to nodes too, and with them to every pod on the host's network; the add-on
+vpc-cni has it by an identity of its own (EKS user guide, "Amazon EKS node IAM role")."""
 
 _SPOT = "spot.amazonaws.com"
 
@@ -54,6 +58,9 @@ class KarpenterNodeIdentityArgs(TypedDict):
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
+
+    cni_policy: NotRequired[bool]
+    """Whether nodes give pods their addresses with their own role, as where the CNI has no identity of its own. Default: False."""
 
     create_spot_role: NotRequired[bool]
     """Whether to make the account's service-linked role for Spot, without which no Spot node is launched. Default: False.
@@ -85,6 +92,7 @@ class KarpenterNodeIdentity(pulumi.ComponentResource):
         where = f"KarpenterNodeIdentity {name}:"
         partition = args.get("partition", "aws")
         create_spot_role = args.get("create_spot_role", False)
+        policies = MANAGED_POLICIES | ({"cni": CNI_POLICY} if args.get("cni_policy", False) else {})
         check_cluster_name(where, args["cluster"])
         check_choice(f"{where} partition", partition, list(PARTITIONS))
         super().__init__(
@@ -101,7 +109,7 @@ class KarpenterNodeIdentity(pulumi.ComponentResource):
         )
         attached = [
             iam.RolePolicyAttachment(f"{name}-{key}", role=role.name, policy_arn=managed_policy(partition, policy), opts=child)
-            for key, policy in MANAGED_POLICIES.items()
+            for key, policy in policies.items()
         ]
         entry = eks.AccessEntry(
             f"{name}-access", cluster_name=args["cluster_name"], principal_arn=role.arn, type="EC2_LINUX", tags=args["tags"], opts=child
@@ -280,6 +288,10 @@ class KarpenterControllerArgs(TypedDict):
     memory: NotRequired[str]
     """Memory of each copy, requested and the most, as Kubernetes writes it; some GiB for hundreds of nodes. Default: 1Gi."""
 
+    node_repair: NotRequired[bool]
+    """Whether a node that reports itself, or is reported by the node monitoring agent, as broken for ten to thirty minutes is replaced by
+    force: at most a fifth of a NodePool's nodes, whatever runs there. An alpha feature of Karpenter. Default: True."""
+
     zonal_shift: NotRequired[bool]
     """Whether no node is launched in a zone that AWS or somebody shifts traffic away from. Default: False.
 
@@ -301,7 +313,7 @@ class KarpenterController(pulumi.ComponentResource):
 
     It runs on the system nodes alone, as the service account that KarpenterControllerIdentity binds (make this depend on it, and on the
     system nodes): on nodes of its own it could remove the node that it runs on. Feature gates are written out, so that an upgrade of the
-    chart changes none: only reserved capacity is on, as upstream has it.
+    chart changes none: reserved capacity is on, as upstream has it, and node repair.
 
     Raises ValueError for less than one copy. The values are checked against the chart's own; no release was made in a live cluster.
     """
@@ -345,7 +357,7 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
             "interruptionQueue": args["queue_name"],
             "enableZonalShift": args.get("zonal_shift", False),
             "featureGates": {
-                "nodeRepair": False,
+                "nodeRepair": args.get("node_repair", EksCluster.default("node_repair")),
                 "nodeOverlay": False,
                 "reservedCapacity": True,
                 "spotToSpotConsolidation": args.get("spot_to_spot_consolidation", False),

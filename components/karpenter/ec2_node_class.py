@@ -10,10 +10,10 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.settings.pools import EksNodeDisk, ReservationKind
+from capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, EksNodeDisk, Gp3Volume, ReservationKind
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION, FORMS
-from components.cloud_names import fitted
+from components.cloud_names import DISCOVERY_TAG, fitted
 from components.karpenter.gpu_node_pool import NodeClassRef
 from components.shared_args import checked_options, refuse
 
@@ -67,13 +67,13 @@ class EksNodeDiskArgs(TypedDict):
     """The volume with images, logs and ephemeral storage; bounds and defaults are those of EksNodeDisk in the settings."""
 
     boot_disk_gib: NotRequired[int]
-    """Its size, in GiB: 20 to 16384. Default: 200."""
+    """Its size, in GiB: 20 to 16384. Default: 200, and 30 with `local_nvme`."""
 
     boot_disk_iops: NotRequired[int]
-    """Its operations a second: 3000 to 16000, and at most 500 a GiB. Default: 6000."""
+    """Its operations a second: 3000 to 16000, and at most 500 a GiB. Default: 6000, and 3000 with `local_nvme`."""
 
     boot_disk_throughput_mib: NotRequired[int]
-    """Its MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500."""
+    """Its MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500, and 125 with `local_nvme`."""
 
 
 class Ec2NodeClassArgs(EksNodeDiskArgs):
@@ -146,12 +146,23 @@ _OBJECT_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9
 _ALIAS_LENGTH = 30
 """Karpenter's definition of EC2NodeClass takes no longer alias."""
 
-_RESERVED_TAGS = ("eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass")
+EBS_CLUSTER_TAG = "ebs.csi.aws.com/cluster-name"
+"""The tag without which the EBS driver may attach no volume to an instance: AmazonEBSCSIDriverEKSClusterScopedPolicy asks for it, or for
+eks:cluster-name, which EKS gives to the nodes of its own groups; Karpenter writes neither.
+https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverEKSClusterScopedPolicy.html (v1, read 2026-11-24)"""
+
+_RESERVED_TAGS = (
+    EBS_CLUSTER_TAG,
+    "eks:eks-cluster-name",
+    "karpenter.sh/nodepool",
+    "karpenter.sh/nodeclaim",
+    "karpenter.k8s.aws/ec2nodeclass",
+)
 _RESERVED_PREFIXES = ("kubernetes.io/cluster", "aws:")
 
 
-def check_node_class(name: str, args: Ec2NodeClassArgs) -> EksNodeDisk:
-    """The disk of a node class that can be made.
+def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
+    """The volume of a node class that can be made.
 
     Raises ValueError for what cannot be, or what no policy lets through: beginning with the rule's name where a policy has one, and naming
     the argument, its value, what is allowed and the next step. Values that may be Outputs are not looked at.
@@ -170,8 +181,11 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> EksNodeDisk:
     for key in sorted(args["tags"]):
         if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
             own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
-            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are refused, and Karpenter or AWS set {own}", "leave it out"))
-    return disk
+            refuse(
+                where,
+                SettingsProblem("tags", repr(key), f"empty keys are refused, and Flexspot, Karpenter or AWS set {own}", "leave it out"),
+            )
+    return disk.volume(SYSTEM_ALONE if args.get("local_nvme") else IMAGES_AND_SCRATCH)
 
 
 def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
@@ -218,11 +232,7 @@ def _reservation(args: Ec2NodeClassArgs) -> tuple[str, list[str], dict[str, str]
     return args.get("reservation_kind") or ReservationKind.ON_DEMAND, args.get("reservation_ids") or [], args.get("reservation_tags") or {}
 
 
-DISCOVERY_TAG = "karpenter.sh/discovery"
-"""The tag by which Karpenter finds the subnets and security groups of a cluster; its value is the cluster's name."""
-
-
-def node_class_spec(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> dict[str, Any]:
+def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]:
     """The spec of a node class that has passed its checks. What is empty is left out.
 
     Source: the definition of EC2NodeClass, karpenter.k8s.aws/v1 of Karpenter's AWS provider v1.14.1.
@@ -235,7 +245,7 @@ def node_class_spec(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> dict[str, Any]
         "role": args["node_role"],
         "subnetSelectorTerms": subnets or discovered,
         "securityGroupSelectorTerms": groups or discovered,
-        "blockDeviceMappings": _block_devices(args, disk),
+        "blockDeviceMappings": _block_devices(args, volume),
         **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
         # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's
         # credentials from pods, which have a hop more.
@@ -250,7 +260,7 @@ def node_class_spec(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> dict[str, Any]
         **({"networkInterfaces": _network_interfaces(efa_interfaces)} if efa_interfaces else {"associatePublicIPAddress": False}),
         **({} if group is None else {"placementGroupSelector": {"name": group}}),
         **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
-        "tags": dict(sorted(args["tags"].items())),
+        "tags": dict(sorted({**args["tags"], EBS_CLUSTER_TAG: args["cluster"]}.items())),
     }
 
 
@@ -260,7 +270,7 @@ def _terms(ids: list[Any]) -> list[dict[str, Any]]:
     return [{"id": each} for each in (sorted(ids) if known else ids)]
 
 
-def _block_devices(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> list[dict[str, Any]]:
+def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, Any]]:
     """The node's volumes, all gp3, encrypted and deleted with it.
 
     AL2023 has one, its root. Bottlerocket has its system on /dev/xvda, 4 GiB as Karpenter's own default has it, and images, logs and pods'
@@ -269,8 +279,7 @@ def _block_devices(args: Ec2NodeClassArgs, disk: EksNodeDisk) -> list[dict[str, 
     common: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
     if (key := args.get("kms_key")) is not None:
         common["kmsKeyID"] = key
-    size, throughput = f"{disk.boot_disk_gib}Gi", disk.boot_disk_throughput_mib
-    large = common | {"volumeSize": size, "iops": disk.boot_disk_iops, "throughput": throughput}
+    large = common | {"volumeSize": f"{volume.gib}Gi", "iops": volume.iops, "throughput": volume.throughput_mib}
     if not args["ami"].startswith("bottlerocket@"):
         return [{"deviceName": "/dev/xvda", "ebs": large}]
     return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]

@@ -43,6 +43,7 @@ class Declared:
     inputs: dict[str, Any]
     provider: str
     after: set[str]
+    protected: bool = False
 
 
 @dataclass
@@ -80,7 +81,7 @@ class _Preview(MockMonitor):
         urn = self.make_urn(request.parent, request.type, request.name)
         if request.type != "pulumi:pulumi:Stack":
             inputs, after = _plain(MessageToDict(request.object)), {_named(each) for each in request.dependencies}
-            made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after)
+            made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after, request.protect)
             self.declarations.made[_named(urn)] = made
         return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
 

@@ -29,6 +29,9 @@ WITHOUT_TAGS = re.compile(
 )
 """The resources of AWS among ours that have no tags."""
 
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+STORAGE_CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
+
 LONGEST_POLICY = 6144
 """Characters of a managed policy, white space not counted. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
 
@@ -69,6 +72,48 @@ def test_queues_wait_for_kueue_and_everything_inside_goes_to_the_clusters_own_ap
     release = f"{RELEASE} kueue-release"
     assert {name for name in inside if name.startswith(KUEUE) and release not in declarations.waits_for(name)} == set()
     assert SYSTEM_NODES in declarations.waits_for(release)
+
+
+@pytest.mark.parametrize("stack,protected", [("dev-eks", False), ("prod-eks", True)])
+def test_a_cluster_that_may_not_be_destroyed_is_protected_from_the_preview_on(stack: str, protected: object) -> None:
+    [cluster] = as_shipped(stack).of(CLUSTER)
+
+    # Refused by EKS alone, what runs on the cluster would be gone by then.
+    assert (cluster.protected, cluster.inputs["deletionProtection"]) == (protected, protected)
+
+
+def test_admins_have_access_until_the_last_object_of_the_cluster_is_gone() -> None:
+    admin = {"admin_roles": ["arn:aws:iam::111122223333:role/platform-admin"]}
+    settings = shipped("dev-eks")
+    declarations = declared("dev-eks", settings | {"cluster": settings["cluster"] | admin})
+
+    access = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation cluster-admin-111122223333-platform-admin-policy"
+    assert access in declarations.waits_for("pulumi:providers:kubernetes cluster")
+
+
+def test_a_cluster_of_ours_has_a_default_class_of_volumes_and_anothers_keeps_its_own() -> None:
+    settings = shipped("dev-eks")
+    existing = declared("dev-eks", settings | {"cluster": settings["cluster"] | {"existing": "theirs"}})
+
+    [made] = as_shipped("dev-eks").of(STORAGE_CLASS)
+    assert "aws:eks/addon:Addon cluster-aws-ebs-csi-driver" in as_shipped("dev-eks").waits_for(f"{STORAGE_CLASS} {made.name}")
+    assert existing.of(STORAGE_CLASS) == []
+
+
+@both_stacks
+def test_volumes_can_be_attached_to_every_node_of_karpenters(stack: str) -> None:
+    declarations = as_shipped(stack)
+    [cluster] = declarations.inputs_of(CLUSTER)
+
+    assert {spec["tags"].get("ebs.csi.aws.com/cluster-name") for spec in node_classes(declarations).values()} == {cluster["name"]}
+
+
+def test_nodes_of_a_cluster_of_ours_may_not_change_the_network_and_those_of_anothers_may() -> None:
+    settings = shipped("dev-eks")
+    existing = declared("dev-eks", settings | {"cluster": settings["cluster"] | {"existing": "theirs"}})
+
+    assert f"{ATTACHMENT} karpenter-nodes-cni" not in as_shipped("dev-eks").made
+    assert f"{ATTACHMENT} karpenter-nodes-cni" in existing.made
 
 
 @both_stacks

@@ -32,6 +32,14 @@ def test_every_gpu_pool_waits_for_the_system_pool(stack: str) -> None:
     } == set()
 
 
+@pytest.mark.parametrize("stack,protected", [("dev-gke", False), ("prod-gke", True)])
+def test_a_cluster_that_may_not_be_destroyed_is_protected_from_the_preview_on(stack: str, protected: object) -> None:
+    [cluster] = as_shipped(stack).of(CLUSTER)
+
+    # Refused by GKE alone, what runs on the cluster would be gone by then.
+    assert (cluster.protected, cluster.inputs["deletionProtection"]) == (protected, protected)
+
+
 @both_stacks
 def test_queues_wait_for_kueue_and_everything_inside_goes_to_the_clusters_own_api_server(stack: str) -> None:
     declarations = as_shipped(stack)

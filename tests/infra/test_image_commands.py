@@ -135,7 +135,10 @@ def test_without_credentials_a_person_is_told_what_is_needed(monkeypatch: pytest
         def get_paginator(self, _operation: str) -> Any:
             raise NoCredentialsError
 
-    monkeypatch.setattr(library, "client", lambda *_, **__: Client())
+    def client(_service: str, **_options: Any) -> Client:
+        return Client()
+
+    monkeypatch.setattr(library, "client", client)
 
     assert images("refresh", code=ExitCode.UNMET) == (
         "AWS did not answer with images: NoCredentialsError.\nWhat to do: log in as for the aws command; ssm:GetParametersByPath is needed."

@@ -31,9 +31,11 @@ def some(**fields: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
 def system_pools(cloud: Cloud) -> SearchStrategy[dict[str, Any]]:
     machines = [each.name for each in machines_of(cloud).values() if each.gpu is None]
     sizes = st.tuples(st.integers(1, 6), st.integers(0, 6))
-    return st.builds(
-        lambda machine, size: {"machine": machine, "min_nodes": size[0], "max_nodes": size[0] + size[1]}, st.sampled_from(machines), sizes
-    )
+
+    def pool(machine: str, size: tuple[int, int]) -> dict[str, Any]:
+        return {"machine": machine, "min_nodes": size[0], "max_nodes": size[0] + size[1]}
+
+    return st.builds(pool, st.sampled_from(machines), sizes)
 
 
 OTHER_WORK = some(max_vcpu=st.integers(0, 10_000), max_memory_gib=st.integers(0, 40_000))

@@ -126,11 +126,9 @@ def test_a_team_is_told_of_the_missing_prices_of_its_own_pools_alone() -> None:
     assert {each.name: each.unknown for each in cost.teams} == {"red": (), "blue": ("queued price of g6.xlarge in us-east-1",)}
 
 
-# By hand, at the shipped prices: 73 for the control plane, 1 for the key, 32.85 and 3.65 for the NAT, 116.80 for 16 endpoints; two
-# m6i.large at 0.096 for 730 h, and their disks of 50 GiB at 0.08.
-EKS_FLOOR = (
-    Decimal("73.00") + Decimal("1.00") + Decimal("32.85") + Decimal("3.65") + Decimal("116.80") + Decimal("140.16") + Decimal("8.00")
-)
+# By hand, at the shipped prices: 73 for the control plane, 1 for the key, 32.85 and 3.65 for the NAT, no interface endpoints; two
+# m6i.xlarge at 0.192 for 730 h, and their disks of 50 GiB at 0.08.
+EKS_FLOOR = Decimal("73.00") + Decimal("1.00") + Decimal("32.85") + Decimal("3.65") + Decimal("280.32") + Decimal("8.00")
 
 
 def test_the_shipped_development_stack_on_eks_idles_at_what_its_parts_come_to() -> None:

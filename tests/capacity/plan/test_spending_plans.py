@@ -10,8 +10,10 @@ import yaml
 from autopilot_settings import autopilot_settings
 from plan_settings import local, plan_of, pool, team
 
+from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import ServiceItem
 from capacity.plan.build import build_plan
+from capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, default_volume
 from capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
@@ -102,9 +104,32 @@ def test_what_every_gp3_volume_has_is_not_billed_and_bottlerocket_has_a_second_v
     plain = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})])
     bottlerocket = spending("dev-eks", pools=[made], teams=[team("red", shares={"made": 1})], cluster={"ami": "bottlerocket@1.65.0"})
 
-    assert [charges(each) for each in plain.disks] == [{"gp3-storage": 200}]
-    assert [charges(each) for each in bottlerocket.disks] == [{"gp3-storage": 204}]
+    assert [charges(each) for each in plain.disks] == [{"gp3-storage": 30}]
+    assert [charges(each) for each in bottlerocket.disks] == [{"gp3-storage": 34}]
     assert charges(bottlerocket.system_nodes) == {"gp3-storage": 54}
+
+
+def test_images_are_on_the_volume_where_one_machine_of_a_pool_has_no_nvme() -> None:
+    with_nvme = machines_of(Cloud.AWS)["g6.xlarge"]
+    without = with_nvme.model_copy(update={"name": "g6.plain", "local_ssd_gb": 0})
+
+    assert default_volume([with_nvme]) == SYSTEM_ALONE
+    assert default_volume([with_nvme, without]) == IMAGES_AND_SCRATCH
+
+
+def test_nodes_for_other_work_have_the_volume_that_is_asked_for() -> None:
+    asked = spending("dev-eks", cluster={"other_work": {"boot_disk_gib": 300, "boot_disk_iops": 4000}})
+
+    assert charges(spending("dev-eks").other_work) == {"gp3-storage": 100}
+    assert charges(asked.other_work) == {"gp3-storage": 300, "gp3-iops": 1000}
+
+
+@pytest.mark.parametrize("environment,wanted,bought", [("dev", None, 0), ("dev", True, 16), ("prod", None, 16), ("prod", False, 0)])
+def test_interface_endpoints_are_paid_for_in_production_alone_unless_asked(environment: str, wanted: object, bought: int) -> None:
+    network = {"nat": "single", "interface_endpoints": wanted}
+    found = spending("dev-eks", environment=environment, network=network)
+
+    assert [each.least for each in found.services if each.item is ServiceItem.INTERFACE_ENDPOINT] == ([bought] if bought else [])
 
 
 def test_without_room_for_other_work_there_is_none_to_pay() -> None:

@@ -96,12 +96,15 @@ def test_nodes_may_join_pull_and_be_managed_but_not_change_the_network(registere
     }
 
 
-def test_whoever_scales_the_nodes_is_not_undone(register: Register) -> None:
+def test_more_nodes_at_least_are_more_nodes_at_once_because_eks_refuses_a_least_size_above_the_present_one(register: Register) -> None:
     ignored: dict[str, list[str] | None] = {}
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
         ignored[resource.name] = resource.opts.ignore_changes
 
-    register(lambda: EksCluster("eks", args(), pulumi.ResourceOptions(transformations=[note])))
+    wanted = args(system_pool={"machine": "m6i.large", "min_nodes": 4, "max_nodes": 6})
+    made = register(lambda: EksCluster("eks", wanted, pulumi.ResourceOptions(transformations=[note])))
 
-    assert ignored["eks-system-nodes"] == ["scalingConfig.desiredSize"]
+    [group] = made.of(NODE_GROUP)
+    assert group["scalingConfig"] == {"desiredSize": 4, "minSize": 4, "maxSize": 6}
+    assert not ignored["eks-system-nodes"]

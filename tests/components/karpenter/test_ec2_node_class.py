@@ -53,7 +53,8 @@ def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_fo
         },
         "detailedMonitoring": False,
         "associatePublicIPAddress": False,
-        "tags": {"environment": "dev", "owner": "ml-platform"},
+        # The last one is not the caller's: without it the EBS driver's policy lets no volume be attached.
+        "tags": {"environment": "dev", "owner": "ml-platform", "ebs.csi.aws.com/cluster-name": "platform"},
     }
 
 
@@ -74,6 +75,30 @@ def test_disks_monitoring_and_the_machines_own_nvme_can_be_chosen(register: Regi
     assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == ("1000Gi", 16_000, 1000)
     assert made["instanceStorePolicy"] == "RAID0"
     assert made["detailedMonitoring"] is True
+
+
+def test_the_root_volume_is_small_where_the_machines_own_disks_hold_images_and_scratch_data(register: Register) -> None:
+    [root] = spec(register, local_nvme=True)["blockDeviceMappings"]
+
+    assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == ("30Gi", 3000, 125)
+
+
+@pytest.mark.parametrize(
+    "asked,volume",
+    [
+        ({"boot_disk_throughput_mib": 1000, "local_nvme": True}, ("30Gi", 4000, 1000)),
+        ({"boot_disk_iops": 16_000, "local_nvme": True}, ("32Gi", 16_000, 125)),
+        ({"boot_disk_iops": 3000}, ("200Gi", 3000, 500)),
+        ({"boot_disk_gib": 20, "local_nvme": True}, ("20Gi", 3000, 125)),
+        ({"boot_disk_gib": 20}, ("20Gi", 6000, 500)),
+    ],
+)
+def test_what_is_not_asked_of_a_volume_makes_room_for_what_is(
+    asked: dict[str, Any], volume: tuple[str, int, int], register: Register
+) -> None:
+    [root] = spec(register, **asked)["blockDeviceMappings"]
+
+    assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == volume
 
 
 @pytest.mark.parametrize("machine", [each for each in machines_of(Cloud.AWS).values() if each.efa_interfaces], ids=lambda each: each.name)

@@ -84,15 +84,19 @@ def test_the_controller_knows_its_cluster_and_its_queue() -> None:
     assert settings["enableZonalShift"] is False
 
 
-def test_every_feature_gate_is_written_out_and_only_reserved_capacity_is_on() -> None:
+def test_every_feature_gate_is_written_out_and_only_reserved_capacity_and_node_repair_are_on() -> None:
     assert values()["settings"]["featureGates"] == {
-        "nodeRepair": False,
+        "nodeRepair": True,
         "nodeOverlay": False,
         "reservedCapacity": True,
         "spotToSpotConsolidation": False,
         "staticCapacity": False,
         "capacityBuffer": False,
     }
+
+
+def test_broken_nodes_can_be_left_to_a_person() -> None:
+    assert values(node_repair=False)["settings"]["featureGates"]["nodeRepair"] is False
 
 
 def test_it_runs_on_system_nodes_and_never_on_nodes_of_its_own() -> None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 ACCESS_ENTRY = "aws:eks/accessEntry:AccessEntry"
 SPOT_ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 
-UPSTREAM = ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"]
+CNI = "AmazonEKS_CNI_Policy"
+UPSTREAM = {"AmazonEKSWorkerNodePolicy", CNI, "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"}
 """What Karpenter v1.14's own template gives to nodes."""
 
 
@@ -31,14 +32,17 @@ def registered(**changes: Any) -> Aws:
     return declared(lambda: KarpenterNodeIdentity("nodes", args(**changes)))[0]
 
 
-def test_nodes_have_a_role_with_the_four_policies_of_karpenters_own_template() -> None:
-    aws = registered()
+@pytest.mark.parametrize("has_cni_policy,policies", [(False, UPSTREAM - {CNI}), (True, UPSTREAM)])
+def test_nodes_have_a_role_with_the_policies_of_karpenters_own_template_and_the_cnis_where_it_has_no_identity(
+    has_cni_policy: object, policies: set[str]
+) -> None:
+    aws = registered(cni_policy=has_cni_policy)
 
     [role] = aws.of(ROLE).values()
     assert (role["name"], role["tags"]) == ("KarpenterNodeRole-training", TAGS)
-    assert [(each["role"], each["policyArn"]) for each in aws.of(ATTACHMENT).values()] == [
-        ("KarpenterNodeRole-training", f"arn:aws:iam::aws:policy/{policy}") for policy in UPSTREAM
-    ]
+    assert {(each["role"], each["policyArn"]) for each in aws.of(ATTACHMENT).values()} == {
+        ("KarpenterNodeRole-training", f"arn:aws:iam::aws:policy/{policy}") for policy in policies
+    }
 
 
 @pytest.mark.parametrize(
@@ -99,7 +103,6 @@ def test_its_children_are_its_own_and_named_after_it() -> None:
     children = [
         "nodes-role",
         "nodes-worker-node",
-        "nodes-cni",
         "nodes-image-reader",
         "nodes-session-manager",
         "nodes-access",

@@ -17,7 +17,7 @@ SPENT: SpendingArgs = {
     "budget_usd": "4000",
     "expected_usd": "1940.21",
     "worst_case_usd": "8521.29",
-    "idle_floor_usd": "375.46",
+    "idle_floor_usd": "398.82",
     "unknown_prices": [],
 }
 

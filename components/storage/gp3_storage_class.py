@@ -1,0 +1,61 @@
+"""The default class of volumes on EKS, which has none of its own."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.storage.v1 import StorageClass
+
+CLASS_NAME = "gp3"
+DRIVER = "ebs.csi.aws.com"
+
+_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+
+
+class Gp3StorageClassArgs(TypedDict):
+    """Arguments of Gp3StorageClass."""
+
+    name: NotRequired[str]
+    """The class's name. Default: gp3."""
+
+    default: NotRequired[bool]
+    """Whether claims that name no class get it. Default: True."""
+
+    labels: dict[str, str]
+    """Labels of the object."""
+
+
+class Gp3StorageClass(pulumi.ComponentResource):
+    """Encrypted gp3 volumes of the EBS driver, made in the zone of the pod that uses them first, which can grow and go with their claim.
+
+    EKS makes a class gp2 that is neither encrypted nor, since 1.30, the default (EKS user guide, "Review release notes for Kubernetes
+    versions on standard support", 1.30), so a claim without a class would wait for ever. The key is the account's own for EBS: the
+    driver's role may use no other. Raises ValueError for an empty name.
+    """
+
+    name: pulumi.Output[str]
+    """The class's name, known once it is there."""
+
+    def __init__(self, name: str, args: Gp3StorageClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        called = args.get("name", CLASS_NAME)
+        if not called:
+            raise ValueError(
+                f"Gp3StorageClass {name}: name is ''; allowed is the name of a Kubernetes object; leave it out for {CLASS_NAME}"
+            )
+        super().__init__("flexspot:index:Gp3StorageClass", name, {**args}, opts)
+        made = StorageClass(
+            f"{name}-storage-class",
+            metadata=ObjectMetaArgs(
+                name=called, labels=args["labels"], annotations={_DEFAULT: "true"} if args.get("default", True) else None
+            ),
+            provisioner=DRIVER,
+            # Values of parameters are text (kubernetes-sigs/aws-ebs-csi-driver, docs/parameters.md).
+            parameters={"type": "gp3", "encrypted": "true"},
+            volume_binding_mode="WaitForFirstConsumer",
+            allow_volume_expansion=True,
+            reclaim_policy="Delete",
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = made.id.apply(lambda _: called)
+        self.register_outputs({"name": self.name})
