@@ -65,7 +65,7 @@ def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -
 
     assert "dev-eks on eks in us-east-1, USD a month:" in shown
     assert "within: expected 1,753.09 of 4,000 budgeted for dev (44 %)" in shown
-    for told in ("l4-spot", "interface endpoints, by zone", "(platform, shared by all)", "infracost", "(?) not checked"):
+    for told in ("l4-spot", "NAT gateways", "(platform, shared by all)", "infracost", "(?) not checked"):
         assert told in shown
 
 
@@ -94,7 +94,7 @@ def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Pat
     [
         (1754, None, (), "near: expected 1,753.09 of 1,754 budgeted for dev (100 %)"),
         (1753, None, (), "exceeded: expected 1,753.09 of 1,753 budgeted for dev (100 %)"),
-        (4000, 100, (), "exceeded: expected 348.26 of 100 budgeted for product (348 %)"),
+        (4000, 100, (), "exceeded: expected 292.25 of 100 budgeted for product (292 %)"),
         (4000, None, ("--budget-against", "worst-case"), "exceeded: worst-case 7,483.53 of 4,000 budgeted for dev (187 %)"),
         (4000, None, ("--near-percent", "40"), "near: expected 1,753.09 of 4,000"),
     ],
@@ -117,21 +117,21 @@ def test_against_a_base_each_changed_line_is_told_with_what_it_adds(eks: Path, t
     shown = run(more, "--base", eks)
     found = json.loads(run(more, "--base", eks, "--format", "json"))["comparison"]
 
-    # Two g4dn.xlarge more: 0.202 an hour on Spot for 730 hours, with disks of 46 dollars.
-    assert "worst case +386.92" in shown
+    # Two g4dn.xlarge more: 0.202 an hour on Spot for 730 hours, with disks of 2.40 dollars, as images are on their own NVMe disks.
+    assert "worst case +299.72" in shown
     assert [(each["section"], each["name"]) for each in found["lines"]] == [("pool", "t4-spot"), ("pool-disk", "t4-spot")]
-    assert found["difference"]["worst_case_usd"] == "386.92"
+    assert found["difference"]["worst_case_usd"] == "299.72"
 
 
 def test_the_comment_shows_the_sums_and_folds_the_rest(eks: Path, tmp_path: Path) -> None:
     shown = run(eks, "--base", plan_file(tmp_path, "dev-gke", "base.json"), "--format", "markdown")
 
     heading, _, rest = shown.partition("\n")
-    assert heading == "### Cost of <code>dev-eks</code>: 1,940.21 USD a month expected (+57.53)"
+    assert heading == "### Cost of <code>dev-eks</code>: 1,753.09 USD a month expected (-129.59)"
     visible = rest.partition("<details>")[0]
-    assert "| expected | 1,882.68 | 1,940.21 | +57.53 |" in visible
+    assert "| expected | 1,882.68 | 1,753.09 | -129.59 |" in visible
     assert "| USD a month | base, at least | now | change in known prices |" in visible
-    assert "| worst case: every ceiling reached all month | 6,081.00 | 8,521.29 | +2,440.29 |" in visible
+    assert "| worst case: every ceiling reached all month | 6,081.00 | 7,483.53 | +1,402.53 |" in visible
     assert shown.count("<details>") == shown.count("</details>") == 4
     # What stands behind a fold is Markdown again after an empty line alone.
     assert shown.count("</summary>\n\n|") == 4
@@ -170,7 +170,7 @@ def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Pat
         'services: [{item: cluster, usd: "0.05", source: own}]\n'
     )
 
-    assert "expected 2,274.20" in run(eks, "--use", use)
+    assert "expected 2,040.57" in run(eks, "--use", use)
     found = json.loads(run(eks, "--prices", prices, "--format", "json"))
     [plane] = [each for each in found["lines"] if each["name"] == "control plane"]
     assert (plane["expected_usd"], plane["prices"][0]["source"]) == ("36.50", "our contract")

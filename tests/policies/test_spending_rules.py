@@ -31,7 +31,7 @@ def test_the_worst_case_can_be_held_to_the_budget() -> None:
     exceeded = found("budget-exceeded", scenario="worst-case")
 
     assert exceeded.verdict is Verdict.FAIL
-    assert exceeded.message == "dev costs 7,483.53 USD in a month (worst-case), and its budget is 4,000"
+    assert exceeded.message == "dev costs 8,521.29 USD in a month (worst-case), and its budget is 4,000"
     assert exceeded.at == "environment.budget_usd"
 
 
