@@ -30,7 +30,9 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 
 from capacity.catalog.platform import PrometheusKind
 from capacity.chargeback.queries import allow_list, kube_state_resources, kube_state_series
+from capacity.settings.controllers import KubeStateMetricsSize
 from capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
+from capacity.values.quantities import milli_quantity
 
 
 class KubeStateMetricsArgs(TypedDict):
@@ -50,6 +52,9 @@ class KubeStateMetricsArgs(TypedDict):
 
     interval_seconds: NotRequired[int]
     """Seconds between two scrapes, 5 to 300; with `annotations` Prometheus decides itself. Default: 60, the report's step."""
+
+    cpu_milli: NotRequired[int]
+    """Thousandths of a vCPU that it asks for; it may use five times as much. Default: 100."""
 
     memory: NotRequired[str]
     """Memory, requested and the most, as Kubernetes writes it; more for tens of thousands of pods. Default: 512Mi."""
@@ -100,14 +105,15 @@ def exporter_deployment(args: KubeStateMetricsArgs) -> DeploymentSpecArgs:
                 security_context=PodSecurityContextArgs(
                     run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
                 ),
-                containers=[_container(args.get("memory", "512Mi"))],
+                containers=[_container(args)],
             ),
         ),
     )
 
 
-def _container(memory: str) -> ContainerArgs:
+def _container(args: KubeStateMetricsArgs) -> ContainerArgs:
     """Ports, probes and user are those of the release's own manifests."""
+    cpu, memory = args.get("cpu_milli", KubeStateMetricsSize.default("cpu_milli")), args.get("memory", KubeStateMetricsSize().memory)
     return ContainerArgs(
         name=NAME,
         image=IMAGE,
@@ -119,7 +125,9 @@ def _container(memory: str) -> ContainerArgs:
         liveness_probe=_probe("/livez", PORT_NAME),
         readiness_probe=_probe("/readyz", _SELF_NAME),
         # More memory than it asked for would end it, or whatever else is on the node; without more cpu it is only slower.
-        resources=ResourceRequirementsArgs(requests={"cpu": "100m", "memory": memory}, limits={"cpu": "500m", "memory": memory}),
+        resources=ResourceRequirementsArgs(
+            requests={"cpu": milli_quantity(cpu), "memory": memory}, limits={"cpu": milli_quantity(5 * cpu), "memory": memory}
+        ),
         security_context=SecurityContextArgs(
             allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])
         ),

@@ -179,8 +179,8 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
         Gp3StorageClass("gp3", {"labels": plan.labels}, in_cluster)
     node_selector = {SYSTEM_LABEL: "true"} if own else None
     tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
-    kueue = declare_kueue(plan, in_cluster, existing=settings.queueing.existing_kueue, node_selector=node_selector, tolerations=tolerations)
-    declare_measurement(plan, settings.measurement, in_cluster, node_selector=node_selector, tolerations=tolerations)
+    kueue = declare_kueue(plan, in_cluster, settings, node_selector=node_selector, tolerations=tolerations)
+    declare_measurement(plan, settings, in_cluster, node_selector=node_selector, tolerations=tolerations)
     teams = declare_platform_objects(plan, kubernetes, [kueue])
     declare_storage(plan, settings, place, teams=teams, cluster=cluster, aws=aws, kubernetes=kubernetes)
     pulumi.export("credentials_command", cluster.credentials_command)
@@ -287,12 +287,16 @@ def _karpenter(
         },
         on_aws,
     )
+    size = settings.controllers.karpenter
     karpenter = KarpenterController(
         "karpenter",
         {
             "cluster_name": cluster.cluster_name,
             "cluster_endpoint": cluster.endpoint,
             "queue_name": queue.queue_name,
+            "replicas": size.replicas,
+            "cpu": size.cpu,
+            "memory": size.memory,
             "node_repair": settings.cluster.node_repair,
         },
         pulumi.ResourceOptions(provider=kubernetes, depends_on=[*cluster.ready, identity]),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, Taint, TeamPlan
-    from capacity.settings.spending import Measurement
+    from capacity.settings.platform import EksSettings, GkeSettings
     from components.kueue.controller import KueueControllerArgs
     from components.kueue.queues import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
     from components.shared_args import NodeTaint
@@ -82,20 +82,23 @@ DWS = "dws"
 def declare_kueue(
     plan: Plan,
     opts: pulumi.ResourceOptions,
+    settings: GkeSettings | EksSettings,
     *,
-    existing: bool,
     node_selector: Mapping[str, str] | None = None,
     tolerations: Sequence[Mapping[str, str]] = (),
 ) -> KueueController:
-    """Registers Kueue, with the times that the plan's capacity needs, on the nodes for controllers; none where one is `existing`."""
-    times = plan.pods_ready
+    """Registers Kueue, with the times that the plan's capacity needs, on the nodes for controllers, unless the cluster has its own."""
+    times, size = plan.pods_ready, settings.controllers.kueue
     args: KueueControllerArgs = {
-        "existing": existing,
+        "existing": settings.queueing.existing_kueue,
         "pods_ready": {
             "timeout_seconds": times.timeout_seconds,
             "recovery_seconds": times.recovery_seconds,
             "requeues": times.requeues,
         },
+        "replicas": size.replicas,
+        "cpu_milli": size.cpu_milli,
+        "memory_mib": size.memory_mib,
         "node_selector": dict(node_selector or {}),
         "tolerations": [dict(each) for each in tolerations],
     }
@@ -179,7 +182,7 @@ def _amount(amount: Amount) -> AmountArgs:
 
 def declare_measurement(
     plan: Plan,
-    wanted: Measurement,
+    settings: GkeSettings | EksSettings,
     opts: pulumi.ResourceOptions,
     *,
     node_selector: Mapping[str, str] | None = None,
@@ -195,6 +198,7 @@ def declare_measurement(
         opts=opts,
     )
     inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace]))
+    wanted, size = settings.measurement, settings.controllers.kube_state_metrics
     read_by = wanted.prometheus.value
     if wanted.kube_state_metrics:
         KubeStateMetrics(
@@ -204,6 +208,8 @@ def declare_measurement(
                 "prometheus": read_by,
                 "labels": plan.labels,
                 "monitor_labels": wanted.monitor_labels,
+                "cpu_milli": size.cpu_milli,
+                "memory": size.memory,
                 "node_selector": dict(node_selector or {}),
                 "tolerations": [dict(each) for each in tolerations],
             },

@@ -12,6 +12,7 @@ from pydantic import Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform, default_services
 from capacity.settings.cluster import EksCluster, GkeCluster
+from capacity.settings.controllers import Controllers, EksControllers
 from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
@@ -104,6 +105,9 @@ class GkeSettings(PlatformSettings):
     cluster: GkeCluster = GkeCluster()
     """The cluster."""
 
+    controllers: Controllers = Controllers()
+    """How large the platform's own controllers are."""
+
     storage: GkeStorage = GkeStorage()
     """The platform's buckets."""
 
@@ -140,6 +144,9 @@ class EksSettings(PlatformSettings):
 
     cluster: EksCluster
     """The cluster."""
+
+    controllers: EksControllers = EksControllers()
+    """How large the platform's own controllers are."""
 
     storage: EksStorage = EksStorage()
     """The platform's buckets."""

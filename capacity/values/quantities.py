@@ -21,6 +21,11 @@ def count_quantity(number: int) -> str:
     return f"{number}{_DECIMAL[step]}"
 
 
+def milli_quantity(milli: int) -> str:
+    """An amount of vCPU in thousandths: 500 becomes 500m, 1000 becomes 1."""
+    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
 def mib_quantity(mib: int) -> str:
     """An amount of memory or disk in MiB: 512 becomes 512Mi, 2048 becomes 2Gi."""
     if mib == 0:

@@ -10,6 +10,7 @@ from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.settings.cluster import EksCluster
+from capacity.settings.controllers import KarpenterSize
 from capacity.values.names import RESOURCE_NAME
 from components.cloud_names import (
     NAMESPACE,
@@ -322,7 +323,7 @@ class KarpenterController(pulumi.ComponentResource):
     """The version that is installed, known when its CRDs and its controller are there: what makes NodePools waits for it."""
 
     def __init__(self, name: str, args: KarpenterControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        replicas = args.get("replicas", 2)
+        replicas = args.get("replicas", KarpenterSize.default("replicas"))
         if replicas < 1:
             raise ValueError(f"KarpenterController {name}: replicas is {replicas}; allowed is at least 1; leave it out for 2")
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)
@@ -336,9 +337,10 @@ class KarpenterController(pulumi.ComponentResource):
 
 def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
     """What is said to the chart; all else is its own: images, ports, priority, the budget of disruptions, the spread over zones."""
-    resources = {"cpu": args.get("cpu", "1"), "memory": args.get("memory", "1Gi")}
+    size = KarpenterSize()
+    resources = {"cpu": args.get("cpu", size.cpu), "memory": args.get("memory", size.memory)}
     return {
-        "replicas": args.get("replicas", 2),
+        "replicas": args.get("replicas", size.replicas),
         "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
         "nodeSelector": {"kubernetes.io/os": "linux", SYSTEM_LABEL: "true"},
         "tolerations": [{"key": CRITICAL_ADDONS, "operator": "Exists"}],

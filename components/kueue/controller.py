@@ -11,6 +11,8 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
+from capacity.settings.controllers import KueueSize
+from capacity.values.quantities import mib_quantity, milli_quantity
 from components.kueue.queues import API_VERSION
 
 
@@ -42,6 +44,12 @@ class KueueControllerArgs(TypedDict):
     replicas: NotRequired[int]
     """Pods of the controller, of which one leads and all answer webhooks; 1 or more. Default: 2, of which one is always kept."""
 
+    cpu_milli: NotRequired[int]
+    """Thousandths of a vCPU that each copy asks for; it may use 2 vCPU, or as much as it asks for. Default: 500."""
+
+    memory_mib: NotRequired[int]
+    """Memory of each copy in MiB, requested and the most. Default: 1024."""
+
     node_selector: NotRequired[dict[str, str]]
     """Labels of the nodes for the controller. Default: none, any node."""
 
@@ -51,8 +59,9 @@ class KueueControllerArgs(TypedDict):
 
 def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
     """The times, and nothing else of the arguments out of bounds: raises ValueError."""
-    if args.get("replicas", 2) < 1:
-        raise ValueError(f"KueueController {name}: replicas is {args.get('replicas')}; use 1 or more")
+    for field in ("replicas", "cpu_milli", "memory_mib"):
+        if args.get(field, 1) < 1:
+            raise ValueError(f"KueueController {name}: {field} is {args.get(field)}; use 1 or more, or leave it out")
     if "frameworks" in args and not args["frameworks"]:
         raise ValueError(f"KueueController {name}: frameworks is empty, which Kueue takes for batch/job; name the kinds, or leave it out")
     if "pods_ready" not in args:
@@ -69,6 +78,7 @@ def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
 CHART = "oci://registry.k8s.io/kueue/charts/kueue"
 VERSION = "0.19.0"
 IMAGE = "registry.k8s.io/kueue/kueue"
+_CPU_LIMIT = 2000
 
 
 class KueueController(pulumi.ComponentResource):
@@ -107,7 +117,9 @@ class KueueController(pulumi.ComponentResource):
 
 def _values(args: KueueControllerArgs, pods_ready: PodsReady) -> dict[str, Any]:
     """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
-    replicas = args.get("replicas", 2)
+    replicas = args.get("replicas", KueueSize.default("replicas"))
+    cpu = args.get("cpu_milli", KueueSize.default("cpu_milli"))
+    memory = mib_quantity(args.get("memory_mib", KueueSize.default("memory_mib")))
     configuration = kueue_configuration(pods_ready, args.get("frameworks", FRAMEWORKS))
     placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
     return {
@@ -118,8 +130,11 @@ def _values(args: KueueControllerArgs, pods_ready: PodsReady) -> dict[str, Any]:
             "manager": {
                 # In the module the chart names a moving image of the staging registry. What runs is written here.
                 "image": {"repository": IMAGE, "tag": f"v{VERSION}", "pullPolicy": "IfNotPresent"},
-                # Twice the chart's 512Mi: the caches hold every Job, pod template and Workload of all teams.
-                "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
+                "resources": {
+                    "requests": {"cpu": milli_quantity(cpu), "memory": memory},
+                    # The chart's own limit, written down because Helm would keep it under a larger request.
+                    "limits": {"cpu": milli_quantity(max(_CPU_LIMIT, cpu)), "memory": memory},
+                },
             },
             "topologySpreadConstraints": [
                 {

@@ -28,6 +28,7 @@ from lab.progress import Silence
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from capacity.catalog.node_images import ImageBook
     from capacity.catalog.price_book import PriceBook
     from capacity.plan.model import Plan
     from capacity.settings.platform import PlatformSettings
@@ -135,13 +136,13 @@ def test_departments_limits_and_what_belongs_to_nobody_are_accepted_by_kueue_and
     real = program.build_plan
     research = CohortSettings(name="research", shares={"l4-spot": 1}, borrowing_limits={"l4-spot": 2})
 
-    def with_departments(settings: PlatformSettings, source: str, prices: PriceBook) -> Plan:
+    def with_departments(settings: PlatformSettings, source: str, prices: PriceBook, images: ImageBook) -> Plan:
         alpha, beta = settings.teams
         alpha = alpha.model_copy(
             update={"cohort": "research", "shares": {"l4-spot": 1}, "borrowing_limits": {"l4-spot": 1}, "lending_limits": {"l4-spot": 0}}
         )
         beta = beta.model_copy(update={"shares": {"l4-spot": 1}})
-        return real(settings.model_copy(update={"cohorts": (research,), "teams": (alpha, beta)}), source, prices)
+        return real(settings.model_copy(update={"cohorts": (research,), "teams": (alpha, beta)}), source, prices, images)
 
     monkeypatch.setattr(program, "build_plan", with_departments)
     run.up(ignore)
@@ -211,8 +212,8 @@ def test_a_mistake_in_the_built_plan_stops_the_engine_with_rule_and_resource(
 ) -> None:
     real = program.build_plan
 
-    def spoilt(settings: PlatformSettings, source: str, prices: PriceBook) -> Plan:
-        plan = real(settings, source, prices)
+    def spoilt(settings: PlatformSettings, source: str, prices: PriceBook, images: ImageBook) -> Plan:
+        plan = real(settings, source, prices, images)
         on_demand, spot = plan.pools
         return replace(plan, pools=(on_demand, replace(spot, **mistake)))  # pyright: ignore[reportArgumentType]
 

@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_written_is_bad_usage(tmp_path: Path) -> None:
 @pytest.mark.engine
 def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_same(checkout: OwnCheckout, tmp_path: Path) -> None:
     file = checkout.folder / "stacks" / "Pulumi.dev-eks.yaml"
-    file.write_text(file.read_text().replace("monthly_usd: 4000", "monthly_usd: 1900"))
+    file.write_text(file.read_text().replace("monthly_usd: 4000", "monthly_usd: 1700"))
     plan = tmp_path / "plan.json"
 
     refused = checkout.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", str(plan))
@@ -92,12 +92,12 @@ def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_sam
 
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "[mandatory] [severity: high]  budget-exceeded  (" in refused.stderr
-    assert "dev costs 1,940.21 USD in a month (expected), and its budget is 1,900" in " ".join(refused.stderr.split())
+    assert "dev costs 1,753.09 USD in a month (expected), and its budget is 1,700" in " ".join(refused.stderr.split())
     found = json.loads(plan.read_text())
     assert len(found["resources"]) > 200
     assert any(each["policy"] == "budget-exceeded" for each in found["policies"])
     assert told.returncode == 1
-    assert "exceeded: expected 1,940.21 of 1,900 budgeted for dev" in told.stdout
+    assert "exceeded: expected 1,753.09 of 1,700 budgeted for dev" in told.stdout
 
 
 @pytest.mark.engine
@@ -109,6 +109,6 @@ def test_a_stack_within_its_budget_is_let_through_and_what_it_declares_is_what_i
     assert shown.returncode == 0, shown.stdout + shown.stderr
     found = json.loads(plan.read_text())
     [declared] = [each["inputs"] for each in found["resources"] if each["type"] == "flexspot:index:MonthlyCost"]
-    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1940.21"
+    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1753.09"
     assert found["policies"] == []
     assert "4dabf18193072939515e22adb298388d" not in plan.read_text()

@@ -11,7 +11,9 @@ import pytest
 import yaml
 
 from capacity.plan.build import build_plan
+from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings, read_stack_file
+from capacity.settings.teams import Queueing
 from infra.platform_objects import declare_kueue, declare_queues
 
 if TYPE_CHECKING:
@@ -35,6 +37,12 @@ PLACED: dict[str, Any] = {
     ],
     "teams": [{"name": "red", "shares": {"h100": 8, "l4": 0}, "stop": "drain"}, {"name": "blue", "weight": 2, "shares": {"l4": 1}}],
 }
+
+
+def settings_of(stack: str) -> GkeSettings | EksSettings:
+    settings = read_stack_file(STACKS / f"Pulumi.{stack}.yaml")
+    assert isinstance(settings, GkeSettings | EksSettings)
+    return settings
 
 
 def plan_of(stack: str) -> Plan:
@@ -82,9 +90,9 @@ def test_weights_stops_and_topology_are_the_plans(queues: Callable[[Plan], Any])
 
 @pytest.mark.parametrize("stack,timeout,requeues", [("dev-gke", "2700s", 10), ("prod-gke", "21600s", 3), ("prod-eks", "2700s", 10)])
 def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, timeout: str, requeues: int, register: Register) -> None:
-    plan = plan_of(stack)
+    plan, settings = plan_of(stack), settings_of(stack)
 
-    [release] = register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), existing=False)).of("kubernetes:helm.sh/v3:Release")
+    [release] = register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release")
 
     waits = yaml.safe_load(release["values"]["managerConfig"]["controllerManagerConfigYaml"])["waitForPodsReady"]
     assert (waits["timeout"], waits["requeuingStrategy"]["backoffLimitCount"]) == (timeout, requeues)
@@ -92,11 +100,11 @@ def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, t
 
 def test_kueue_runs_on_the_nodes_for_controllers(register: Register) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists", "effect": "NoSchedule"}]
-    plan = plan_of("dev-eks")
+    plan, settings = plan_of("dev-eks"), settings_of("dev-eks")
 
     def declare() -> None:
         selector = {"flexspot.dev/system": "true"}
-        declare_kueue(plan, pulumi.ResourceOptions(), existing=False, node_selector=selector, tolerations=tolerations)
+        declare_kueue(plan, pulumi.ResourceOptions(), settings, node_selector=selector, tolerations=tolerations)
 
     [release] = register(declare).of("kubernetes:helm.sh/v3:Release")
 
@@ -105,6 +113,7 @@ def test_kueue_runs_on_the_nodes_for_controllers(register: Register) -> None:
 
 
 def test_a_kueue_that_is_there_already_is_not_installed(register: Register) -> None:
-    plan = plan_of("dev-gke")
+    plan, settings = plan_of("dev-gke"), settings_of("dev-gke")
+    settings = settings.model_copy(update={"queueing": Queueing(existing_kueue=True)})
 
-    assert register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), existing=True)).of("kubernetes:helm.sh/v3:Release") == []
+    assert register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release") == []

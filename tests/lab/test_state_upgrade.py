@@ -29,6 +29,7 @@ from lab.engine import engine_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from capacity.catalog.node_images import ImageBook
     from capacity.catalog.price_book import PriceBook
     from capacity.plan.model import Plan
     from capacity.settings.platform import PlatformSettings
@@ -253,9 +254,9 @@ def give_beta_one_of_alphas_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shares of one and three instead of two and two, as an edit of the stack file would."""
     real = program.build_plan
 
-    def with_other_shares(settings: PlatformSettings, source: str, prices: PriceBook) -> Plan:
+    def with_other_shares(settings: PlatformSettings, source: str, prices: PriceBook, images: ImageBook) -> Plan:
         shares = {"team-alpha": {"l4-spot": 1}, "team-beta": {"l4-spot": 3}}
         teams = tuple(team.model_copy(update={"shares": shares[team.name]}) for team in settings.teams)
-        return real(settings.model_copy(update={"teams": teams}), source, prices)
+        return real(settings.model_copy(update={"teams": teams}), source, prices, images)
 
     monkeypatch.setattr(program, "build_plan", with_other_shares)

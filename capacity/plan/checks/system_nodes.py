@@ -1,0 +1,53 @@
+"""Whether there are nodes enough for the platform's own controllers: without them nothing of it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.plan.system_room import system_room
+from capacity.settings.controllers import EksControllers
+from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.values.errors import SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.catalog.system_pods import SystemPod
+    from capacity.plan.resolve import ResolvedSettings
+
+
+def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A pod of the system that finds no node stays Pending, and the `up` that waits for it fails; also once a node is lost."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings | EksSettings) or settings.cluster.existing or resolved.autopilot:
+        return
+    pool = settings.cluster.system_pool
+    machine = resolved.machines.get(pool.machine)
+    if machine is None or machine.gpu is not None:
+        return
+    room = system_room(settings, resolved.words.catalog, machine)
+    # GKE's autoscaler makes another node in place of a lost one; on EKS the group does, and until then there is one less.
+    field = "min_nodes" if isinstance(settings.controllers, EksControllers) else "max_nodes"
+    path = f"cluster.system_pool.{field}"
+    each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for pods"
+    apart = [each for each in room.pods if each.apart and (each.replicas or 0) > room.nodes]
+    for pod in apart:
+        problem = f"is less than controllers.{pod.name}.replicas {pod.replicas}, and no two copies of it share a node"
+        yield SettingsProblem(path, str(room.nodes), problem, "raise it, or have fewer copies", "system-pool-too-small")
+    if waiting := room.waiting(room.nodes):
+        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)}"
+        remedy = "use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
+        yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-too-small")
+    elif not apart and (waiting := room.waiting(room.nodes - 1)):
+        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)} while one of them is lost"
+        remedy = "use a larger cluster.system_pool.machine or one node more"
+        yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-without-spare", refused=False)
+
+
+def _named(waiting: list[SystemPod]) -> str:
+    names = [each.name for each in waiting]
+    counted = [f"{count} x {name}" if (count := names.count(name)) > 1 else name for name in dict.fromkeys(names)]
+    return ", ".join(counted)
+
+
+CHECKS = (controllers_have_room,)

@@ -1,0 +1,87 @@
+"""Whether the nodes for controllers have room for what runs on them: the cloud's own pods, and the platform's controllers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.catalog.system_pods import NodeRoom, SystemPod, node_room, system_pods_of
+from capacity.settings.controllers import EksControllers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from capacity.catalog.machines import Cloud, Machine
+    from capacity.settings.platform import EksSettings, GkeSettings
+
+
+@dataclass(frozen=True)
+class SystemRoom:
+    """`nodes` of one size, and the pods that are to run on them."""
+
+    nodes: int
+    of_each: NodeRoom
+    pods: tuple[SystemPod, ...]
+
+    def waiting(self, nodes: int) -> list[SystemPod]:
+        """The pods that find no place on so many nodes; of those that keep apart as many as there are nodes, of the others all.
+
+        Each pod goes to the node with the most vCPU left, the smallest pods first: the order that leaves the largest the least room. What
+        has a place then has one in every order that the real scheduler meets them in, but for sizes that fit by a hair.
+        """
+        daemons = [each for each in self.pods if each.replicas is None]
+        used = NodeRoom(sum(each.cpu_milli for each in daemons), sum(each.memory_mib for each in daemons))
+        if nodes < 1 or used.cpu_milli > self.of_each.cpu_milli or used.memory_mib > self.of_each.memory_mib:
+            return list(self.pods)
+        free = [NodeRoom(self.of_each.cpu_milli - used.cpu_milli, self.of_each.memory_mib - used.memory_mib) for _ in range(nodes)]
+        waiting: list[SystemPod] = []
+        for pod in sorted((each for each in self.pods if each.replicas is not None), key=_size):
+            waiting += _placed(pod, free, nodes)
+        return waiting
+
+
+def _size(pod: SystemPod) -> tuple[int, int]:
+    return pod.cpu_milli, pod.memory_mib
+
+
+def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]:
+    """Takes from `free` what the copies of a pod ask for; gives back those that fit nowhere."""
+    copies = pod.replicas or 0
+    taken: set[int] = set()
+    for copy in range(min(copies, nodes) if pod.apart else copies):
+        fits = [
+            node
+            for node, left in enumerate(free)
+            if left.cpu_milli >= pod.cpu_milli and left.memory_mib >= pod.memory_mib and not (pod.apart and node in taken)
+        ]
+        if not fits:
+            return [pod] * (copies - copy)
+        node = max(fits, key=lambda each: (free[each].cpu_milli, free[each].memory_mib))
+        taken.add(node)
+        free[node] = NodeRoom(free[node].cpu_milli - pod.cpu_milli, free[node].memory_mib - pod.memory_mib)
+    return []
+
+
+def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Machine) -> SystemRoom:
+    """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling; on EKS nothing scales the group."""
+    pool = settings.cluster.system_pool
+    pods = (*system_pods_of(cloud), *own_pods(settings))
+    return SystemRoom(
+        pool.min_nodes if isinstance(settings.controllers, EksControllers) else pool.max_nodes, node_room(cloud, machine), pods
+    )
+
+
+def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
+    """The platform's own controllers, as their components deploy them."""
+    sizes = settings.controllers
+    pods: list[SystemPod] = []
+    if not settings.queueing.existing_kueue:
+        size = sizes.kueue
+        pods.append(SystemPod(name="kueue", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas))
+    if settings.measurement.kube_state_metrics:
+        size = sizes.kube_state_metrics
+        pods.append(SystemPod(name="kube-state-metrics", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=1))
+    if isinstance(sizes, EksControllers):
+        size = sizes.karpenter
+        pods.append(SystemPod(name="karpenter", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas, apart=True))
+    return pods

@@ -1,0 +1,90 @@
+"""How large the platform's own controllers are: what each copy asks for, which is also the most that it gets of memory."""
+
+# A record is frozen, so what narrows a field of its parent is safe; the checker does not know that of pydantic's models.
+# pyright: reportIncompatibleVariableOverride=false
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from capacity.catalog.data_files import DescribedRecord
+from capacity.values.quantities import mib_quantity, milli_quantity
+
+Milli = Annotated[int, Field(ge=10, le=64_000)]
+Mib = Annotated[int, Field(ge=32, le=262_144)]
+Copies = Annotated[int, Field(ge=1, le=10)]
+
+
+class ControllerSize(DescribedRecord):
+    """The size of a controller's pods."""
+
+    cpu_milli: Milli
+    """Thousandths of a vCPU that each copy asks for."""
+
+    memory_mib: Mib
+    """Memory that each copy asks for, and the most that it gets, in MiB."""
+
+    @property
+    def cpu(self) -> str:
+        """Its vCPU as Kubernetes writes it."""
+        return milli_quantity(self.cpu_milli)
+
+    @property
+    def memory(self) -> str:
+        """Its memory as Kubernetes writes it."""
+        return mib_quantity(self.memory_mib)
+
+
+class KueueSize(ControllerSize):
+    """Kueue, whose caches hold every Job, pod template and Workload of all teams."""
+
+    replicas: Copies = 2
+    """Copies, of which one leads and all answer webhooks."""
+
+    cpu_milli: Milli = 500
+    """Thousandths of a vCPU that each copy asks for."""
+
+    memory_mib: Mib = 1024
+    """Memory of each copy, in MiB; its chart's own is half of it."""
+
+
+class KarpenterSize(ControllerSize):
+    """Karpenter, whose memory grows with nodes and pods."""
+
+    replicas: Copies = 2
+    """Copies, of which one decides; no two share a node, so at most as many as `cluster.system_pool` has nodes."""
+
+    cpu_milli: Milli = 1000
+    """Thousandths of a vCPU of each copy, and the most that it gets."""
+
+    memory_mib: Mib = 1024
+    """Memory of each copy, in MiB; some GiB for hundreds of nodes."""
+
+
+class KubeStateMetricsSize(ControllerSize):
+    """kube-state-metrics, of which there is one."""
+
+    cpu_milli: Milli = 100
+    """Thousandths of a vCPU that it asks for."""
+
+    memory_mib: Mib = 512
+    """Its memory, in MiB; more for tens of thousands of pods."""
+
+
+class Controllers(DescribedRecord):
+    """The sizes of the platform's controllers. Together with the cloud's own pods they must fit on the nodes of `cluster.system_pool`."""
+
+    kueue: KueueSize = KueueSize()
+    """Kueue, unless the cluster has its own."""
+
+    kube_state_metrics: KubeStateMetricsSize = KubeStateMetricsSize()
+    """kube-state-metrics, unless the cluster has its own."""
+
+
+class EksControllers(Controllers):
+    """The sizes of the platform's controllers on EKS, Karpenter among them."""
+
+    karpenter: KarpenterSize = KarpenterSize()
+    """Karpenter."""

@@ -1,0 +1,76 @@
+"""Nodes for controllers with too little room, told before an `up` waits for pods that nothing can place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from resolved_fixtures import found, told
+
+from capacity.plan.checks.system_nodes import controllers_have_room
+
+LARGE: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 2}}
+TOO_SMALL = "refused: system-pool-too-small at cluster.system_pool.min_nodes"
+NO_SPARE = "warned: system-pool-without-spare at cluster.system_pool.min_nodes"
+
+
+@pytest.mark.parametrize("cloud", ["eks", "gke"])
+def test_the_default_nodes_have_room_also_while_one_is_lost(cloud: str) -> None:
+    assert told(controllers_have_room, cloud) == []
+
+
+def test_two_nodes_of_two_vcpu_cannot_hold_what_the_first_up_deploys() -> None:
+    [problem] = found(controllers_have_room, "eks", LARGE)
+
+    assert str(problem) == (
+        "cluster.system_pool.min_nodes (is 2): nodes of m6i.large, with 1930m vCPU and 6903 MiB for pods each, have no room for karpenter; "
+        "use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
+    )
+    assert told(controllers_have_room, "eks", LARGE) == [TOO_SMALL]
+
+
+def test_smaller_controllers_fit_on_smaller_nodes() -> None:
+    smaller: dict[str, Any] = {"controllers": {"karpenter": {"cpu_milli": 500}, "kueue": {"cpu_milli": 250}}}
+
+    assert told(controllers_have_room, "eks", LARGE | smaller) == []
+
+
+def test_nodes_that_are_full_are_told_before_one_is_lost() -> None:
+    three = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
+
+    assert told(controllers_have_room, "eks", three) == [NO_SPARE]
+
+
+def test_a_single_node_is_no_node_once_it_is_lost() -> None:
+    one: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.4xlarge", "min_nodes": 1}, "controllers": {"karpenter": {"replicas": 1}}}
+
+    assert told(controllers_have_room, "eks", one) == [NO_SPARE]
+
+
+def test_copies_of_karpenter_need_a_node_each() -> None:
+    assert told(controllers_have_room, "eks", {"controllers": {"karpenter": {"replicas": 3}}}) == [TOO_SMALL]
+
+
+def test_memory_counts_like_processors() -> None:
+    assert told(controllers_have_room, "eks", {"controllers": {"kueue": {"memory_mib": 20_000}}}) == [TOO_SMALL]
+
+
+def test_what_the_cluster_has_of_its_own_takes_no_room() -> None:
+    own: dict[str, Any] = {"queueing": {"existing_kueue": True}, "measurement": {"kube_state_metrics": False}}
+    full: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 2}, "controllers": {"kueue": {"cpu_milli": 4000}}}
+
+    assert told(controllers_have_room, "eks", full) == [TOO_SMALL]
+    assert told(controllers_have_room, "eks", full | own) == []
+
+
+def test_gke_has_room_up_to_the_ceiling_of_its_pool() -> None:
+    two: dict[str, Any] = {"cluster.system_pool": {"machine": "e2-standard-2", "min_nodes": 1, "max_nodes": 2}}
+
+    assert told(controllers_have_room, "gke", two) == ["warned: system-pool-without-spare at cluster.system_pool.max_nodes"]
+    four = {"cluster.system_pool": {"machine": "e2-standard-2", "min_nodes": 1, "max_nodes": 4}}
+    assert told(controllers_have_room, "gke", four) == []
+
+
+@pytest.mark.parametrize("cloud,changes", [("gke", {"cluster.mode": "autopilot"}), ("eks", {"cluster.existing": "acme"})])
+def test_nodes_of_somebody_else_are_not_judged(cloud: str, changes: dict[str, Any]) -> None:
+    assert told(controllers_have_room, cloud, changes) == []
