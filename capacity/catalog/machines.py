@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -59,6 +60,7 @@ class Machine(Record):
     `max_pods` is how many pods a node has addresses for (AWS; 0: not known).
     `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
     `flex_start` says that DWS can provision it. `zones` lists, for each region known, the zones that offer it; empty: not known.
+    `zone_ids` lists the same zones by their ids, which mean the same in every account (AWS).
     """
 
     name: str
@@ -73,7 +75,12 @@ class Machine(Record):
     compact_placement: bool = False
     flex_start: bool = False
     zones: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    zone_ids: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     source: str
+
+    def offered_in(self, region: str) -> frozenset[str]:
+        """The zones of a region that offer it, by name and by id."""
+        return frozenset((*self.zones.get(region, ()), *self.zone_ids.get(region, ())))
 
     @field_validator("zones", mode="before")
     @classmethod
@@ -85,11 +92,13 @@ class Machine(Record):
 class MachineFile(Record):
     """A catalog file: the machines of one cloud, each with a source.
 
-    A row's `zones` are written as the letters of a region's zones (`us-east-1: abcdf`) and read as their names.
+    A row's `zones` are written as the letters of a region's zones (`us-east-1: abcdf`) and read as their names. `zone_ids` has the number
+    of each letter's zone, of which the ids are made (AWS).
     """
 
     cloud: Cloud
     sources: dict[str, Source]
+    zone_ids: dict[str, dict[str, int]] = Field(default_factory=dict)
     machines: list[Machine]
 
     @model_validator(mode="after")
@@ -106,7 +115,48 @@ def read_machines(path: Path) -> dict[str, Machine]:
     """The machines of a catalog file, by name. Raises DataFileError when the file breaks its schema."""
     file = read_records(path, MachineFile)
     separator = "-" if file.cloud is Cloud.GCP else ""
-    return {machine.name: machine.model_copy(update={"zones": _named(machine.zones, separator)}) for machine in file.machines}
+
+    def read(machine: Machine) -> Machine:
+        ids = {region: letters for region, letters in machine.zones.items() if region in file.zone_ids}
+        by_id = {region: tuple(f"{zone_id_prefix(region)}{file.zone_ids[region][each]}" for each in ids[region]) for region in ids}
+        return machine.model_copy(update={"zones": _named(machine.zones, separator), "zone_ids": by_id})
+
+    return {machine.name: read(machine) for machine in file.machines}
+
+
+_SHORT = {"gov": "g", "north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
+_ZONE_ID = re.compile(r"[a-z]{3,5}\d+-az\d+")
+
+_MAPPED_BY_ACCOUNT = frozenset(
+    f"{place}-{number}"
+    for place, numbers in {
+        "us-east": "1", "us-west": "12", "us-gov-west": "1", "eu-west": "1", "ap-northeast": "1", "ap-southeast": "12", "sa-east": "1"
+    }.items()
+    for number in numbers
+)  # fmt: skip
+"""The regions from before November 2012."""
+
+ZONES_WITHOUT_EKS = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
+"""Where EKS puts no control plane: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (read 2026-11-24)."""
+
+
+def zone_id_prefix(region: str) -> str:
+    """What the ids of a region's zones begin with on AWS: use1-az of us-east-1, apne1-az of ap-northeast-1."""
+    words = re.findall("gov|north|south|east|west|central", region)
+    return f"{region[:2]}{''.join(_SHORT[each] for each in words)}{region.rpartition('-')[2]}-az"
+
+
+def is_zone_id(zone: str) -> bool:
+    """Whether a zone of AWS is written as its id, such as use1-az1."""
+    return _ZONE_ID.fullmatch(zone) is not None
+
+
+def zone_names_differ(region: str) -> bool:
+    """Whether a zone's name means another zone in another account. Accounts of November 2025 and later have the same names everywhere.
+
+    https://docs.aws.amazon.com/global-infrastructure/latest/regions/az-ids.html (read 2026-11-24)
+    """
+    return region in _MAPPED_BY_ACCOUNT
 
 
 def machines_with(machines: dict[str, Machine], gpu: str, count: int) -> list[str]:

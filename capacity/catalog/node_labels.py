@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from capacity.catalog.machines import is_zone_id
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from capacity.catalog.machines import Machine
 
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -16,6 +20,7 @@ GPU_QUOTA = f"requests.{GPU_RESOURCE}"
 
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 ZONE_LABEL = "topology.kubernetes.io/zone"
+ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 GPU_NAME_LABEL = "karpenter.k8s.aws/instance-gpu-name"
 GPU_MEMORY_LABEL = "karpenter.k8s.aws/instance-gpu-memory"
@@ -58,6 +63,11 @@ CLASS_LABEL = f"{OWN_LABELS}class"
 
 CAPACITY_TAINT = f"{OWN_LABELS}capacity-type"
 """The key of the taint that keeps work off capacity which the cloud takes back, where the cloud has no such taint of its own."""
+
+
+def zone_label(zones: Sequence[str]) -> str:
+    """The label of a node that has its zone as `zones` are written: by name, or by id (Karpenter v1.14.1, pkg/apis/v1/labels.go)."""
+    return ZONE_ID_LABEL if any(is_zone_id(zone) for zone in zones) else ZONE_LABEL
 
 
 def karpenter_aws_labels(machine: Machine) -> dict[str, str]:

@@ -182,7 +182,9 @@ def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> t
     """Those of the platform's zones that offer the pool's machine, as far as that is known: in another, no node could be made."""
     if any(not machine.zones for machine in pool.machines):
         return resolved.zones
-    offered = {zone for machine in pool.machines for zone in machine.zones.get(resolved.region, ())}
+    if not resolved.zones_are_known:
+        return resolved.zones
+    offered = {zone for machine in pool.machines for zone in machine.offered_in(resolved.region)}
     return tuple(zone for zone in resolved.zones if zone in offered)
 
 

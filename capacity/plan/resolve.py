@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, cast
 from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.machines import machines_of, machines_with
+from capacity.catalog.machines import Cloud, is_zone_id, machines_of, machines_with, zone_names_differ
 from capacity.catalog.platform import VOCABULARIES, Platform, Vocabulary
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
 from capacity.plan.model import Amount
 from capacity.settings.cluster import GkeMode
-from capacity.settings.platform import GkeSettings
+from capacity.settings.platform import GkeSettings, ZoneMachines
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
 
@@ -94,6 +94,14 @@ class ResolvedSettings:
     def zones(self) -> tuple[str, ...]:
         """The platform's zones; none for the local control plane."""
         return tuple(getattr(self.settings, "zones", ()))
+
+    @cached_property
+    def zones_are_known(self) -> bool:
+        """Whether the catalog's zones are those of the settings for certain, and are to be checked."""
+        if getattr(self.settings, "zone_machines", None) is ZoneMachines.UNCHECKED:
+            return False
+        names = [zone for zone in self.zones if not is_zone_id(zone)]
+        return not (names and self.words.catalog is Cloud.AWS and zone_names_differ(self.region))
 
     @cached_property
     def doubtful_pools(self) -> set[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -21,6 +22,17 @@ from capacity.settings.teams import Admission, ClassSettings, CohortSettings, Qu
 from capacity.values.names import AWS_ACCOUNT, AWS_REGION, GCP_PROJECT, GCP_REGION, Name, Zone, is_production
 
 Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]
+
+
+class ZoneMachines(StrEnum):
+    """What is done about a zone or region that does not offer a pool's machine as far as the catalog knows.
+
+    CHECKED: it is refused, or warned of where a zone's name means another zone in each account (the oldest regions of AWS). UNCHECKED:
+    nothing.
+    """
+
+    CHECKED = "checked"
+    UNCHECKED = "unchecked"
 
 
 class PlatformSettings(DescribedRecord):
@@ -96,6 +108,9 @@ class GkeSettings(PlatformSettings):
     zones: Zones
     """Zones of the region in which nodes may start, in the cloud's own names."""
 
+    zone_machines: ZoneMachines = ZoneMachines.CHECKED
+    """Whether zones without a pool's machine are told: `checked` by what the catalog knows, or `unchecked`, for what is newer than that."""
+
     network: GkeNetwork = GkeNetwork()
     """The cluster's network."""
 
@@ -134,7 +149,11 @@ class EksSettings(PlatformSettings):
     """The region, such as us-east-1."""
 
     zones: Zones
-    """Zones of the region in which nodes may start, in the cloud's own names."""
+    """Zones of the region in which nodes may start: all by name, such as us-east-1a, or all by id, such as use1-az1. In the oldest regions
+    a name is another zone in each account, and an id is not."""
+
+    zone_machines: ZoneMachines = ZoneMachines.CHECKED
+    """Whether zones without a pool's machine are told: `checked` by what the catalog knows, or `unchecked`, for what is newer than that."""
 
     network: EksNetwork = EksNetwork()
     """The cluster's network."""

@@ -27,7 +27,7 @@ GCP_PROJECT = _form(
 )
 GCP_REGION = _form(r"^[a-z]+-[a-z]+\d+$", "a region such as us-central1")
 AWS_REGION = _form(r"^[a-z]{2}(-[a-z]+)+-\d$", "a region such as us-east-1")
-ZONE = _form(r"^[a-z0-9-]+$", "a zone such as us-central1-a or us-east-1a")
+ZONE = _form(r"^[a-z0-9-]+$", "a zone, or on EKS the id of one, such as us-central1-a, us-east-1a or use1-az1")
 GKE_VERSION = _form(r"^1\.\d+(\.\d+(-gke\.\d+)?)?$", "a version in quotes such as '1.35' or '1.35.0-gke.1171000'")
 EKS_VERSION = _form(r"^1\.\d+$", "a version in quotes such as '1.35'")
 EKS_CLUSTER = _form(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,99}$", "letters, digits, hyphens and underscores, 100 at most")

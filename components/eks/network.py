@@ -11,6 +11,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import ec2, vpc
 
+from capacity.catalog.machines import is_zone_id, zone_id_prefix
 from capacity.catalog.platform import default_services
 from capacity.settings import network as network_settings
 from capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
@@ -34,7 +35,7 @@ class EksNetworkArgs(TypedDict):
     """IPv4 range of the VPC, /16 to /28."""
 
     zones: list[str]
-    """Two to six zones of the region, such as us-east-1a. EKS needs two."""
+    """Two to six zones of the region, all by name, such as us-east-1a, or all by id, such as use1-az1. EKS needs two."""
 
     private_cidrs: list[str]
     """IPv4 ranges of the private subnets, one for each zone in the order of `zones`, inside `vpc_cidr`. Nodes and pods are here."""
@@ -100,11 +101,12 @@ def check_network(name: str, shape: NetworkShape) -> None:
 
 
 def _check_zones(where: str, shape: NetworkShape) -> None:
-    strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "[a-z]", zone)]
-    if len(shape.zones) not in EKS_ZONES or strangers or len(set(shape.zones)) < len(shape.zones):
+    forms = (re.escape(shape.region) + "[a-z]", re.escape(zone_id_prefix(shape.region)) + r"\d+")
+    alike = any(all(re.fullmatch(form, zone) for zone in shape.zones) for form in forms)
+    if len(shape.zones) not in EKS_ZONES or not alike or len(set(shape.zones)) < len(shape.zones):
         raise ValueError(
-            f"{where} zones is {shape.zones!r}; allowed are two to six zones of {shape.region}, each once; name some, such as "
-            f"{shape.region}a and {shape.region}b"
+            f"{where} zones is {shape.zones!r}; allowed are two to six zones of {shape.region}, each once, all by name or all by id; name "
+            f"some, such as {shape.region}a and {shape.region}b, or {zone_id_prefix(shape.region)}1 and {zone_id_prefix(shape.region)}2"
         )
 
 
@@ -264,7 +266,9 @@ class NetworkBuilder:
         subnet = ec2.Subnet(
             f"{self._name}-{part}",
             vpc_id=self._vpc_id,
-            availability_zone=zone,
+            # An id is the same zone in every account; in the oldest regions a name is not.
+            availability_zone=None if is_zone_id(zone) else zone,
+            availability_zone_id=zone if is_zone_id(zone) else None,
             cidr_block=cidr,
             # Not in the public ones either: a load balancer brings its own address, and a machine that strays there gets none.
             map_public_ip_on_launch=False,

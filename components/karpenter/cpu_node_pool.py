@@ -6,7 +6,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, ZONE_LABEL
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, zone_label
 from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
@@ -76,7 +76,7 @@ class CpuNodePool(pulumi.ComponentResource):
             CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
             _ARCHITECTURE_LABEL: ["amd64"],
             _CATEGORY_LABEL: _CATEGORIES,
-            **({ZONE_LABEL: sorted(zones)} if (zones := args.get("zones")) else {}),
+            **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }
         requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
         # A node larger than the ceiling would never start, and one of most of it would leave room for no other.

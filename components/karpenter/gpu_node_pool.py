@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.capacity_type import facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, ZONE_LABEL
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, zone_label
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from components.shared_args import NodeTaint
 
@@ -73,7 +73,8 @@ class GpuNodePoolArgs(TypedDict):
     """Values of karpenter.sh/capacity-type, in Karpenter's own words: spot, on-demand, reserved."""
 
     zones: NotRequired[list[str]]
-    """Zones in which nodes may start, such as us-east-1a. Default, and when empty: those of the node class's subnets."""
+    """Zones in which nodes may start, such as us-east-1a, or their ids, such as use1-az1. Default, and when empty: those of the node
+    class's subnets."""
 
     node_labels: dict[str, str]
     """Single-valued requirements: labels that a node has before it boots, and that pods may therefore select."""
@@ -295,7 +296,7 @@ def _requirements(args: GpuNodePoolArgs) -> dict[str, list[str]]:
     """The allowed values of each label. How many GPUs and which family are asked of machines here, and not of pods by `node_labels`."""
     taken = {CAPACITY_TYPE_LABEL: args["capacity_types"], INSTANCE_TYPE_LABEL: args["machines"]}
     if zones := args.get("zones"):
-        taken[ZONE_LABEL] = sorted(zones)
+        taken[zone_label(zones)] = sorted(zones)
     if families := args.get("instance_families"):
         taken[_FAMILY_LABEL] = sorted(families)
     if (count := args.get("gpus_per_node")) is not None:

@@ -58,7 +58,8 @@ def workload(pod: SystemPod, number: int, namespace: str) -> KubeObject:
     name = f"pod-{number}"
     spec: KubeObject = {
         "nodeSelector": {KEY: namespace},
-        "tolerations": [{"operator": "Exists"}],
+        # A DaemonSet tolerates by itself that a node takes nothing new; what has copies does not, or it would stay on the lost node.
+        "tolerations": [{"key": KEY, "operator": "Exists"}],
         "terminationGracePeriodSeconds": 0,
         "containers": [
             {

@@ -6,15 +6,15 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix
 from capacity.settings.network import EKS_ZONES, Access
-from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import is_production
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
 
@@ -197,12 +197,25 @@ def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
 def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Every zone of the platform is one of its region, once, and every zone of a pool one of the platform's."""
     separator = "-" if resolved.words.catalog is Cloud.GCP else ""
+    by_id = [zone for zone in resolved.zones if resolved.words.catalog is Cloud.AWS and is_zone_id(zone)]
+    if by_id and len(by_id) < len(resolved.zones):
+        problem = "has names and ids of zones, of which nobody knows which are the same"
+        yield SettingsProblem("zones", ", ".join(resolved.zones), problem, "use one of the two", "zone-names-and-ids")
+        return
     for number, zone in enumerate(resolved.zones):
-        if zone[:-1] != f"{resolved.region}{separator}" or not zone[-1:].isalpha():
+        if zone in by_id:
+            if not zone.startswith(zone_id_prefix(resolved.region)):
+                example = f"a zone of it has the id {zone_id_prefix(resolved.region)}1"
+                yield SettingsProblem(f"zones.{number}", repr(zone), f"is not in region {resolved.region}", example, "zone-outside-region")
+        elif zone[:-1] != f"{resolved.region}{separator}" or not zone[-1:].isalpha():
             example = f"a zone of it is called {resolved.region}{separator}a"
             yield SettingsProblem(f"zones.{number}", repr(zone), f"is not in region {resolved.region}", example, "zone-outside-region")
-        elif zone in resolved.zones[:number]:
+        if zone in resolved.zones[:number]:
             yield SettingsProblem(f"zones.{number}", repr(zone), "stands twice", "zones are unique", "duplicate-name")
+    yield from _zones_of_pools(resolved)
+
+
+def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     for pool in resolved.pools.values():
         for number, zone in enumerate(pool.settings.zones):
             path = f"{pool.path}.zones.{number}"
@@ -216,6 +229,8 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
 
 def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A machine that is nowhere offered in the region or the pool's zones would never come, and no error would say why."""
+    if _unchecked(resolved):
+        return
     for pool in resolved.pools.values():
         for machine in pool.machines:
             if not machine.zones:
@@ -223,29 +238,59 @@ def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsP
                 problem = f"where {machine.name} is offered is not known"
                 yield SettingsProblem(f"{pool.path}.machine", "", problem, remedy, "region-not-known", refused=False)
                 continue
-            offered = machine.zones.get(resolved.region)
-            if offered is None:
+            offered = machine.offered_in(resolved.region)
+            if not offered:
                 regions = f"regions that have it: {', '.join(sorted(machine.zones))}"
                 problem = f"is not offered in region {resolved.region}"
                 yield SettingsProblem(f"{pool.path}.machine", repr(machine.name), problem, regions, "region-without-machine")
             elif (wanted := _zones(resolved, pool)) and not set(wanted) & set(offered):
                 problem = f"is not offered in {', '.join(sorted(wanted))}"
-                zones = f"zones of {resolved.region} that have it: {', '.join(offered)}"
-                yield SettingsProblem(f"{pool.path}.machine", repr(machine.name), problem, zones, "zone-without-machine")
+                yield _without(resolved, f"{pool.path}.machine", repr(machine.name), problem, offered)
 
 
 def each_zone_of_a_pool_has_its_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A node pool over a zone without the machine cannot be made."""
+    if _unchecked(resolved):
+        return
     for pool in resolved.pools.values():
         if any(not machine.zones for machine in pool.machines):
             continue
-        offered = {zone for machine in pool.machines for zone in machine.zones.get(resolved.region, ())}
+        offered = {zone for machine in pool.machines for zone in machine.offered_in(resolved.region)}
         for number, zone in enumerate(pool.settings.zones):
             # Where no zone has it, that is told as such.
             if offered & set(pool.settings.zones) and zone not in offered and (not resolved.zones or zone in resolved.zones):
                 problem = f"does not offer {pool.machines[0].name}"
-                path = f"{pool.path}.zones.{number}"
-                yield SettingsProblem(path, repr(zone), problem, f"allowed: {', '.join(sorted(offered))}", "zone-without-machine")
+                yield _without(resolved, f"{pool.path}.zones.{number}", repr(zone), problem, offered)
+
+
+def _unchecked(resolved: ResolvedSettings) -> bool:
+    """Whether a person knows better than the catalog."""
+    return getattr(resolved.settings, "zone_machines", None) is ZoneMachines.UNCHECKED
+
+
+def _without(resolved: ResolvedSettings, path: str, written: str, problem: str, offered: Iterable[str]) -> SettingsProblem:
+    """A zone without a machine: refused, unless its name may mean another zone in this account than in that of the catalog's record."""
+    ids = any(is_zone_id(zone) for zone in resolved.zones)
+    zones = ", ".join(sorted(zone for zone in offered if is_zone_id(zone) == ids))
+    remedy = f"zones of {resolved.region} that have it: {zones}; zone_machines: unchecked if you know better"
+    if not resolved.zones_are_known:
+        has = ", ".join(sorted(zone for zone in offered if is_zone_id(zone)))
+        remedy = f"these names are another account's, and AWS maps them for each; by id those that have it are {has}"
+    return SettingsProblem(path, written, problem, remedy, "zone-without-machine", refused=resolved.zones_are_known)
+
+
+def control_planes_have_zones(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS takes no subnet of some old zones for a control plane, whose subnets are in the first zones of the settings."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or settings.cluster.existing is not None:
+        return
+    for number, zone in enumerate(settings.zones):
+        # The name is that of accounts of November 2025 and later, and most often that of others.
+        if zone in ZONES_WITHOUT_EKS or zone == "us-east-1e":
+            problem = f"is {'' if is_zone_id(zone) else 'most often use1-az3, '}a zone in which EKS has no control planes"
+            remedy = "choose another zone"
+            path = f"zones.{number}"
+            yield SettingsProblem(path, repr(zone), problem, remedy, "zone-without-eks", refused=is_zone_id(zone))
 
 
 def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
@@ -328,6 +373,7 @@ CHECKS = (
     zones_are_in_the_region,
     the_region_has_the_machine,
     each_zone_of_a_pool_has_its_machine,
+    control_planes_have_zones,
     the_system_machine_exists,
     buckets_are_in_the_region,
     keys_are_in_the_region,

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from resolved_fixtures import told
+from resolved_fixtures import found, told
 
-from capacity.plan.checks.places import the_region_has_the_machine, the_system_machine_exists, zones_are_in_the_region
+from capacity.plan.checks.places import (
+    control_planes_have_zones,
+    the_region_has_the_machine,
+    the_system_machine_exists,
+    zones_are_in_the_region,
+)
 
 
 @pytest.mark.parametrize("cloud,elsewhere,inside", [("gke", "us-east1-b", "us-central1-c"), ("eks", "us-west-2a", "us-east-1c")])
@@ -44,10 +49,10 @@ def test_a_region_without_the_machine_is_refused() -> None:
 
 
 def test_zones_without_the_machine_are_refused() -> None:
-    b200 = {"pools.0.machine": "p6-b200.48xlarge"}
+    a3 = {"pools.0.machine": "a3-ultragpu-8g", "zones": ["us-central1-a"]}
 
-    assert told(the_region_has_the_machine, "eks", b200) == ["refused: zone-without-machine at pools.0.machine"]
-    assert told(the_region_has_the_machine, "eks", b200 | {"zones.1": "us-east-1c"}) == []
+    assert told(the_region_has_the_machine, "gke", a3) == ["refused: zone-without-machine at pools.0.machine"]
+    assert told(the_region_has_the_machine, "gke", a3 | {"zones": ["us-central1-a", "us-central1-b"]}) == []
 
 
 def test_a_machine_of_which_nobody_knows_where_it_is_gets_a_warning() -> None:
@@ -80,3 +85,43 @@ def test_the_system_machine_of_a_cluster_that_is_there_already_is_not_ours_to_ch
 def test_the_local_control_plane_has_neither_zones_nor_a_system_pool() -> None:
     assert told(the_system_machine_exists, "local") == []
     assert told(zones_are_in_the_region, "local") == []
+
+
+OLD_REGION: dict[str, Any] = {"pools.0.machine": "p6-b200.48xlarge"}
+UNIFORM: dict[str, Any] = {"region": "eu-north-1", "zones": ["eu-north-1a", "eu-north-1b"], "pools.0.machine": "p4d.24xlarge"}
+
+
+def test_where_names_are_mapped_by_account_a_zone_without_the_machine_is_warned_of_with_the_ids_that_have_it() -> None:
+    [problem] = found(the_region_has_the_machine, "eks", OLD_REGION)
+
+    assert not problem.refused
+    assert problem.allowed == "these names are another account's, and AWS maps them for each; by id those that have it are use1-az6"
+
+
+def test_where_names_mean_the_same_everywhere_a_zone_without_the_machine_is_refused() -> None:
+    assert told(the_region_has_the_machine, "eks", UNIFORM) == ["refused: zone-without-machine at pools.0.machine"]
+
+
+def test_by_id_a_zone_without_the_machine_is_refused_in_every_region() -> None:
+    ids: dict[str, Any] = OLD_REGION | {"zones": ["use1-az1", "use1-az2"]}
+
+    assert told(the_region_has_the_machine, "eks", ids) == ["refused: zone-without-machine at pools.0.machine"]
+    assert told(the_region_has_the_machine, "eks", ids | {"zones": ["use1-az1", "use1-az6"]}) == []
+
+
+@pytest.mark.parametrize("changes", [OLD_REGION, UNIFORM, {"pools.0.machine": "p5e.48xlarge"}])
+def test_what_is_newer_than_the_catalog_need_not_be_checked(changes: dict[str, Any]) -> None:
+    assert told(the_region_has_the_machine, "eks", changes | {"zone_machines": "unchecked"}) == []
+
+
+def test_zones_are_all_names_or_all_ids_of_the_region() -> None:
+    assert told(zones_are_in_the_region, "eks", {"zones": ["use1-az1", "use1-az4"]}) == []
+    assert told(zones_are_in_the_region, "eks", {"zones": ["use1-az1", "us-east-1b"]}) == ["refused: zone-names-and-ids at zones"]
+    assert told(zones_are_in_the_region, "eks", {"zones": ["use1-az1", "use2-az1"]}) == ["refused: zone-outside-region at zones.1"]
+    assert told(zones_are_in_the_region, "eks", {"zones": ["use1-az1", "use1-az1"]}) == ["refused: duplicate-name at zones.1"]
+
+
+def test_a_zone_without_control_planes_is_refused_by_id_and_warned_of_by_name() -> None:
+    assert told(control_planes_have_zones, "eks", {"zones": ["use1-az1", "use1-az3"]}) == ["refused: zone-without-eks at zones.1"]
+    assert told(control_planes_have_zones, "eks", {"zones": ["us-east-1e", "us-east-1b"]}) == ["warned: zone-without-eks at zones.0"]
+    assert told(control_planes_have_zones, "eks", {"zones": ["use1-az3", "use1-az1"], "cluster.existing": "acme"}) == []

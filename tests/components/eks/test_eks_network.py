@@ -206,3 +206,16 @@ def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_option
     inputs = Analyzer("flexspot").analyze([EksNetwork])["component_definitions"]["EksNetwork"].inputs
 
     assert {name for name, each in inputs.items() if each.optional} == {"nat", "endpoints", "tags"}
+
+
+def test_zones_by_id_are_asked_for_by_id(network_of: Callable[..., Any]) -> None:
+    subnets = found(network_of(zones=["use1-az1", "use1-az4", "use1-az6"]), SUBNET)
+
+    assert [name for name, each in subnets.items() if "availabilityZone" in each] == []
+    assert subnets["net-private-use1-az4"]["availabilityZoneId"] == "use1-az4"
+
+
+@pytest.mark.parametrize("zones", [["use1-az1", "us-east-1b", "us-east-1c"], ["use2-az1", "use2-az2", "use2-az3"]])
+def test_names_beside_ids_and_ids_of_another_region_are_refused(zones: list[str], network_of: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"all by name or all by id; name some, such as us-east-1a and us-east-1b, or use1-az1"):
+        network_of(zones=zones)

@@ -243,3 +243,11 @@ def test_machines_that_the_catalog_does_not_have_are_not_counted(register: Regis
     registered = register(lambda: GpuNodePool("l4-spot", args(machines=["g9.xlarge"], max_gpus=64, gpus_per_node=2)))
 
     assert len(registered.of(NODE_POOL)) == 1
+
+
+def test_zones_by_id_are_asked_for_by_the_label_of_ids(register: Register) -> None:
+    [pool] = register(lambda: GpuNodePool("l4-spot", args(zones=["use1-az4", "use1-az1"]))).of(NODE_POOL)
+
+    asked = {each["key"]: each["values"] for each in pool["spec"]["template"]["spec"]["requirements"]}
+    assert asked["topology.k8s.aws/zone-id"] == ["use1-az1", "use1-az4"]
+    assert "topology.kubernetes.io/zone" not in asked
