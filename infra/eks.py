@@ -8,6 +8,7 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
 from components.cloud_names import EksPlace, node_role_name, partition_of, queue_name
@@ -198,8 +199,11 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
     net, wanted = settings.network, settings.cluster
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[list[str]]
+    control_plane: pulumi.Input[list[str]]
+    protected = is_production(settings.environment) if wanted.deletion_protection is None else wanted.deletion_protection
     if net.existing_vpc is not None:
         vpc_id, subnet_ids = net.existing_vpc, list(net.existing_private_subnets)
+        control_plane = list(net.existing_control_plane_subnets or net.existing_private_subnets[:CONTROL_PLANE_ZONES])
     else:
         zones = len(settings.zones)
         made = EksNetwork(
@@ -211,14 +215,17 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
                 "zones": list(settings.zones),
                 "private_cidrs": list(net.private_cidrs[:zones]),
                 "public_cidrs": list(net.public_cidrs[:zones]),
+                "control_plane_zones": list(settings.control_plane_zones),
+                "control_plane_cidrs": list(settings.control_plane_cidrs),
+                "deletion_protection": protected,
                 "nat": net.nat.value,
                 "endpoints": settings.interface_services,
                 "tags": place.tags,
             },
             on_aws,
         )
-        vpc_id, subnet_ids = made.vpc_id, made.private_subnet_ids
-    protected, system = wanted.deletion_protection, wanted.system_pool
+        vpc_id, subnet_ids, control_plane = made.vpc_id, made.private_subnet_ids, made.control_plane_subnet_ids
+    system = wanted.system_pool
     return EksCluster(
         "cluster",
         {
@@ -230,11 +237,12 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             "support": wanted.support.value,
             "vpc_id": vpc_id,
             "subnet_ids": subnet_ids,
+            "control_plane_subnet_ids": control_plane,
             "services_cidr": net.services_cidr,
             "access": settings.control_plane.access.value,
             "cidrs": list(settings.control_plane.cidrs),
             "private_cidrs": [*([] if net.existing_vpc else [net.vpc_cidr]), *net.runner_cidrs],
-            "deletion_protection": is_production(settings.environment) if protected is None else protected,
+            "deletion_protection": protected,
             "log_retention_days": wanted.log_days,
             "admin_role_arns": list(wanted.admin_roles),
             "system_pool": {"machine": system.machine, "min_nodes": system.min_nodes, "max_nodes": system.max_nodes},

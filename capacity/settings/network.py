@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
-from capacity.values.names import RESOURCE_NAME, SUBNET, VPC
+from capacity.values.names import RESOURCE_NAME, SUBNET, VPC, Zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,6 +141,20 @@ EKS_ZONES = range(2, 7)
 subnets"), and no region of AWS has more than six."""
 
 
+CONTROL_PLANE_ZONES = 2
+"""How many zones an EKS control plane's addresses are in, unless told otherwise: as many as EKS asks for, since none can change later."""
+
+_CONTROL_PLANE_ADDRESSES = 16
+"""Addresses of each range of an EKS control plane: a /28, dedicated to it (EKS user guide, "Cluster VPC and subnet considerations")."""
+
+
+def control_plane_ranges(vpc_cidr: str, zones: int) -> list[str]:
+    """The last ranges of a VPC, a /28 for each of some zones: for a control plane's addresses, where nobody says which."""
+    end = int(IPv4Network(vpc_cidr).broadcast_address) + 1
+    first = max(end - zones * _CONTROL_PLANE_ADDRESSES, 0)
+    return [f"{IPv4Address(first + number * _CONTROL_PLANE_ADDRESSES)}/{AWS_NARROWEST}" for number in range(zones)]
+
+
 class Nat(StrEnum):
     """How many NAT gateways an EKS network has. PER_ZONE survives the loss of a zone; SINGLE costs one."""
 
@@ -159,6 +173,13 @@ class EksNetwork(DescribedRecord):
 
     public_cidrs: tuple[Range, ...] = ("10.0.192.0/22", "10.0.196.0/22", "10.0.200.0/22")
     """IPv4 ranges of load balancers and NAT gateways, one for each zone in the order of `zones`."""
+
+    control_plane_zones: tuple[Zone, ...] = ()
+    """Zones of the control plane's own addresses, two or more. AWS never changes them for a cluster that is there: where `zones` changes
+    in its first two, name here those that the cluster has. Default: the first two of `zones`."""
+
+    control_plane_cidrs: tuple[Range, ...] = ()
+    """IPv4 ranges of the control plane's own addresses, one for each of its zones. Default: the last of `vpc_cidr`, a /28 each."""
 
     services_cidr: Range = "172.20.0.0/16"
     """IPv4 range of the Services."""
@@ -179,6 +200,10 @@ class EksNetwork(DescribedRecord):
     existing_private_subnets: tuple[Annotated[str, Field(pattern=SUBNET)], ...] = ()
     """Ids of its private subnets, in the order of `zones`."""
 
+    existing_control_plane_subnets: tuple[Annotated[str, Field(pattern=SUBNET)], ...] = ()
+    """Ids of its subnets for the control plane's own addresses, in two zones or more, which AWS never changes for a cluster that is
+    there. Default: the first two of existing_private_subnets."""
+
     runner_cidrs: tuple[Range, ...] = ()
     """IPv4 ranges outside the VPC, such as a peered network, from which the private API server is reached."""
 
@@ -186,6 +211,10 @@ class EksNetwork(DescribedRecord):
     def _existing_ones_go_together(self) -> Self:
         if (self.existing_vpc is None) != (not self.existing_private_subnets):
             raise ValueError("existing_vpc and existing_private_subnets go together")
+        if self.existing_control_plane_subnets and self.existing_vpc is None:
+            raise ValueError("existing_control_plane_subnets are of existing_vpc, which is not there")
+        if len(self.existing_control_plane_subnets) == 1:
+            raise ValueError("existing_control_plane_subnets is one subnet; EKS needs two, in two zones")
         return self
 
     @model_validator(mode="after")
@@ -198,8 +227,9 @@ class EksNetwork(DescribedRecord):
 
     @model_validator(mode="after")
     def _sizes_are_what_aws_takes(self) -> Self:
-        for name, ranges in {"vpc_cidr": (self.vpc_cidr,), "private_cidrs": self.private_cidrs, "public_cidrs": self.public_cidrs}.items():
-            for each in ranges:
+        for name in ("vpc_cidr", "private_cidrs", "public_cidrs", "control_plane_cidrs"):
+            written: str | tuple[str, ...] = getattr(self, name)
+            for each in (written,) if isinstance(written, str) else written:
                 if not AWS_WIDEST <= IPv4Network(each).prefixlen <= AWS_NARROWEST:
                     raise ValueError(f"{name} {each} is not between /{AWS_WIDEST} and /{AWS_NARROWEST}, which is what AWS takes")
         return self

@@ -14,7 +14,7 @@ from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform, default_services
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.controllers import Controllers, EksControllers
-from capacity.settings.network import ControlPlane, EksNetwork, GkeNetwork
+from capacity.settings.network import CONTROL_PLANE_ZONES, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
 from capacity.settings.storage import EksStorage, GkeStorage
@@ -175,6 +175,16 @@ class EksSettings(PlatformSettings):
 
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""
+
+    @property
+    def control_plane_zones(self) -> tuple[str, ...]:
+        """The zones of the control plane's own addresses."""
+        return self.network.control_plane_zones or self.zones[:CONTROL_PLANE_ZONES]
+
+    @property
+    def control_plane_cidrs(self) -> tuple[str, ...]:
+        """The ranges of the control plane's own addresses, one for each of its zones."""
+        return self.network.control_plane_cidrs or tuple(control_plane_ranges(self.network.vpc_cidr, len(self.control_plane_zones)))
 
     @property
     def interface_services(self) -> list[str]:

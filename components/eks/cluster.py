@@ -291,7 +291,7 @@ class EksCluster(pulumi.ComponentResource):
             role_arn=granted.role.arn,
             version=shape.version,
             vpc_config=eks.ClusterVpcConfigArgs(
-                subnet_ids=shape.subnet_ids,
+                subnet_ids=shape.subnet_ids if shape.control_plane_subnet_ids is None else shape.control_plane_subnet_ids,
                 security_group_ids=[api_security_group(name, shape, self).id],
                 endpoint_private_access=True,
                 endpoint_public_access=is_public,

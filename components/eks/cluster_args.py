@@ -60,7 +60,11 @@ class EksClusterArgs(TypedDict):
     """Id of the VPC."""
 
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Ids of private subnets in two zones or more, for the control plane's addresses and the system nodes."""
+    """Ids of private subnets, for the system nodes."""
+
+    control_plane_subnet_ids: NotRequired[pulumi.Input[Sequence[pulumi.Input[str]]] | None]
+    """Ids of subnets in two zones or more, for the control plane's own addresses: AWS takes others later only in the same zones. Default:
+    those of `subnet_ids`, whose zones then never change."""
 
     services_cidr: str
     """IPv4 range of the Services, /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16, and outside the VPC."""
@@ -129,6 +133,7 @@ class ClusterShape:
     support: str = EksCluster.default("support").value
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
+    control_plane_subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None
     services_cidr: str
     access: str = ControlPlane.default("access").value
     cidrs: list[str] = field(default_factory=list[str])

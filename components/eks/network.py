@@ -43,6 +43,17 @@ class EksNetworkArgs(TypedDict):
     public_cidrs: list[str]
     """IPv4 ranges of the public subnets, likewise. Load balancers and NAT gateways are here, never nodes."""
 
+    control_plane_zones: NotRequired[list[str]]
+    """Zones of the control plane's own addresses, two to six, never changed for a cluster that is there. Default: the first two of
+    `zones`."""
+
+    control_plane_cidrs: NotRequired[list[str]]
+    """IPv4 ranges of the control plane's own addresses, one for each of its zones, inside `vpc_cidr`. Nothing else is here. Default: the
+    last of `vpc_cidr`, a /28 each."""
+
+    deletion_protection: NotRequired[bool]
+    """Whether the preview of what would delete the VPC or the control plane's subnets fails, until this is false. Default: True."""
+
     nat: NotRequired[str]
     """`per-zone`: a NAT gateway in each zone, so that the loss of one leaves the others a way out. `single`: one for all, which costs one,
     and the traffic between zones. Default: per-zone."""
@@ -65,6 +76,9 @@ class NetworkShape:
     zones: list[str]
     private_cidrs: list[str]
     public_cidrs: list[str]
+    control_plane_zones: list[str] = field(default_factory=list[str])
+    control_plane_cidrs: list[str] = field(default_factory=list[str])
+    deletion_protection: bool = True
     nat: str = network_settings.EksNetwork.default("nat").value
     endpoints: list[str] | None = None
     tags: dict[str, str] = field(default_factory=dict[str, str])
@@ -73,6 +87,12 @@ class NetworkShape:
     def services(self) -> list[str]:
         """The services that get an interface endpoint, in one order always."""
         return default_services(self.region) if self.endpoints is None else sorted(self.endpoints)
+
+    @property
+    def control_plane(self) -> dict[str, str]:
+        """The ranges of the control plane's own addresses by zone."""
+        zones = self.control_plane_zones or self.zones[: network_settings.CONTROL_PLANE_ZONES]
+        return dict(zip(zones, self.control_plane_cidrs or network_settings.control_plane_ranges(self.vpc_cidr, len(zones)), strict=True))
 
     @property
     def nat_zones(self) -> list[str]:
@@ -90,7 +110,9 @@ def check_network(name: str, shape: NetworkShape) -> None:
     check_cluster_name(where, shape.cluster)
     check_form(f"{where} region", shape.region, AWS_REGION)
     check_choice(f"{where} nat", shape.nat, list(Nat))
-    _check_zones(where, shape)
+    _check_zones(where, "zones", shape.zones, shape.region)
+    if shape.control_plane_zones:
+        _check_zones(where, "control_plane_zones", shape.control_plane_zones, shape.region)
     _check_ranges(where, shape)
     strangers = [service for service in shape.services if not re.fullmatch(_SERVICE, service)]
     if strangers or len(set(shape.services)) < len(shape.services):
@@ -100,13 +122,13 @@ def check_network(name: str, shape: NetworkShape) -> None:
         )
 
 
-def _check_zones(where: str, shape: NetworkShape) -> None:
-    forms = (re.escape(shape.region) + "[a-z]", re.escape(zone_id_prefix(shape.region)) + r"\d+")
-    alike = any(all(re.fullmatch(form, zone) for zone in shape.zones) for form in forms)
-    if len(shape.zones) not in EKS_ZONES or not alike or len(set(shape.zones)) < len(shape.zones):
+def _check_zones(where: str, key: str, zones: list[str], region: str) -> None:
+    forms = (re.escape(region) + "[a-z]", re.escape(zone_id_prefix(region)) + r"\d+")
+    alike = any(all(re.fullmatch(form, zone) for zone in zones) for form in forms)
+    if len(zones) not in EKS_ZONES or not alike or len(set(zones)) < len(zones):
         raise ValueError(
-            f"{where} zones is {shape.zones!r}; allowed are two to six zones of {shape.region}, each once, all by name or all by id; name "
-            f"some, such as {shape.region}a and {shape.region}b, or {zone_id_prefix(shape.region)}1 and {zone_id_prefix(shape.region)}2"
+            f"{where} {key} is {zones!r}; allowed are two to six zones of {region}, each once, all by name or all by id; name "
+            f"some, such as {region}a and {region}b, or {zone_id_prefix(region)}1 and {zone_id_prefix(region)}2"
         )
 
 
@@ -120,6 +142,13 @@ def _check_ranges(where: str, shape: NetworkShape) -> None:
                 "add or remove some"
             )
         subnets += [(f"{key} {each}", _sized(f"{where} {key}", each)) for each in written]
+    zones = shape.control_plane_zones or shape.zones[: network_settings.CONTROL_PLANE_ZONES]
+    if shape.control_plane_cidrs and len(shape.control_plane_cidrs) != len(zones):
+        raise ValueError(
+            f"{where} control_plane_cidrs is {shape.control_plane_cidrs!r} for {len(zones)} zones of the control plane; allowed is one "
+            "range for each zone, in the order of control_plane_zones; add or remove some"
+        )
+    subnets += [(f"control_plane_cidrs {each}", _sized(f"{where} control_plane_cidrs", each)) for each in shape.control_plane.values()]
     for named, subnet in subnets:
         if not subnet.subnet_of(vpc):
             raise ValueError(f"{where} {named} is outside vpc_cidr, {vpc}; a subnet is inside its VPC; move it, or widen vpc_cidr")
@@ -237,6 +266,17 @@ class NetworkBuilder:
             for zone, cidr in zip(self._shape.zones, self._shape.public_cidrs, strict=True)
         }
 
+    def control_plane_subnets(self) -> list[tuple[ec2.Subnet, list[pulumi.Resource]]]:
+        """The subnets of the control plane's own addresses, without a way out, which it does not take through the VPC.
+
+        Neither Karpenter nor load balancers find them. The zones of these stay as long as the cluster, so nothing else is in them.
+        """
+        protected = pulumi.ResourceOptions(parent=self._parent, protect=self._shape.deletion_protection)
+        tags = self._shape.named("control-plane")
+        table = ec2.RouteTable(f"{self._name}-control-plane-routes", vpc_id=self._vpc_id, tags=tags, opts=self._child)
+        made = [self._subnet(f"control-plane-{zone}", zone, cidr, {}, table, protected) for zone, cidr in self._shape.control_plane.items()]
+        return [(subnet, [association]) for subnet, association in made]
+
     def nat_gateway(self, zone: str, subnet: ec2.Subnet, gateway: ec2.InternetGateway) -> ec2.NatGateway:
         """A NAT gateway in a zone's public subnet. It works once the internet gateway is there, which AWS does not wait for by itself."""
         tags = self._shape.named(f"nat-{zone}")
@@ -260,8 +300,8 @@ class NetworkBuilder:
         subnet, association = self._subnet(f"private-{zone}", zone, cidr, tags, table)
         return subnet, table, [route, association]
 
-    def _subnet(
-        self, part: str, zone: str, cidr: str, tags: dict[str, str], table: ec2.RouteTable
+    def _subnet(  # noqa: PLR0913, PLR0917 -- what a subnet is, and what becomes of it
+        self, part: str, zone: str, cidr: str, tags: dict[str, str], table: ec2.RouteTable, opts: pulumi.ResourceOptions | None = None
     ) -> tuple[ec2.Subnet, ec2.RouteTableAssociation]:
         subnet = ec2.Subnet(
             f"{self._name}-{part}",
@@ -273,7 +313,7 @@ class NetworkBuilder:
             # Not in the public ones either: a load balancer brings its own address, and a machine that strays there gets none.
             map_public_ip_on_launch=False,
             tags={**self._shape.named(part), **tags},
-            opts=self._child,
+            opts=opts or self._child,
         )
         association = ec2.RouteTableAssociation(
             f"{self._name}-{part}-association", subnet_id=subnet.id, route_table_id=table.id, opts=self._child
@@ -286,7 +326,8 @@ class EksNetwork(pulumi.ComponentResource):
 
     Nodes leave by NAT gateways, and reach S3 and the services in `endpoints` without them. Karpenter finds the private subnets by the tag
     karpenter.sh/discovery, load balancers their own by kubernetes.io/role. The VPC's default security group, which AWS gives to whatever
-    names none, has no rules. Flow logs are not part of this.
+    names none, has no rules. The control plane's own addresses are in subnets of their own, because AWS never changes their zones:
+    so those of the nodes can. Flow logs are not part of this.
 
     Raises ValueError for what AWS would refuse, for ranges outside the VPC and for ranges that overlap: they cannot be changed once the
     cluster is there.
@@ -301,6 +342,9 @@ class EksNetwork(pulumi.ComponentResource):
     public_subnet_ids: pulumi.Output[list[str]]
     """Ids of the public subnets in the order of `zones`."""
 
+    control_plane_subnet_ids: pulumi.Output[list[str]]
+    """Ids of the subnets for the control plane's own addresses."""
+
     def __init__(self, name: str, args: EksNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         shape = NetworkShape(**args)
         check_network(name, shape)
@@ -313,7 +357,7 @@ class EksNetwork(pulumi.ComponentResource):
             enable_dns_hostnames=True,
             enable_dns_support=True,
             tags=shape.named("vpc"),
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self, protect=shape.deletion_protection),
         )
         ec2.DefaultSecurityGroup(
             f"{name}-default-security-group", vpc_id=vpc.id, ingress=[], egress=[], tags=shape.named("default"), opts=child
@@ -333,7 +377,17 @@ class EksNetwork(pulumi.ComponentResource):
         self.vpc_id = vpc.id
         ways_out = [resource.urn for _, _, parts in private for resource in parts]
         self.private_subnet_ids = pulumi.Output.all(*private_ids, *ways_out).apply(lambda known: known[: len(private_ids)])
+        control_plane = builder.control_plane_subnets()
+        tied = [resource.urn for _, parts in control_plane for resource in parts]
+        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet, _ in control_plane), *tied).apply(
+            lambda known: known[: len(control_plane)]
+        )
         self.public_subnet_ids = pulumi.Output.all(*(subnet.id for subnet in public.values()))
         self.register_outputs(
-            {"vpc_id": self.vpc_id, "private_subnet_ids": self.private_subnet_ids, "public_subnet_ids": self.public_subnet_ids}
+            {
+                "vpc_id": self.vpc_id,
+                "private_subnet_ids": self.private_subnet_ids,
+                "public_subnet_ids": self.public_subnet_ids,
+                "control_plane_subnet_ids": self.control_plane_subnet_ids,
+            }
         )

@@ -269,10 +269,46 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
 
     [cluster] = declarations.inputs_of(CLUSTER)
     assert cluster["vpcConfig"]["subnetIds"] == subnets
+    [group] = declarations.inputs_of("aws:eks/nodeGroup:NodeGroup")
+    assert group["subnetIds"] == subnets
     assert [name for name in declarations.made if name.startswith(("aws:ec2/vpc", "aws:ec2/subnet", "aws:ec2/nat"))] == []
     assert {json.dumps(spec["subnetSelectorTerms"]) for spec in node_classes(declarations).values()} == {
         json.dumps([{"id": subnet} for subnet in subnets])
     }
+
+
+def test_in_an_existing_network_the_control_plane_keeps_its_subnets_when_the_nodes_get_more() -> None:
+    network = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": ["subnet-0a1b2c3d", "subnet-1a2b3c4d", "subnet-2a3b4c5d"]}
+    own = {"existing_control_plane_subnets": ["subnet-8a1b2c3d", "subnet-9a1b2c3d"]}
+
+    def of_the_control_plane(network: dict[str, object]) -> object:
+        zones = ["us-east-1a", "us-east-1b", "us-east-1c"]
+        [cluster] = declared("dev-eks", shipped("dev-eks", zones=zones, network=network)).inputs_of(CLUSTER)
+        return cluster["vpcConfig"]["subnetIds"]
+
+    assert of_the_control_plane(network) == ["subnet-0a1b2c3d", "subnet-1a2b3c4d"]
+    assert of_the_control_plane(network | own) == own["existing_control_plane_subnets"]
+
+
+@pytest.mark.parametrize("protected", [True, False])
+def test_what_would_delete_the_ground_under_a_protected_cluster_fails_in_the_preview(protected: object) -> None:
+    declarations = declared("prod-eks", shipped("prod-eks", cluster={**shipped("prod-eks")["cluster"], "deletion_protection": protected}))
+
+    kept = {each.name for each in declarations.made.values() if each.protected and each.type.startswith("aws:ec2/")}
+    subnets = {"network-control-plane-us-east-1a", "network-control-plane-us-east-1b"}
+    assert kept == ({"network-vpc"} | subnets if protected else set())
+
+
+def test_another_zone_of_nodes_leaves_the_control_plane_as_it_is() -> None:
+    """AWS refuses a cluster subnets in other zones than those it was made with (EKS user guide, "networking requirements")."""
+
+    def of_the_cluster(**changes: object) -> dict[str, str]:
+        declarations = declared("dev-eks", shipped("dev-eks", **changes))
+        subnets = {each["cidrBlock"]: each["availabilityZone"] for each in declarations.inputs_of("aws:ec2/subnet:Subnet")}
+        return {cidr: zone for cidr, zone in subnets.items() if cidr.endswith("/28")}
+
+    assert of_the_cluster() == {"10.0.255.224/28": "us-east-1a", "10.0.255.240/28": "us-east-1b"}
+    assert of_the_cluster(zones=["us-east-1a", "us-east-1b", "us-east-1d"]) == of_the_cluster()
 
 
 def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:

@@ -44,6 +44,9 @@ PUBLIC = st.fixed_dictionaries(
 )
 
 
+SMALL = ["10.0.250.0/28", "10.0.250.16/28"]
+
+
 @st.composite
 def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     region = document["region"]
@@ -58,6 +61,8 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
                     ["172.20.0.0/16", "10.100.0.0/12", "192.168.0.0/24", "172.20.0.0/25", "11.0.0.0/16", "10.100.0.0/16"]
                 ),
                 pods_per_node=st.integers(4, 250),
+                control_plane_cidrs=st.sampled_from([[], [*SMALL], SMALL[:1], ["10.0.199.0/24", "10.0.0.0/27"]]),
+                control_plane_zones=st.lists(st.sampled_from([f"{region}{letter}" for letter in "abcdef"]), max_size=3),
                 runner_cidrs=st.lists(st.sampled_from(["10.1.0.0/16", "192.168.7.0/24"])),
             )
         ),

@@ -1,4 +1,4 @@
-"""Regions, zones and network ranges: what is there, what fits, and where buckets and queues are against the nodes."""
+"""Network ranges and images: what is there, what fits, and where buckets and queues are against the nodes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix
-from capacity.settings.network import EKS_ZONES, Access
-from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
+from capacity.settings.network import Access
+from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import is_production
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from capacity.plan.resolve import ResolvedPool, ResolvedSettings
+    from capacity.plan.resolve import ResolvedSettings
 
 
 _GKE_RESERVED = 4
@@ -41,11 +40,12 @@ def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProble
         net = settings.network
         named = {f"private_cidrs.{n}": each for n, each in enumerate(net.private_cidrs[: len(settings.zones)])}
         named |= {f"public_cidrs.{n}": each for n, each in enumerate(net.public_cidrs[: len(settings.zones)])}
+        named |= {f"control_plane_cidrs.{n}": each for n, each in enumerate(settings.control_plane_cidrs)}
         for name, written in named.items():
             if not IPv4Network(written).subnet_of(IPv4Network(net.vpc_cidr)):
                 problem = f"is outside of vpc_cidr {net.vpc_cidr}"
                 yield SettingsProblem(f"network.{name}", written, problem, "choose a range inside it", "range-outside-vpc")
-        named |= {"services_cidr": net.services_cidr}
+        # With it, the Services' range overlaps whatever is inside, which is then not told again.
         if IPv4Network(net.services_cidr).overlaps(IPv4Network(net.vpc_cidr)):
             problem = f"overlaps vpc_cidr {net.vpc_cidr}"
             yield SettingsProblem("network.services_cidr", net.services_cidr, problem, "choose another range", "ranges-overlap")
@@ -123,15 +123,6 @@ def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem
             yield SettingsProblem(f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "more zones or ranges", "range-too-small")
 
 
-def zones_are_two_to_six(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """EKS wants its control plane in two zones at least, and there are not more than six."""
-    settings = resolved.settings
-    if isinstance(settings, EksSettings) and len(settings.zones) not in EKS_ZONES:
-        problem = f"EKS needs {EKS_ZONES[0]} zones at least" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
-        rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
-        yield SettingsProblem("zones", ", ".join(settings.zones), problem, f"name {EKS_ZONES[0]} to {EKS_ZONES[-1]}", rule)
-
-
 def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """The DNS endpoint behind IAM is GKE's."""
     settings = resolved.settings
@@ -192,112 +183,6 @@ def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
     if fitting := resolved.images.with_images_for(family, version):
         return f"for Kubernetes {version}: {fitting[0]} to {fitting[-1]}, the newest known; {newer}"
     return f"no release with images for Kubernetes {version} is known, only for {', '.join(resolved.images.versions(family))}; {newer}"
-
-
-def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Every zone of the platform is one of its region, once, and every zone of a pool one of the platform's."""
-    separator = "-" if resolved.words.catalog is Cloud.GCP else ""
-    by_id = [zone for zone in resolved.zones if resolved.words.catalog is Cloud.AWS and is_zone_id(zone)]
-    if by_id and len(by_id) < len(resolved.zones):
-        problem = "has names and ids of zones, of which nobody knows which are the same"
-        yield SettingsProblem("zones", ", ".join(resolved.zones), problem, "use one of the two", "zone-names-and-ids")
-        return
-    for number, zone in enumerate(resolved.zones):
-        if zone in by_id:
-            if not zone.startswith(zone_id_prefix(resolved.region)):
-                example = f"a zone of it has the id {zone_id_prefix(resolved.region)}1"
-                yield SettingsProblem(f"zones.{number}", repr(zone), f"is not in region {resolved.region}", example, "zone-outside-region")
-        elif zone[:-1] != f"{resolved.region}{separator}" or not zone[-1:].isalpha():
-            example = f"a zone of it is called {resolved.region}{separator}a"
-            yield SettingsProblem(f"zones.{number}", repr(zone), f"is not in region {resolved.region}", example, "zone-outside-region")
-        if zone in resolved.zones[:number]:
-            yield SettingsProblem(f"zones.{number}", repr(zone), "stands twice", "zones are unique", "duplicate-name")
-    yield from _zones_of_pools(resolved)
-
-
-def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    for pool in resolved.pools.values():
-        for number, zone in enumerate(pool.settings.zones):
-            path = f"{pool.path}.zones.{number}"
-            if zone in pool.settings.zones[:number]:
-                yield SettingsProblem(path, repr(zone), "stands twice", "leave one of them out", "duplicate-name")
-            elif resolved.zones and zone not in resolved.zones:
-                yield SettingsProblem(
-                    path, repr(zone), "is not a zone of the platform", nearest(zone, resolved.zones), "zone-outside-region"
-                )
-
-
-def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A machine that is nowhere offered in the region or the pool's zones would never come, and no error would say why."""
-    if _unchecked(resolved):
-        return
-    for pool in resolved.pools.values():
-        for machine in pool.machines:
-            if not machine.zones:
-                remedy = "check with the cloud that the region has it"
-                problem = f"where {machine.name} is offered is not known"
-                yield SettingsProblem(f"{pool.path}.machine", "", problem, remedy, "region-not-known", refused=False)
-                continue
-            offered = machine.offered_in(resolved.region)
-            if not offered:
-                regions = f"regions that have it: {', '.join(sorted(machine.zones))}"
-                problem = f"is not offered in region {resolved.region}"
-                yield SettingsProblem(f"{pool.path}.machine", repr(machine.name), problem, regions, "region-without-machine")
-            elif (wanted := _zones(resolved, pool)) and not set(wanted) & set(offered):
-                problem = f"is not offered in {', '.join(sorted(wanted))}"
-                yield _without(resolved, f"{pool.path}.machine", repr(machine.name), problem, offered)
-
-
-def each_zone_of_a_pool_has_its_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A node pool over a zone without the machine cannot be made."""
-    if _unchecked(resolved):
-        return
-    for pool in resolved.pools.values():
-        if any(not machine.zones for machine in pool.machines):
-            continue
-        offered = {zone for machine in pool.machines for zone in machine.offered_in(resolved.region)}
-        for number, zone in enumerate(pool.settings.zones):
-            # Where no zone has it, that is told as such.
-            if offered & set(pool.settings.zones) and zone not in offered and (not resolved.zones or zone in resolved.zones):
-                problem = f"does not offer {pool.machines[0].name}"
-                yield _without(resolved, f"{pool.path}.zones.{number}", repr(zone), problem, offered)
-
-
-def _unchecked(resolved: ResolvedSettings) -> bool:
-    """Whether a person knows better than the catalog."""
-    return getattr(resolved.settings, "zone_machines", None) is ZoneMachines.UNCHECKED
-
-
-def _without(resolved: ResolvedSettings, path: str, written: str, problem: str, offered: Iterable[str]) -> SettingsProblem:
-    """A zone without a machine: refused, unless its name may mean another zone in this account than in that of the catalog's record."""
-    ids = any(is_zone_id(zone) for zone in resolved.zones)
-    zones = ", ".join(sorted(zone for zone in offered if is_zone_id(zone) == ids))
-    remedy = f"zones of {resolved.region} that have it: {zones}; zone_machines: unchecked if you know better"
-    if not resolved.zones_are_known:
-        has = ", ".join(sorted(zone for zone in offered if is_zone_id(zone)))
-        remedy = f"these names are another account's, and AWS maps them for each; by id those that have it are {has}"
-    return SettingsProblem(path, written, problem, remedy, "zone-without-machine", refused=resolved.zones_are_known)
-
-
-def control_planes_have_zones(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """EKS takes no subnet of some old zones for a control plane, whose subnets are in the first zones of the settings."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or settings.cluster.existing is not None:
-        return
-    for number, zone in enumerate(settings.zones):
-        # The name is that of accounts of November 2025 and later, and most often that of others.
-        if zone in ZONES_WITHOUT_EKS or zone == "us-east-1e":
-            problem = f"is {'' if is_zone_id(zone) else 'most often use1-az3, '}a zone in which EKS has no control planes"
-            remedy = "choose another zone"
-            path = f"zones.{number}"
-            yield SettingsProblem(path, repr(zone), problem, remedy, "zone-without-eks", refused=is_zone_id(zone))
-
-
-def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
-    """The zones of a pool; none if it names one that the platform does not have, which another check reports."""
-    if resolved.zones and not set(pool.settings.zones) <= set(resolved.zones):
-        return ()
-    return pool.settings.zones or resolved.zones
 
 
 def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -365,15 +250,10 @@ CHECKS = (
     ranges_do_not_overlap,
     gke_ranges_have_room,
     eks_ranges_have_room,
-    zones_are_two_to_six,
     access_fits_the_cloud,
     system_nodes_reach_every_zone,
     images_are_pinned,
     images_are_of_the_version,
-    zones_are_in_the_region,
-    the_region_has_the_machine,
-    each_zone_of_a_pool_has_its_machine,
-    control_planes_have_zones,
     the_system_machine_exists,
     buckets_are_in_the_region,
     keys_are_in_the_region,

@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 from resolved_fixtures import told
 
-from capacity.plan.checks.places import (
-    access_fits_the_cloud,
-    eks_ranges_have_room,
-    gke_ranges_have_room,
-    ranges_do_not_overlap,
-    zones_are_two_to_six,
-)
+from capacity.plan.checks.places import access_fits_the_cloud, eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
+from capacity.plan.checks.zones import zones_are_two_to_six
 
 
 @pytest.mark.parametrize(
@@ -41,6 +36,13 @@ def test_the_ranges_of_an_eks_cluster_are_inside_its_vpc() -> None:
 
     assert told(ranges_do_not_overlap, "eks", ranges) == ["refused: range-outside-vpc at network.private_cidrs.0"]
     assert told(ranges_do_not_overlap, "eks", ranges | vpc | {"network.private_cidrs.1": "10.1.64.0/18"}) == []
+
+
+def test_the_control_plane_has_the_last_ranges_of_the_vpc_unless_somebody_says_others() -> None:
+    taken: dict[str, Any] = {"network.public_cidrs": ["10.0.192.0/22", "10.0.252.0/22"]}
+
+    assert told(ranges_do_not_overlap, "eks", taken) == [f"refused: ranges-overlap at network.control_plane_cidrs.{n}" for n in (0, 1)]
+    assert told(ranges_do_not_overlap, "eks", taken | {"network.control_plane_cidrs": ["10.0.240.0/28", "10.0.240.16/28"]}) == []
 
 
 def test_the_local_control_plane_has_no_ranges() -> None:

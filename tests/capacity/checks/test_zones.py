@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 from resolved_fixtures import found, told
 
-from capacity.plan.checks.places import (
-    control_planes_have_zones,
-    the_region_has_the_machine,
-    the_system_machine_exists,
-    zones_are_in_the_region,
-)
+from capacity.plan.checks.places import the_system_machine_exists
+from capacity.plan.checks.zones import control_planes_have_zones, the_region_has_the_machine, zones_are_in_the_region
 
 
 @pytest.mark.parametrize("cloud,elsewhere,inside", [("gke", "us-east1-b", "us-central1-c"), ("eks", "us-west-2a", "us-east-1c")])
@@ -125,3 +121,34 @@ def test_a_zone_without_control_planes_is_refused_by_id_and_warned_of_by_name() 
     assert told(control_planes_have_zones, "eks", {"zones": ["use1-az1", "use1-az3"]}) == ["refused: zone-without-eks at zones.1"]
     assert told(control_planes_have_zones, "eks", {"zones": ["us-east-1e", "us-east-1b"]}) == ["warned: zone-without-eks at zones.0"]
     assert told(control_planes_have_zones, "eks", {"zones": ["use1-az3", "use1-az1"], "cluster.existing": "acme"}) == []
+
+
+def test_nodes_may_be_in_a_zone_without_control_planes() -> None:
+    zones: dict[str, Any] = {"zones": ["use1-az3", "use1-az1", "use1-az2"]}
+
+    [problem] = found(control_planes_have_zones, "eks", zones)
+    assert "name others in network.control_plane_zones; nodes may be here" in str(problem)
+    assert told(control_planes_have_zones, "eks", zones | {"network.control_plane_zones": ["use1-az1", "use1-az2"]}) == []
+    elsewhere = zones | {"network.control_plane_zones": ["use1-az1", "use1-az3"]}
+    assert told(control_planes_have_zones, "eks", elsewhere) == ["refused: zone-without-eks at network.control_plane_zones.1"]
+
+
+def test_a_control_plane_has_a_range_in_each_of_two_zones_or_more() -> None:
+    one = {"network.control_plane_zones": ["us-east-1a"]}
+    three = {"network.control_plane_zones": ["us-east-1a", "us-east-1b", "us-east-1f"]}
+    ranges = {"network.control_plane_cidrs": ["10.0.240.0/28", "10.0.240.16/28"]}
+
+    assert told(control_planes_have_zones, "eks", one) == ["refused: too-few-zones at network.control_plane_zones"]
+    assert told(control_planes_have_zones, "eks", three) == []
+    assert told(control_planes_have_zones, "eks", three | ranges) == ["refused: range-too-small at network.control_plane_cidrs"]
+    assert told(control_planes_have_zones, "eks", ranges) == []
+
+
+def test_the_control_planes_zones_are_of_the_region_and_written_as_the_others() -> None:
+    path = "network.control_plane_zones"
+
+    assert told(zones_are_in_the_region, "eks", {path: ["us-east-1a", "us-west-2a"]}) == [f"refused: zone-outside-region at {path}.1"]
+    assert told(zones_are_in_the_region, "eks", {path: ["us-east-1a", "us-east-1a"]}) == [f"refused: duplicate-name at {path}.1"]
+    assert told(zones_are_in_the_region, "eks", {path: ["use1-az1", "use1-az2"]}) == [f"refused: zone-names-and-ids at {path}"]
+    # One that the nodes have left stays the control plane's.
+    assert told(zones_are_in_the_region, "eks", {path: ["us-east-1a", "us-east-1f"]}) == []

@@ -46,6 +46,8 @@ def test_a_cluster_has_the_version_network_and_tags_that_it_was_given(cluster_of
 
     assert (cluster["name"], cluster["version"], cluster["tags"]) == ("prod", "1.35", TAGS)
     assert cluster["vpcConfig"]["subnetIds"] == ["subnet-0aaaaaaaaaaaaaaaa", "subnet-0bbbbbbbbbbbbbbbb"]
+    own = ["subnet-0ccccccccccccccccc", "subnet-0ddddddddddddddddd"]
+    assert cluster_of(control_plane_subnet_ids=own)["vpcConfig"]["subnetIds"] == own
     assert cluster["kubernetesNetworkConfig"] == {"ipFamily": "ipv4", "serviceIpv4Cidr": "172.20.0.0/16"}
 
 

@@ -71,6 +71,27 @@ def test_each_zone_has_its_ranges_and_no_machine_gets_a_public_address(network_o
     assert {each["mapPublicIpOnLaunch"] for each in subnets.values()} == {False}
 
 
+def test_the_control_planes_own_addresses_are_in_small_subnets_that_nothing_else_finds(network_of: Callable[..., Any]) -> None:
+    registered = network_of()
+
+    subnets = {name: each for name, each in found(registered, SUBNET).items() if "control-plane" in name}
+    assert {name: (each["availabilityZone"], each["cidrBlock"]) for name, each in subnets.items()} == {
+        "net-control-plane-us-east-1a": ("us-east-1a", "10.0.255.224/28"),
+        "net-control-plane-us-east-1b": ("us-east-1b", "10.0.255.240/28"),
+    }
+    assert subnets["net-control-plane-us-east-1a"]["tags"] == {**TAGS, "Name": "prod-control-plane-us-east-1a"}
+    assert "net-control-plane-routes-id" not in {each["routeTableId"] for each in registered.of(ROUTE)}
+
+
+def test_the_control_plane_stays_where_it_is_when_the_nodes_move(network_of: Callable[..., Any]) -> None:
+    before = found(network_of(), SUBNET)
+    after = found(network_of(zones=["us-east-1d", "us-east-1b", "us-east-1c"], control_plane_zones=["us-east-1a", "us-east-1b"]), SUBNET)
+
+    control_plane = ["net-control-plane-us-east-1a", "net-control-plane-us-east-1b"]
+    assert [after[name] for name in control_plane] == [before[name] for name in control_plane]
+    assert "net-private-us-east-1a" not in after
+
+
 def test_by_default_each_zone_leaves_by_a_nat_gateway_of_its_own(network_of: Callable[..., Any]) -> None:
     registered = network_of()
 
@@ -104,6 +125,7 @@ def test_every_subnet_is_tied_to_its_route_table(network_of: Callable[..., Any])
     assert tied == {
         **{f"net-private-{zone}-id": f"net-private-{zone}-routes-id" for zone in ZONES},
         **{f"net-public-{zone}-id": "net-public-routes-id" for zone in ZONES},
+        **{f"net-control-plane-{zone}-id": "net-control-plane-routes-id" for zone in ZONES[:2]},
     }
 
 
@@ -205,7 +227,14 @@ def test_every_resource_is_the_components_child_and_named_after_it_and_carries_t
 def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
     inputs = Analyzer("flexspot").analyze([EksNetwork])["component_definitions"]["EksNetwork"].inputs
 
-    assert {name for name, each in inputs.items() if each.optional} == {"nat", "endpoints", "tags"}
+    assert {name for name, each in inputs.items() if each.optional} == {
+        "nat",
+        "endpoints",
+        "tags",
+        "controlPlaneZones",
+        "controlPlaneCidrs",
+        "deletionProtection",
+    }
 
 
 def test_zones_by_id_are_asked_for_by_id(network_of: Callable[..., Any]) -> None:

@@ -38,6 +38,18 @@ TWO = {
         ({"vpc_cidr": "10.0.0.1/16"}, "vpc_cidr is '10.0.0.1/16'; allowed is an IPv4 range without host bits"),
         ({"vpc_cidr": "10.0.0.0/15"}, "vpc_cidr is '10.0.0.0/15'; allowed are sizes from /16 to /28"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.64.0/29"]}, "private_cidrs is '10.0.64.0/29'; allowed are sizes"),
+        (
+            {**TWO, "control_plane_zones": ["us-east-1a"]},
+            "control_plane_zones is ['us-east-1a']; allowed are two to six zones",
+        ),
+        (
+            {**TWO, "control_plane_cidrs": ["10.0.240.0/28"]},
+            "control_plane_cidrs is ['10.0.240.0/28'] for 2 zones of the control plane; allowed is one range for each zone",
+        ),
+        (
+            {**TWO, "control_plane_cidrs": ["10.0.240.0/28", "10.0.240.0/28"]},
+            "control_plane_cidrs 10.0.240.0/28 overlaps with control_plane_cidrs 10.0.240.0/28",
+        ),
         ({**TWO, "private_cidrs": ["10.0.0.0/18"]}, "private_cidrs is ['10.0.0.0/18'] for 2 zones; allowed is one range for each zone"),
         ({**TWO, "public_cidrs": []}, "public_cidrs is [] for 2 zones"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18", "everywhere"]}, "private_cidrs is 'everywhere'; allowed is an IPv4 range"),
