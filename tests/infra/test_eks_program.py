@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from eks_declarations import (
@@ -20,6 +21,9 @@ from eks_declarations import (
     requirements,
 )
 from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 WITHOUT_TAGS = re.compile(
     r"aws:(cloudwatch/eventTarget:EventTarget|ec2/(route:Route|routeTableAssociation:RouteTableAssociation|tag:Tag)"
@@ -281,7 +285,7 @@ def test_in_an_existing_network_the_control_plane_keeps_its_subnets_when_the_nod
     network = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": ["subnet-0a1b2c3d", "subnet-1a2b3c4d", "subnet-2a3b4c5d"]}
     own = {"existing_control_plane_subnets": ["subnet-8a1b2c3d", "subnet-9a1b2c3d"]}
 
-    def of_the_control_plane(network: dict[str, object]) -> object:
+    def of_the_control_plane(network: Mapping[str, object]) -> object:
         zones = ["us-east-1a", "us-east-1b", "us-east-1c"]
         [cluster] = declared("dev-eks", shipped("dev-eks", zones=zones, network=network)).inputs_of(CLUSTER)
         return cluster["vpcConfig"]["subnetIds"]
