@@ -46,7 +46,8 @@ def test_eks_is_billed_for_its_gateways_addresses_endpoints_key_and_cluster(stac
     assert billed(stack, ServiceItem.PUBLIC_ADDRESS) == [len(declarations.of("aws:ec2/eip:Eip"))]
     assert billed(stack, ServiceItem.KMS_KEY) == [len(declarations.of("aws:kms/key:Key"))]
     endpoints = [each for each in declarations.inputs_of("aws:ec2/vpcEndpoint:VpcEndpoint") if each["vpcEndpointType"] == "Interface"]
-    zones = len(declarations.of("aws:ec2/subnet:Subnet")) // 2
+    # The zones of the nodes, which have a public subnet each; the control plane's own subnets are beside them.
+    zones = sum(1 for each in declarations.inputs_of("aws:ec2/subnet:Subnet") if "kubernetes.io/role/elb" in each["tags"])
     assert billed(stack, ServiceItem.INTERFACE_ENDPOINT) == ([len(endpoints) * zones] if endpoints else [])
 
 
