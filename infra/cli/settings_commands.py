@@ -15,7 +15,9 @@ from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import Stack, planned, stack_file
 
 if TYPE_CHECKING:
+    from capacity.plan.account_needs import QuotaNeed
     from capacity.plan.model import Plan
+    from capacity.settings.platform import EksSettings
 
 app = typer.Typer(help="Stack files: check them, complete them.", no_args_is_help=True)
 
@@ -36,6 +38,35 @@ def check(
         out.print(f"[yellow]warning[/] {warning.rule}: {warning.path}: {warning.text}")
     ceilings = ", ".join(f"{gpus} x {name}" for name, gpus in plan.accelerators.items())
     out.print(f"stack {stack} can work: at most {ceilings}; {len(plan.warnings)} warning(s).")
+
+
+@app.command()
+def needs(
+    stack: Stack,
+    form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
+) -> None:
+    """Show what an AWS account must allow before a stack's nodes can start: the quotas that its ceilings count against.
+
+    AWS is not asked. An account that never asked for more has no GPUs at all, on Spot neither, and AWS takes days to grant some.
+    """
+    from capacity.plan.account_needs import quota_needs  # noqa: PLC0415
+    from capacity.settings.platform import EksSettings  # noqa: PLC0415
+    from capacity.values.errors import ExplainedError  # noqa: PLC0415
+
+    found = planned(stack)
+    if not isinstance(found.settings, EksSettings):
+        remedy = "name a stack with cloud: eks; on GKE, gpu_quotas of the stack file hold the ceilings against the project's quotas."
+        raise ExplainedError(f"stack {stack} is not on EKS.", remedy, exit_code=ExitCode.BAD_USAGE)
+    listed = quota_needs(found.plan, found.settings)
+    if form is Format.JSON:
+        quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]
+        sys.stdout.write(json.dumps({"stack": stack, "region": found.settings.region, "quotas": quotas}, indent=2) + "\n")
+        return
+    show_table(_needs(listed, found.settings))
+    for each in listed:
+        if each.quota and each.beyond_default:
+            ask = f"aws service-quotas request-service-quota-increase --region {found.settings.region} --service-code ec2"
+            out.print(f"{ask} --quota-code {each.quota.code} --desired-value {each.amount}")
 
 
 @app.command()
@@ -61,6 +92,23 @@ def _check_json(stack: str) -> None:
     sys.stdout.write(json.dumps({"stack": stack, "problems": problems, "plan": plan}, indent=2) + "\n")
     if problems:
         raise typer.Exit(ExitCode.BAD_USAGE)
+
+
+def _need_data(need: QuotaNeed) -> dict[str, Any]:
+    quota = need.quota
+    known = {"code": quota.code, "name": quota.name, "default": quota.default} if quota else {"code": None, "name": None, "default": None}
+    return known | {"at_least": need.amount, "beyond_default": need.beyond_default}
+
+
+def _needs(needs: list[QuotaNeed], settings: EksSettings) -> Table:
+    title = f"quotas of EC2 for account {settings.account} in {settings.region}, besides what else runs there"
+    table = Table("quota", "code", "at least", "unasked", "for", title=title, title_justify="left")
+    for each in needs:
+        quota, colour = each.quota, "yellow" if each.beyond_default else "green"
+        name, code, default = (quota.name, quota.code, str(quota.default)) if quota else ("not known which", "", "")
+        uses = ", ".join(f"{use.amount} {use.what}" for use in each.uses)
+        table.add_row(name, code, f"[{colour}]{each.amount}[/]", default, uses)
+    return table
 
 
 def _pools(plan: Plan) -> Table:

@@ -158,3 +158,34 @@ def test_the_shipped_stacks_use_the_schema_and_nothing_undocumented() -> None:
         text = (Path(__file__).resolve().parents[2] / "stacks" / f"Pulumi.{stack}.yaml").read_text()
         assert text.startswith("# yaml-language-server: $schema=platform.schema.json\n")
         assert "flexspot:platform" in yaml.safe_load(text)["config"]
+
+
+def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it() -> None:
+    _, shown = flexspot("settings", "needs", "-s", "dev-eks")
+
+    assert "L-3819A6DF" in shown
+    assert "128 l4-spot, 16 t4-spot" in shown
+    ask = "aws service-quotas request-service-quota-increase --region us-east-1 --service-code ec2"
+    assert f"{ask} --quota-code L-3819A6DF --desired-value 144" in shown.splitlines()
+    assert "L-0263D0A3 --desired-value" not in shown
+
+
+def test_programs_get_what_an_account_must_allow_as_json() -> None:
+    _, shown = flexspot("settings", "needs", "-s", "prod-eks", "--format", "json")
+
+    found = {each["code"]: each for each in json.loads(shown)["quotas"]}
+    assert found["L-417A185B"] == {
+        "code": "L-417A185B",
+        "name": "Running On-Demand P instances",
+        "default": 0,
+        "at_least": 768,
+        "beyond_default": True,
+        "uses": [{"what": "h100-reserved", "amount": 768}],
+    }
+
+
+def test_quotas_of_another_cloud_are_refused_with_where_they_are_held() -> None:
+    with pytest.raises(ExplainedError, match="stack dev-gke is not on EKS") as refused:
+        flexspot("settings", "needs", "-s", "dev-gke")
+
+    assert "gpu_quotas" in str(refused.value.remedy)

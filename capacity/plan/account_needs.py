@@ -1,0 +1,92 @@
+"""What an AWS account must allow before a platform has its nodes: the quotas that its ceilings count against."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.catalog.aws_quotas import AwsQuota, Market, address_quota, quota_of_machine
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.settings.network import Nat
+from capacity.settings.pools import ReservationKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.model import Plan, PoolPlan
+    from capacity.settings.platform import EksSettings
+    from capacity.settings.pools import EksPool
+
+_OTHER_WORK = "m7i.large"
+"""Stands for the machines of other work, all of which count against the Standard quotas."""
+
+
+@dataclass(frozen=True)
+class QuotaUse:
+    """Something that counts against a quota, and how much at most: vCPU or addresses."""
+
+    what: str
+    amount: int
+
+
+@dataclass(frozen=True)
+class QuotaNeed:
+    """All that a platform counts against one quota. `quota` is None for machines of which no source says which quota counts them."""
+
+    quota: AwsQuota | None
+    uses: tuple[QuotaUse, ...]
+
+    @property
+    def amount(self) -> int:
+        """What the quota must be at least, besides what else runs in the account."""
+        return sum(each.amount for each in self.uses)
+
+    @property
+    def beyond_default(self) -> bool:
+        """Whether an account that never asked for more has too little."""
+        return self.quota is None or self.amount > self.quota.default
+
+
+def quota_needs(plan: Plan, settings: EksSettings) -> list[QuotaNeed]:
+    """The quotas that the ceilings of a platform on EKS come to, the largest need first; those of a ceiling of zero are left out."""
+    uses: dict[AwsQuota | None, list[QuotaUse]] = defaultdict(list)
+    for quota, use in _uses(plan, settings):
+        if use.amount:
+            uses[quota].append(use)
+    needs = [QuotaNeed(quota, tuple(each)) for quota, each in uses.items()]
+    return sorted(needs, key=lambda each: (-each.amount, each.quota.code if each.quota else ""))
+
+
+def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, QuotaUse]]:
+    wanted = {pool.name: pool for pool in settings.pools}
+    for pool in plan.pools:
+        yield from _pool_uses(pool, wanted[pool.name])
+    other = settings.cluster.other_work
+    for market in (Market.SPOT, Market.ON_DEMAND):
+        # Karpenter tries Spot first and may have all of it on-demand when there is none.
+        yield quota_of_machine(_OTHER_WORK, market), QuotaUse("other-work", other.max_vcpu if other.max_memory_gib else 0)
+    if settings.cluster.existing is None:
+        system = settings.cluster.system_pool
+        vcpu, quota = machines_of(Cloud.AWS)[system.machine].vcpu, quota_of_machine(system.machine, Market.ON_DEMAND)
+        yield quota, QuotaUse("system nodes", vcpu * system.max_nodes)
+        # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html (read 2026-11-24): up to two more in each zone.
+        yield quota, QuotaUse("system nodes while they are replaced", vcpu * 2 * len(settings.zones))
+        if settings.network.existing_vpc is None:
+            gateways = len(settings.zones) if settings.network.nat is Nat.PER_ZONE else 1
+            yield address_quota(), QuotaUse("NAT gateways", gateways)
+
+
+def _pool_uses(pool: PoolPlan, wanted: EksPool) -> Iterator[tuple[AwsQuota | None, QuotaUse]]:
+    """What a pool counts against each quota of its machines: all of its nodes may be of the largest of them, up to the pool's ceiling."""
+    if wanted.reservation is not None and wanted.reservation.kind is ReservationKind.CAPACITY_BLOCK:
+        return
+    market = Market.SPOT if pool.capacity_type is CapacityType.SPOT else Market.ON_DEMAND
+    most: dict[AwsQuota | None, int] = {}
+    for name in pool.machines:
+        quota = quota_of_machine(name, market)
+        vcpu = min(pool.max_nodes * machines_of(Cloud.AWS)[name].vcpu, pool.ceiling.vcpu)
+        most[quota] = max(most.get(quota, 0), vcpu)
+    for quota, vcpu in most.items():
+        yield quota, QuotaUse(pool.name, vcpu)
