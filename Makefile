@@ -43,7 +43,7 @@ lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)
 
 types: setup
-	$(call step,types,$(RUN)/basedpyright)
+	$(call step,types,$(RUN)/pyrefly check)
 
 test: setup lint types tools ## everything, as CI runs it
 	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --cov --cov-report=)

@@ -152,7 +152,7 @@ def _plain(value: Any) -> Any:
     """Translates the engine's marks of unknown and secret values."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
-        return {"$secret": True} if SIGNATURE in fields else {str(key): _plain(each) for key, each in fields.items()}
+        return {"$secret": True} if SIGNATURE in fields else {key: _plain(each) for key, each in fields.items()}
     if isinstance(value, list):
         return [_plain(each) for each in cast("list[Any]", value)]
     if value == _HIDDEN:

@@ -23,6 +23,7 @@ from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE
 from lab.parts.kueue import WEBHOOK_SECRET
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
@@ -50,9 +51,7 @@ class Cluster:
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
         settings = kubernetes_client.Configuration()
-        kubernetes_config.load_kube_config(  # pyright: ignore[reportUnknownMemberType] -- untyped
-            str(kubeconfig), client_configuration=settings
-        )
+        kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=settings)
         # A proxy of the environment is not for loopback.
         settings.proxy = None
         # Discovery is cached beside the kubeconfig: the default, one file per address under the temporary folder,
@@ -118,7 +117,7 @@ class Cluster:
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
         self._resource(POD).eviction.create(body=eviction, name=pod, namespace=namespace)
 
-    def events_about(self, name: str, namespace: str) -> list[KubeObject]:
+    def events_about(self, name: str, namespace: str) -> builtins.list[KubeObject]:
         """The events recorded about the objects called `name`, oldest first."""
         events = self.list("v1/Event", namespace, fields=f"involvedObject.name={name}")
         return sorted(events, key=lambda event: event["metadata"]["creationTimestamp"])
@@ -126,7 +125,7 @@ class Cluster:
     def wait_for(  # noqa: PLR0913 -- a wait is described by exactly these
         self,
         kind: str,
-        look: Callable[[list[KubeObject]], _Seen | None],
+        look: Callable[[builtins.list[KubeObject]], _Seen | None],
         what: str,
         *,
         namespace: str | None = None,
@@ -177,7 +176,7 @@ class Cluster:
 
 def status_of(error: ApiException) -> int:
     """The HTTP status of a refusal."""
-    return int(error.status or 0)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+    return int(error.status or 0)
 
 
 def condition(each: KubeObject, name: str) -> KubeObject | None:

@@ -104,7 +104,7 @@ def _engine_seconds(made: list[Resource], *, with_pack: bool) -> float:
                 "custom": True,
                 "id": "",
                 "inputs": inputs,
-                "outputs": {},
+                "outputs": {},  # pyrefly: ignore[implicit-any-empty-container] -- JSON
             }
             for token, name, inputs in made
         ]

@@ -24,7 +24,7 @@ class ReadCloud(pulumi.runtime.Mocks):
         return self._found is None
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        inputs: dict[str, Any] = dict(args.inputs)
         if not args.resource_id:
             self.made.append(args.typ)
             return f"{args.name}-id", inputs
@@ -46,7 +46,7 @@ def outputs_of(cloud: pulumi.runtime.Mocks, make: Callable[[], pulumi.ComponentR
     def note(name: str, value: Any) -> None:
         found[name] = value
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    @pulumi.runtime.test
     def program() -> pulumi.Output[None]:
         component = make()
         names = [*type(component).__annotations__]

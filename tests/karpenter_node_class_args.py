@@ -40,5 +40,5 @@ def node_class_args(**changes: Any) -> Ec2NodeClassArgs:
         "tags": {"environment": "dev", "owner": "ml-platform"},
         "labels": {"flexspot.dev/owner": "ml-platform"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments

@@ -47,7 +47,7 @@ class _Mocks(pulumi.runtime.Mocks):
         self.registered = registered
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        inputs: dict[str, Any] = dict(args.inputs)
         self.registered.resources.append((args.typ, args.name, inputs))
         return f"{args.name}-id", inputs | _answer(args.typ, inputs)
 
@@ -63,7 +63,7 @@ def register() -> Callable[[Callable[[], object]], Registered]:
         registered = Registered()
         pulumi.runtime.set_mocks(_Mocks(registered), preview=False)
 
-        @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+        @pulumi.runtime.test
         def program() -> None:
             declare()
 

@@ -98,7 +98,7 @@ def documents(draw: DrawFn) -> object:
     if draw(st.integers(0, 9)) == 0:
         small = draw(st.dictionaries(st.sampled_from(_keys()), junk(), max_size=6) | junk())
         cloud = draw(st.sampled_from(["local", "gke", "eks", None]))
-        return {**small, "cloud": cloud} if isinstance(small, dict) and cloud else small  # pyright: ignore[reportUnknownVariableType]
+        return {**small, "cloud": cloud} if isinstance(small, dict) and cloud else small
     document = copy.deepcopy(draw(st.sampled_from(_shipped())))
     for _ in range(draw(st.integers(1, 4))):
         found = places(document)
@@ -112,7 +112,7 @@ def _edit(draw: DrawFn, holder: Any, key: Any, found: list[tuple[Any, Any]]) -> 
     if edit == "delete":
         del holder[key]
     elif edit == "rename" and isinstance(holder, dict):
-        holder[draw(_key())] = holder.pop(key)  # pyright: ignore[reportUnknownMemberType]
+        holder[draw(_key())] = holder.pop(key)
     elif edit == "add" and isinstance(holder, dict):
         holder[draw(_key())] = draw(numbers() | junk())
     elif edit == "number":
@@ -120,7 +120,7 @@ def _edit(draw: DrawFn, holder: Any, key: Any, found: list[tuple[Any, Any]]) -> 
         each, at = draw(st.sampled_from(numeric or [(holder, key)]))
         each[at] = draw(numbers())
     elif edit == "repeat" and isinstance(holder, list):
-        holder.append(copy.deepcopy(holder[key]))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        holder.append(copy.deepcopy(holder[key]))
     elif edit == "splice":
         other, of_other = draw(st.sampled_from(found))
         holder[key] = copy.deepcopy(other[of_other])

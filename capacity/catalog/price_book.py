@@ -101,7 +101,7 @@ class Price(Record):
     machine: str
     region: str
     capacity_type: CapacityType
-    usd_per_hour: Annotated[Decimal, Field(gt=0)]
+    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
 
 
@@ -110,7 +110,7 @@ class ServicePrice(Record):
 
     item: ServiceItem
     region: str | None = None
-    usd: Annotated[Decimal, Field(gt=0)]
+    usd: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
 
 

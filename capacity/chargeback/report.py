@@ -89,7 +89,7 @@ class ExtraCost(Record):
 
     team: Annotated[str, Field(min_length=1)]
     kind: ExtraKind
-    usd: Annotated[Decimal, Field(ge=0, decimal_places=2)]
+    usd: Annotated[Decimal, Field(ge=Decimal(0), decimal_places=2)]
     project: str = NONE
     what: str = ""
 

@@ -59,11 +59,12 @@ class BudgetCheck:
 
 def budget_checks(cost: PlanCost, scenario: Scenario, near_percent: int = NEAR_PERCENT) -> list[BudgetCheck]:
     """The environment's budget, then the teams', each against its part of that month; nothing for whom there is none."""
-    environment = [] if cost.budget is None else [(cost.environment, cost.budget, cost.total, cost.unknown)]
-    teams = [(each.name, each.budget, each.figures, each.unknown) for each in cost.teams if each.budget is not None]
+    environment = (cost.environment, cost.budget, cost.total, cost.unknown)
+    teams = [(each.name, each.budget, each.figures, each.unknown) for each in cost.teams]
     return [
         BudgetCheck(owner, Decimal(budget), figures.of(scenario), unknown, near_percent)
-        for owner, budget, figures, unknown in (*environment, *teams)
+        for owner, budget, figures, unknown in (environment, *teams)
+        if budget is not None
     ]
 
 

@@ -1,8 +1,5 @@
 """How large the platform's own controllers are: what each copy asks for, which is also the most that it gets of memory."""
 
-# A record is frozen, so what narrows a field of its parent is safe; the checker does not know that of pydantic's models.
-# pyright: reportIncompatibleVariableOverride=false
-
 from __future__ import annotations
 
 from typing import Annotated

@@ -1,8 +1,5 @@
 """The settings of one stack: a model for each place where a platform runs."""
 
-# A record is frozen, so what narrows a field of its parent is safe; the checker does not know that of pydantic's models.
-# pyright: reportIncompatibleVariableOverride=false
-
 from __future__ import annotations
 
 from enum import StrEnum

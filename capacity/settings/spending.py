@@ -1,8 +1,5 @@
 """What may be spent, prices of one's own, and what is watched: what tells Prometheus of GPUs and their owners."""
 
-# A record is frozen, so what narrows a field of its parent is safe; the checker does not know that of pydantic's models.
-# pyright: reportIncompatibleVariableOverride=false
-
 from __future__ import annotations
 
 from typing import Annotated, Literal

@@ -188,7 +188,9 @@ class GpuPlugins(pulumi.ComponentResource):
         if nvidia:
             self._release(f"{name}-nvidia", "nvidia-device-plugin", "https://nvidia.github.io/k8s-device-plugin", NVIDIA_VERSION, _nvidia())
         if efa:
-            values = _efa() | ({} if efa_image is None else {"image": {"repository": efa_image}})
+            values = _efa()
+            if efa_image is not None:
+                values["image"] = {"repository": efa_image}
             self._release(f"{name}-efa", "aws-efa-k8s-device-plugin", "https://aws.github.io/eks-charts", EFA_VERSION, values)
         self.nvidia_version = pulumi.Output.from_input(NVIDIA_VERSION if nvidia else "")
         self.efa_version = pulumi.Output.from_input(EFA_VERSION if efa else "")

@@ -59,9 +59,10 @@ class KueueControllerArgs(TypedDict):
 
 def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
     """The times, and nothing else of the arguments out of bounds: raises ValueError."""
-    for field in ("replicas", "cpu_milli", "memory_mib"):
-        if args.get(field, 1) < 1:
-            raise ValueError(f"KueueController {name}: {field} is {args.get(field)}; use 1 or more, or leave it out")
+    sizes = {"replicas": args.get("replicas", 1), "cpu_milli": args.get("cpu_milli", 1), "memory_mib": args.get("memory_mib", 1)}
+    for field, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"KueueController {name}: {field} is {size}; use 1 or more, or leave it out")
     if "frameworks" in args and not args["frameworks"]:
         raise ValueError(f"KueueController {name}: frameworks is empty, which Kueue takes for batch/job; name the kinds, or leave it out")
     if "pods_ready" not in args:

@@ -150,7 +150,9 @@ def _resolve(args: GcsBucketArgs) -> _Resolved:
 
 
 def _lifecycle_rules(retention_days: int | None) -> list[storage.BucketLifecycleRuleArgs]:
-    ages = {"AbortIncompleteMultipartUpload": 1} | ({} if retention_days is None else {"Delete": retention_days})
+    ages = {"AbortIncompleteMultipartUpload": 1}
+    if retention_days is not None:
+        ages["Delete"] = retention_days
     return [
         storage.BucketLifecycleRuleArgs(
             action=storage.BucketLifecycleRuleActionArgs(type=action),

@@ -115,7 +115,6 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
 
     Exit code 1: the report is there, but something is missing from its sums, and it says what. 2: bad usage or input.
     """
-    from infra.cli.chargeback_commands import extra_costs, own_prices, period_asked, period_begun  # noqa: PLC0415
     from infra.prometheus.client import access_to  # noqa: PLC0415
 
     now = int(time.time())

@@ -209,7 +209,6 @@ def refresh(
     """
     from capacity.catalog.data_files import Source  # noqa: PLC0415
     from capacity.catalog.fresh_prices import as_yaml, changes, with_fresh_rows  # noqa: PLC0415
-    from infra.cli.price_refresh import fresh_prices, price_list_of  # noqa: PLC0415
 
     asked_cloud = _cloud(cloud)
     asked_machines = _machines(asked_cloud, machines)

@@ -179,7 +179,7 @@ def _aws(stack: str, settings: EksSettings) -> Access:
             f"the credentials are {caller['Arn']} of account {caller['Account']}, and the stack is of account {settings.account}.",
             remedy,
         )
-    return Access(str(caller["Arn"]), f"account {settings.account}, region {settings.region}")
+    return Access(caller["Arn"], f"account {settings.account}, region {settings.region}")
 
 
 def _gcp(stack: str, settings: GkeSettings) -> Access:
@@ -269,7 +269,7 @@ def _backend(stack: str, found: CommandLine) -> str:
     """The address of the backend that the person is logged in to. Asking for it opens no state."""
     answered = asked(found.path, "whoami", "--json", "--non-interactive")
     try:
-        said: Any = json.loads(answered.stdout) if answered.returncode == 0 else {}
+        said: dict[str, Any] = json.loads(answered.stdout) if answered.returncode == 0 else {}
     except ValueError:
         said = {}
     url = said.get("url")

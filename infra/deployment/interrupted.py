@@ -109,7 +109,7 @@ def read_back(deployment: Mapping[str, Any], identify: Callable[[Begun, frozense
             resources.append(_made(begun, answer))
             looked_at.append(begun)
     made["resources"] = resources
-    made["pending_operations"] = []
+    made["pending_operations"] = []  # pyrefly: ignore[implicit-any-empty-container] -- JSON
     return ReadBack(made, tuple(looked_at), tuple(unclear))
 
 

@@ -88,9 +88,7 @@ class LabApi:
 
     def __init__(self, kubeconfig: Path, patience_seconds: float) -> None:
         settings: Any = kubernetes_client.Configuration()
-        kubernetes_config.load_kube_config(  # pyright: ignore[reportUnknownMemberType] -- untyped
-            str(kubeconfig), client_configuration=settings
-        )
+        kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=settings)
         self._server: str = settings.host
         self._patience_seconds = patience_seconds
         self._resources: dict[tuple[str, str], Resource] = {}
@@ -239,16 +237,17 @@ class LabApi:
                 response = self._pool.request(
                     method, url, body=json.dumps(body) if body else None, headers={"Content-Type": content, "Accept": "application/json"}
                 )
-                answer: Any = _json(response.data)
-                refusal = _refusal(response.status, answer)
             except urllib3.exceptions.HTTPError as error:
-                refusal, answer = UnreachableError(f"{self._server} does not answer: {error}"), None
+                refusal = UnreachableError(f"{self._server} does not answer: {error}")
                 if not isinstance(error, urllib3.exceptions.NewConnectionError):
                     lost = True
                     if once:
                         raise refusal from error
-            if refusal is None:
-                return answer
+            else:
+                answer: Any = _json(response.data)
+                refusal = _refusal(response.status, answer)
+                if refusal is None:
+                    return answer
             if isinstance(refusal, Refusal):
                 refusal.after_lost_answer = lost
             if (isinstance(refusal, Refusal) and refusal.status not in _BUSY) or time.monotonic() > deadline:

@@ -34,9 +34,7 @@ class _GoLoader(yaml.SafeLoader):
     bool_values: ClassVar[dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 
 
-_GoLoader.add_implicit_resolver(  # pyright: ignore[reportUnknownMemberType] -- untyped
-    "tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN")
-)
+_GoLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
 
 
 def decoded_yaml(text: str) -> list[KubeObject]:
@@ -182,7 +180,8 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
                 objects = decoded_yaml(arguments["text"])
             except (KeyError, YAMLError) as error:
                 raise ProviderError(f"{_DECODE_YAML}: no YAML in `text`: {error}") from error
-            return provider_pb2.InvokeResponse(**{"return": encode({"result": objects})})
+            answer = {"return": encode({"result": objects})}
+            return provider_pb2.InvokeResponse(**answer)  # pyrefly: ignore[unexpected-keyword] -- the stub cannot spell it
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Refused: what a component is made of that a plugin renders only that plugin knows."""

@@ -36,7 +36,7 @@ class _Status(grpc.Status):
 def abort(context: grpc.ServicerContext, message: str, code: grpc.StatusCode = grpc.StatusCode.UNKNOWN) -> NoReturn:
     """Ends the call: it failed, and nothing was changed."""
     context.abort(code, message)
-    raise AssertionError("abort does not return")
+    raise AssertionError("abort does not return")  # pyrefly: ignore[unreachable] -- grpc has no types that promise it
 
 
 def abort_partial(context: grpc.ServicerContext, failure: PartialFailureError) -> NoReturn:
@@ -50,7 +50,7 @@ def abort_partial(context: grpc.ServicerContext, failure: PartialFailureError) -
     status: Any = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(failure))
     status.details.add().Pack(detail)
     context.abort_with_status(_Status(str(failure), status.SerializeToString()))
-    raise AssertionError("abort does not return")
+    raise AssertionError("abort does not return")  # pyrefly: ignore[unreachable] -- grpc has no types that promise it
 
 
 _MESSAGE_BYTES = 400 * 1024 * 1024

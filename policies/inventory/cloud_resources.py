@@ -35,7 +35,7 @@ def characters_of(document: Field) -> int | Unknown:
 
 
 def _all_known(field: Field) -> bool:
-    return field.known and (not isinstance(field.value, dict | list) or all(_all_known(each) for each in field.parts().fields))
+    return field.known and (not isinstance(field.value, (dict, list)) or all(_all_known(each) for each in field.parts().fields))
 
 
 def statements_of(document: Field) -> tuple[tuple[str, Field], ...] | Unknown:
@@ -64,8 +64,8 @@ def allows_everything_of(statement: Field) -> tuple[Tri, str]:
     found: list[tuple[Tri, str]] = []
     for action in _texts(statement.at("Action")):
         text = action.text()
-        wide = UNKNOWN if text is UNKNOWN else bool(text) and str(text).rpartition(":")[2] == "*"
-        found.append((all_of([wide, open_to_all]), str(text) if isinstance(text, str) else "an action"))
+        wide = UNKNOWN if text is UNKNOWN else bool(text) and text.rpartition(":")[2] == "*"
+        found.append((all_of([wide, open_to_all]), text if isinstance(text, str) else "an action"))
     if not statement.at("NotAction").absent:
         found.append((open_to_all, "all but its NotAction"))
     return _first(found)

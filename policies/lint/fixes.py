@@ -84,11 +84,11 @@ def _value(text: bytes, line: int) -> Any:
 def _value_with(value: Any, steps: Sequence[str], addition: Addition) -> Any:
     """The document as it should be, as plain data. Raises ValueError where something else stands in the way."""
     if not steps:
-        if addition.key and isinstance(value, dict | None):
+        if addition.key and (value is None or isinstance(value, dict)):
             held = cast("dict[str, Any]", value or {})
             if addition.key not in held:
                 return {addition.key: addition.value, **held}
-        elif not addition.key and isinstance(value, list | None):
+        elif not addition.key and (value is None or isinstance(value, list)):
             return [addition.value, *cast("list[Any]", value or [])]
         raise ValueError(addition.at)
     first, *rest = steps
@@ -119,10 +119,7 @@ def _written(text: str, place: _Place, addition: Addition, *, is_json: bool) -> 
     if not isinstance(place.node, yaml.CollectionNode):
         raise NotEditableError(f"{addition.at} has no value")
     if place.missing:
-        value = {key: value} if key else [value]
-        for step in reversed(place.missing[1:]):
-            value = {step: value}
-        key = place.missing[0]
+        key, value = place.missing[0], _below(place.missing[1:], {key: value} if key else [value])
     lines = text.split("\n")
     if place.node.flow_style:
         mark = place.node.start_mark
@@ -134,10 +131,15 @@ def _written(text: str, place: _Place, addition: Addition, *, is_json: bool) -> 
     if place.key_line < 0 or place.node.start_mark.line == place.key_line:
         raise NotEditableError(f"{addition.at} does not stand on lines of its own")
     indent, ending = " " * place.node.start_mark.column, "\r" if lines[place.key_line].endswith("\r") else ""
-    written = [f"{key}:", *_block(value)] if isinstance(value, dict | list) else [f"{key}: {_scalar(value)}"]
+    written = [f"{key}:", *_block(value)] if isinstance(value, (dict, list)) else [f"{key}: {_scalar(value)}"]
     block = written if key else [f"- {_inline(value)}"]
     lines[place.key_line + 1 : place.key_line + 1] = [f"{indent}{each}{ending}" for each in block]
     return "\n".join(lines)
+
+
+def _below(steps: Sequence[str], value: Any) -> Any:
+    """The value below keys that are not there yet."""
+    return {steps[0]: _below(steps[1:], value)} if steps else value
 
 
 def _block(value: Any) -> list[str]:
@@ -146,8 +148,8 @@ def _block(value: Any) -> list[str]:
         return [f"  - {_inline(each)}" for each in cast("list[Any]", value)]
     found: list[str] = []
     for key, each in cast("dict[str, Any]", value).items():
-        found += [f"  {_scalar(key)}:", *(f"  {line}" for line in _block(each))] if isinstance(each, dict | list) else []
-        found += [] if isinstance(each, dict | list) else [f"  {_scalar(key)}: {_scalar(each)}"]
+        found += [f"  {_scalar(key)}:", *(f"  {line}" for line in _block(each))] if isinstance(each, (dict, list)) else []
+        found += [] if isinstance(each, (dict, list)) else [f"  {_scalar(key)}: {_scalar(each)}"]
     return found
 
 

@@ -130,7 +130,7 @@ class Report:
     files: int
     documents: int
     objects: int
-    skipped: Mapping[Skipped, int] = field(default_factory=Counter["Skipped"])
+    skipped: Mapping[Skipped, int] = field(default_factory=Counter)
     settled: int = 0
     """Entries of the baseline whose finding is gone."""
 

@@ -92,7 +92,7 @@ def _shares(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
     return shares
 
 
-def _start(files: list[str], read: Callable[[str], Reading]) -> _Child:
+def _start(files: list[str], read: Callable[[str], Reading]) -> _Child:  # pyrefly: ignore[bad-return] -- the child ends in `finally`
     receiving, sending = os.pipe()
     process = os.fork()
     if process:
@@ -320,7 +320,7 @@ def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, c
     if accepted:
         until = accepted.until.isoformat() if accepted.until else None
         configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
-        suppressed = Suppression(str(accepted.reason), until, accepted.by, in_source=not configured)
+        suppressed = Suppression(accepted.reason, until, accepted.by, in_source=not configured)
     # Only what the configuration calls advisory does not bind: where it says nothing, the severity alone decides.
     binding = configuration.settings.levels.get(finding.rule) is not Level.ADVISORY
     return Placed(finding, path, line, suppressed, binding)

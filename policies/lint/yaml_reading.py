@@ -63,7 +63,8 @@ def markdown_chunks(text: bytes) -> Iterator[Chunk]:
         if opened is None:
             match = _FENCE.match(bare)
             if match is not None:
-                opened, indent, body, first = match["fence"], len(match["indent"]), [], number + 1
+                opened, indent, first = match["fence"], len(match["indent"]), number + 1
+                body = []
                 wanted = match["language"].lower() in _LANGUAGES
         elif bare.lstrip().startswith(opened) and not bare.strip(opened[:1] + b" \t"):
             if wanted:

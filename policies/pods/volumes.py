@@ -121,7 +121,7 @@ def _named_paths(container: Field) -> Iterator[tuple[str, str]]:
 def _at(path: str, mounts: Iterable[Mount]) -> str | Unknown:
     """What a path ends with: of the mounts above it the nearest decides, and without one the container's own file system."""
     paths = [(each.path.text(), each) for each in mounts]
-    above = [(str(where), each) for where, each in paths if isinstance(where, str) and PurePosixPath(path).is_relative_to(where)]
+    above = [(where, each) for where, each in paths if isinstance(where, str) and PurePosixPath(path).is_relative_to(where)]
     if above:
         return _ends_with(max(above, key=lambda each: len(each[0]))[1])
     return UNKNOWN if any(where is UNKNOWN for where, _ in paths) else IN_CONTAINER

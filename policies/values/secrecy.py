@@ -96,7 +96,7 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, bool):
         yield str(value).lower()
     elif isinstance(value, str | int | float) and value not in UNKNOWNS:
-        written = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+        written = str(int(value) if isinstance(value, float) and value.is_integer() else value)  # pyrefly: ignore[missing-attribute] -- of a float
         number = quantity(written)
         forms = (written.strip(), *(() if number is None else (str(number), f"{number:f}")))
         yield from (text for text in forms if text)

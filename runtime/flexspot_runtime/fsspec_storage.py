@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import fsspec  # pyright: ignore[reportMissingTypeStubs] -- it has none; _FileSystem says what is used of it
+import fsspec
 
 from flexspot_runtime.names import check_name
 
@@ -41,7 +41,7 @@ class FsspecStorage:
     """
 
     def __init__(self, url: str, **options: Any) -> None:
-        made = cast("tuple[_FileSystem, str]", fsspec.url_to_fs(url, **options))  # pyright: ignore[reportUnknownMemberType] -- as above
+        made = cast("tuple[_FileSystem, str]", fsspec.url_to_fs(url, **options))
         self._files, root = made
         self._root = root.rstrip("/")
 

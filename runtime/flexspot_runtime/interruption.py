@@ -165,7 +165,8 @@ class Interruption:
                     self._notice = Notice(self._notice.source, self._notice.received_at, deadline)
                 return
             notice = self._notice = Notice(source, now, deadline)
-            callbacks, self._callbacks = self._callbacks, []
+            callbacks = self._callbacks
+            self._callbacks = []
         self._noticed.set()
         _LOG.warning("%s: this process will be killed in %.0f s", source, deadline - now)
         for callback in callbacks:

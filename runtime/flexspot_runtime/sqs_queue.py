@@ -35,7 +35,7 @@ class SqsQueue:
         self.queue_url = queue_url
         self.lease_seconds = lease_seconds
         # The overloads of services whose stubs are not installed are unknown.
-        self._client: SQSClient = client or boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
+        self._client: SQSClient = client or boto3.client("sqs")
 
     def receive(self, most: int, wait_seconds: float) -> list[Delivery]:
         """See WorkQueue."""

@@ -111,9 +111,9 @@ def _values_at(value: Any, path: list[str]) -> Iterator[str]:
             yield value
         return
     key, rest = path[0], path[1:]
-    inner = value.get(key.removesuffix("[]")) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] -- JSON
+    inner = value.get(key.removesuffix("[]")) if isinstance(value, dict) else None
     if key.endswith("[]"):
-        for each in inner or []:  # pyright: ignore[reportUnknownVariableType] -- JSON
+        for each in inner or []:
             yield from _values_at(each, rest)
     else:
         yield from _values_at(inner, rest)

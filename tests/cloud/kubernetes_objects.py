@@ -29,9 +29,7 @@ _COMES_AND_GOES = {
 def all_objects(kubeconfig: Path) -> set[str]:
     """Each object as `apiVersion/Kind namespace/name`, in the version that its group prefers; what is being deleted is gone."""
     settings: Any = kubernetes_client.Configuration()
-    kubernetes_config.load_kube_config(  # pyright: ignore[reportUnknownMemberType] -- untyped
-        str(kubeconfig), client_configuration=settings
-    )
+    kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=settings)
     found: set[str] = set()
     with urllib3.PoolManager(ca_certs=settings.ssl_ca_cert, cert_file=settings.cert_file, key_file=settings.key_file) as pool:
 

@@ -55,7 +55,7 @@ class ProgramsCluster(OfflineProvider):
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Another kubeconfig of the same cluster is no other provider."""
-        return KubernetesStandIn.DiffConfig(self, request, context)  # pyright: ignore[reportArgumentType] -- asks nothing of its self
+        return KubernetesStandIn.DiffConfig(self, request, context)  # pyrefly: ignore[bad-argument-type] -- asks nothing of its self
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Takes the kubeconfig and looks whether it leads to a cluster, which runs the program that gives credentials."""

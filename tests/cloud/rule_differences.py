@@ -67,7 +67,7 @@ def _as_sets(rules: ResourceRules | None, inputs: dict[str, Any]) -> dict[str, A
             return {key: ordered(each, (*path, key)) for key, each in value.items()}
         if not isinstance(value, list):
             return value
-        items: list[Any] = [ordered(each, (*path, number)) for number, each in enumerate(value)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- JSON
+        items: list[Any] = [ordered(each, (*path, number)) for number, each in enumerate(value)]
         attribute = rules.attribute_at(path) if rules else None
         is_set = attribute is not None and str(attribute.facts["type"]).startswith("set")
         return sorted(items, key=repr) if is_set else items

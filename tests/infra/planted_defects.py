@@ -35,8 +35,8 @@ class Defect:
 
 def with_sentinels(value: Any) -> Any:
     if isinstance(value, dict):
-        return UNKNOWN if value == {"$unknown": True} else {key: with_sentinels(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    return [with_sentinels(each) for each in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+        return UNKNOWN if value == {"$unknown": True} else {key: with_sentinels(each) for key, each in value.items()}
+    return [with_sentinels(each) for each in value] if isinstance(value, list) else value
 
 
 def resources_of(stack: str) -> Resources:

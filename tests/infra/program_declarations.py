@@ -131,7 +131,7 @@ def declared(stack: str, settings: dict[str, Any]) -> Declarations:
     monitor = _Preview()
     pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=True, monitor=monitor)
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    @pulumi.runtime.test
     def program() -> None:
         pulumi.runtime.set_all_config({"flexspot:platform": json.dumps(settings)})
         main()

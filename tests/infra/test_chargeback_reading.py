@@ -231,7 +231,7 @@ def test_access_that_cannot_work_is_refused_without_telling_a_secret(
     monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", SECRET)
     monkeypatch.setenv("FLEXSPOT_TEST_TWO", f"{SECRET} {SECRET}")
     with pytest.raises(ExplainedError) as caught:
-        access_to(**({"url": "https://host"} | options))  # pyright: ignore[reportArgumentType] -- as a table has them
+        access_to(**({"url": "https://host"} | options))  # pyrefly: ignore[bad-argument-type] -- as a table has them
 
     assert told in caught.value.problem
     assert SECRET not in str(caught.value)

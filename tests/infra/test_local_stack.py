@@ -215,7 +215,7 @@ def test_a_mistake_in_the_built_plan_stops_the_engine_with_rule_and_resource(
     def spoilt(settings: PlatformSettings, source: str, prices: PriceBook, images: ImageBook) -> Plan:
         plan = real(settings, source, prices, images)
         on_demand, spot = plan.pools
-        return replace(plan, pools=(on_demand, replace(spot, **mistake)))  # pyright: ignore[reportArgumentType]
+        return replace(plan, pools=(on_demand, replace(spot, **mistake)))  # pyrefly: ignore[bad-argument-type] -- fields of several types, by name
 
     monkeypatch.setattr(program, "build_plan", spoilt)
 

@@ -115,10 +115,14 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     return {"cluster": cluster, "network": draw(st.sampled_from([made, made, there])), "control_plane": draw(access)}
 
 
+def _of_a_cloud(document: dict[str, Any]) -> bool:
+    return document["cloud"] != "local"
+
+
 @st.composite
 def whole_settings(draw: DrawFn) -> dict[str, Any]:
     """Settings of a cloud with everything around its pools, too."""
-    document = draw(valid_settings().filter(lambda found: found["cloud"] != "local"))
+    document = draw(valid_settings().filter(_of_a_cloud))
     surroundings = eks_surroundings if document["cloud"] == "eks" else gke_surroundings
     return document | draw(surroundings(document))
 

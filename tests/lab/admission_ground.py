@@ -50,7 +50,7 @@ class Asked(Cluster):
         try:
             response = resource.create(body=each, namespace=each["metadata"].get("namespace"), dry_run="All", serialize=False)
         except ApiException as error:
-            body = str(error.body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+            body = str(error.body)
             message = str(json.loads(body)["message"])
             return Answer(None, message, _said([message]), {})
         header = ", ".join(text for name, text in response.getheaders().items() if name.lower() == "warning")

@@ -37,9 +37,9 @@ def serving(cluster: Cluster, definition: KubeObject) -> Generator[Cluster]:
 def integers(value: Any) -> Any:
     """The mocks hand over every number as a float."""
     if isinstance(value, dict):
-        return {key: integers(each) for key, each in value.items()}  # pyright: ignore[reportUnknownVariableType] -- JSON
+        return {key: integers(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [integers(each) for each in value]  # pyright: ignore[reportUnknownVariableType] -- JSON
+        return [integers(each) for each in value]
     return int(value) if isinstance(value, float) else value
 
 
@@ -60,4 +60,4 @@ def refusal(cluster: Cluster, each: KubeObject) -> str:
     with pytest.raises(ApiException) as error:
         cluster.apply(each)
     assert status_of(error.value) in {422, 500}, "an unknown field is a failed apply (500), a broken rule an invalid object (422)"
-    return str(error.value.body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+    return str(error.value.body)

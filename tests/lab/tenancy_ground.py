@@ -84,7 +84,7 @@ def refusal(cluster: Cluster, each: KubeObject) -> str:
     try:
         cluster.create(each)
     except ApiException as error:
-        return str(error.body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        return str(error.body)
     return ""
 
 
@@ -132,7 +132,7 @@ def has_default(accounts: list[KubeObject]) -> bool:
 
 def objects_of(register: Register, arguments: Mapping[str, Any], classes: list[PriorityArgs], labels: dict[str, str]) -> list[KubeObject]:
     """What the components register, the namespace and the priorities before what needs them."""
-    team: TeamArgs = {**arguments}  # pyright: ignore[reportAssignmentType] -- of the form that the component checks
+    team: TeamArgs = {**arguments}  # pyrefly: ignore[bad-unpacking] -- of the form that the component checks
 
     def declare() -> None:
         Priorities("priorities", {"classes": classes, "labels": labels})

@@ -86,9 +86,7 @@ def kubeconfig_of(lab: ControlPlane, namespace: str, account: str, folder: Path)
 def core_of(cluster: Cluster) -> Any:
     """The client for what `Cluster` has no word for: tokens. It is not typed."""
     settings = kubernetes_client.Configuration()
-    kubernetes_config.load_kube_config(  # pyright: ignore[reportUnknownMemberType] -- untyped
-        str(cluster.kubeconfig), client_configuration=settings
-    )
+    kubernetes_config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
     settings.proxy = None
     return kubernetes_client.CoreV1Api(kubernetes_client.ApiClient(settings))
 

@@ -150,7 +150,7 @@ def test_a_queued_job_waits_for_its_request_and_starts_all_pods_together(cluster
             assert pod["spec"]["nodeSelector"][REQUEST_LABEL] == resize_request
             annotations = pod["metadata"]["annotations"]
             assert annotations["autoscaling.x-k8s.io/consume-provisioning-request"] == request["metadata"]["name"]
-            assert pod["metadata"]["creationTimestamp"] >= condition(provisioned, "Provisioned")["lastTransitionTime"]  # pyright: ignore[reportOptionalSubscript]
+            assert pod["metadata"]["creationTimestamp"] >= condition(provisioned, "Provisioned")["lastTransitionTime"]  # pyrefly: ignore[unsupported-operation] -- it is there
         assert condition(ground.workloads("alpha")["gang"], "Admitted")
 
         ground.finish("alpha", "gang")

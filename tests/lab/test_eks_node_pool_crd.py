@@ -47,7 +47,7 @@ def chosen(register: Register) -> dict[str, KubeObject]:
     def declare() -> None:
         for name, changes in CHOICES.items():
             arguments = pool_args(stack, stack.plan.pools[0], EC2_NODE_CLASS)
-            arguments.update({"pool": name, **changes})  # pyright: ignore[reportCallIssue, reportArgumentType] -- keys of the same type
+            arguments.update({"pool": name, **changes})  # pyrefly: ignore[no-matching-overload] -- keys of the same type
             GpuNodePool(name, arguments)
 
     return {each["metadata"]["name"]: integers(each) for each in register(declare).of("kubernetes:karpenter.sh/v1:NodePool")}

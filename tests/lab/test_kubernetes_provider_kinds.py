@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kubernetes.utils.quantity import parse_quantity  # pyright: ignore[reportUnknownVariableType] -- untyped
+from kubernetes.utils.quantity import parse_quantity
 from recorded_kinds import RecordedKinds
 
 from lab.providers.objects import NoQuantityError, canonical, input_fields, is_built_in, normalized

@@ -40,7 +40,7 @@ def _unknown(_loader: _Loader, _node: yaml.Node) -> str:
     return UNKNOWN_STRING
 
 
-_Loader.add_constructor("!unknown", _unknown)  # pyright: ignore[reportUnknownMemberType] -- the stub leaves the loader open
+_Loader.add_constructor("!unknown", _unknown)
 
 
 @dataclass(frozen=True)

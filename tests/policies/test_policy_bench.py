@@ -66,7 +66,7 @@ def test_the_figures_are_printed_for_one_resource(monkeypatch: pytest.MonkeyPatc
         return 3.0 if with_pack else 1.0
 
     monkeypatch.setattr(bench, "_engine_seconds", engine_seconds)
-    monkeypatch.setattr(bench, "_core_seconds", lambda _made: 0.5)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(bench, "_core_seconds", lambda _made: 0.5)  # pyrefly: ignore[implicit-any-lambda] -- resources
 
     bench.main()
 

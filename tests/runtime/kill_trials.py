@@ -159,7 +159,7 @@ def uninterrupted_state() -> tuple[bytes, bytes]:
         for _ in range(TOTAL_STEPS):
             model.train()
         writer = _Memory()
-        model.save(writer)  # pyright: ignore[reportArgumentType] -- has what a model uses of a CheckpointWriter
+        model.save(writer)  # pyrefly: ignore[bad-argument-type] -- has what a model uses of a CheckpointWriter
         _UNINTERRUPTED.append((writer.objects["model"], writer.objects["ballast"]))
     return _UNINTERRUPTED[0]
 

@@ -108,7 +108,7 @@ class Subscription:
 
 
 def _bytes_of_answer(answer: PullResponse) -> bytes:
-    return PullResponse.serialize(answer)  # pyright: ignore[reportUnknownMemberType] -- proto-plus does not say what it takes
+    return PullResponse.serialize(answer)
 
 
 @contextmanager
@@ -121,7 +121,8 @@ def serving(subscription: Subscription) -> Generator[str]:
                 context.abort(grpc.StatusCode.NOT_FOUND, f"{asked.subscription} is not there")
             return call(asked)
 
-        return grpc.unary_unary_rpc_method_handler(respond, request.deserialize, answer)
+        # The stub writes `*args: Any, **kwargs: Any` for whatever can be called.
+        return grpc.unary_unary_rpc_method_handler(respond, request.deserialize, answer)  # pyrefly: ignore[bad-argument-type] -- see above
 
     server: Any = grpc.server(ThreadPoolExecutor(8))
     handlers = {
@@ -146,7 +147,7 @@ def main() -> None:
         for line in sys.stdin:
             asked = json.loads(line)
             if isinstance(asked, list):
-                subscription.publish(*(str(text).encode() for text in asked))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- texts
+                subscription.publish(*(str(text).encode() for text in asked))
             told = {"empty": subscription.is_empty(), "dead letters": [body.decode() for body in subscription.dead_letters]}
             print(json.dumps(told), flush=True)  # noqa: T201 -- the answer
 

@@ -26,7 +26,7 @@ class Collective:
         self._barrier.wait()
         gathered = dict(self._values)
         self._barrier.wait()
-        return gathered  # pyright: ignore[reportReturnType] -- all ranks put in values of one type
+        return gathered  # pyrefly: ignore[bad-return] -- all ranks put in values of one type
 
 
 def in_ranks(size: int, work: Callable[[Group], T]) -> list[T | BaseException]:

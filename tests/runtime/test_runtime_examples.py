@@ -70,7 +70,7 @@ def test_a_batch_of_texts_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     host, port = server.get_host_and_port()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     # The overloads of services whose stubs are not installed are unknown.
-    client: SQSClient = boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
+    client: SQSClient = boto3.client("sqs")
     url = client.create_queue(QueueName="texts")["QueueUrl"]
     for text in ("a great and fine day", "poor service", "a chair"):
         client.send_message(QueueUrl=url, MessageBody=text)

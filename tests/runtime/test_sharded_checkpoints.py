@@ -101,7 +101,7 @@ def test_after_a_warning_ranks_wait_for_each_other_no_longer_than_until_the_kill
         if clock.seconds > 1005:
             interruption.notify("SIGTERM")
 
-    clock.sleep = warned  # pyright: ignore[reportAttributeAccessIssue] -- the same, with a warning
+    clock.sleep = warned  # pyrefly: ignore[method-assign] -- the same, with a warning
 
     with pytest.raises(CheckpointFailedError, match="rank 1 was not there in time"):
         checkpointer.save(1, lambda writer: writer.put("part", b""), deadline=interruption.deadline)

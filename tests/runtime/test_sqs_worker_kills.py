@@ -46,7 +46,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[SQSClient]:
     host, port = server.get_host_and_port()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
     # The overloads of services whose stubs are not installed are unknown.
-    yield boto3.client("sqs")  # pyright: ignore[reportUnknownMemberType]
+    yield boto3.client("sqs")
     server.stop()
 
 

@@ -20,7 +20,7 @@ class PlantedError(Exception):
 
 def file_system_of(storage: FsspecStorage) -> object:
     """So that a test can stand in for a cloud's client."""
-    return storage._files  # noqa: SLF001 -- as above  # pyright: ignore[reportPrivateUsage]
+    return storage._files  # noqa: SLF001 -- as above
 
 
 def refuse_renames(monkeypatch: pytest.MonkeyPatch) -> None:

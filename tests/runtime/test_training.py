@@ -135,7 +135,7 @@ def test_a_warning_during_a_checkpoint_costs_no_further_step() -> None:
         program.interruption.notify("SIGTERM")
         return saved(name)
 
-    program.storage.create = warned_while_saving  # pyright: ignore[reportAttributeAccessIssue] -- the same, with a warning
+    program.storage.create = warned_while_saving  # pyrefly: ignore[bad-assignment, method-assign] -- the same, with a warning
 
     with pytest.raises(Interrupted):
         program.live(12)

@@ -146,7 +146,7 @@ def test_what_was_received_while_the_warning_came_goes_back() -> None:
         bench.interruption.notify("SIGTERM")
         return list(receive(most, wait_seconds))
 
-    bench.queue.receive = warned  # pyright: ignore[reportAttributeAccessIssue] -- the same, with a warning
+    bench.queue.receive = warned  # pyrefly: ignore[bad-assignment, method-assign] -- the same, with a warning
 
     assert bench.work() == WorkerReport(given_back=1)
     assert bench.queue.calls == ["receive", "give back a"]

@@ -183,7 +183,7 @@ def _refused(path: str, written: str, lacking: _Lacking) -> SettingsProblem:
 
 
 def _written(value: object) -> str:
-    return shown(list(value) if isinstance(value, tuple) else value.model_dump() if isinstance(value, Record) else value)  # pyright: ignore[reportUnknownArgumentType] -- a tuple of settings
+    return shown(list(value) if isinstance(value, tuple) else value.model_dump() if isinstance(value, Record) else value)
 
 
 CHECKS = (

@@ -232,7 +232,7 @@ def _expressions(dashboard: Any) -> Iterator[tuple[str, str]]:
             fields = cast("dict[str, Any]", each)
             if isinstance(fields.get("expr"), str):
                 yield f"{path}.expr".lstrip("."), fields["expr"]
-            todo += [(f"{path}.{key}", below) for key, below in fields.items() if isinstance(below, dict | list)]
+            todo += [(f"{path}.{key}", below) for key, below in fields.items() if isinstance(below, (dict, list))]
 
 
 def _filled_in(expression: str) -> str:

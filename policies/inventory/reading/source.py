@@ -110,13 +110,17 @@ def annotations_of(source: Source) -> Iterator[Field]:
                 yield template.at("metadata", "annotations")
 
 
+def _joined(walked: str, path: list[str]) -> str:
+    return ".".join(step for step in (walked, *path) if step)
+
+
 def _places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[str, Field, Field, Field]]:
     """Path and spec of each pod template, the template itself, and what holds it: in a Job its spec."""
     star = next((place for place, step in enumerate(path) if step in {ELEMENTS, ENTRIES}), None)
     if star is None:
-        yield ".".join(filter(None, [walked, *path])), field.at(*path), field.at(*path[:-1]), field.at(*path[:-2])
+        yield _joined(walked, path), field.at(*path), field.at(*path[:-1]), field.at(*path[:-2])
         return
-    listed = ".".join(filter(None, [walked, *path[:star]]))
+    listed = _joined(walked, path[:star])
     members = field.at(*path[:star])
     if not members.known:
         yield listed, members, members, members

@@ -62,7 +62,7 @@ def test_the_component_and_the_policy_refuse_the_same_pools(names: list[str], gp
     [finding] = judge(from_manifest(pool), rules, DEFAULTS)
     told = ""
     try:
-        check_gpu_pool("l4", arguments)  # pyright: ignore[reportArgumentType] -- made of what the check reads
+        check_gpu_pool("l4", arguments)  # pyrefly: ignore[bad-argument-type] -- made of what the check reads
     except ValueError as error:
         told = str(error)
 

@@ -36,7 +36,7 @@ def test_a_cohort_is_not_its_own_ancestor() -> None:
 
 @pytest.mark.parametrize("names", ["abc", "bca", "cba"])
 def test_a_ring_of_cohorts_is_told_once_wherever_it_is_written_and_whoever_is_inside(names: str) -> None:
-    ring = dict(zip("abc", "bca", strict=True))
+    ring: dict[str, str] = dict(zip("abc", "bca", strict=True))
     cohorts = [{"name": "inside", "parent": "c"}, *({"name": each, "parent": ring[each]} for each in names)]
 
     assert told(parents_exist_and_end_at_the_root, "local", {"cohorts": cohorts}) == [

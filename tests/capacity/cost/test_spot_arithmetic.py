@@ -115,7 +115,7 @@ def test_more_interruptions_longer_restarts_and_fewer_saves_never_cost_less(
 )
 def test_conditions_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"nodes must be|saved_share is"):
-        replace(CALM, **wrong)  # pyright: ignore[reportArgumentType] -- fields of two types, by name
+        replace(CALM, **wrong)  # pyrefly: ignore[bad-argument-type] -- fields of two types, by name
 
 
 def test_a_run_without_work_is_refused() -> None:

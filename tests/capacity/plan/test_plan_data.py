@@ -25,7 +25,7 @@ def plan() -> Plan:
 
 
 def kinds_in(value: Any) -> set[str]:
-    kind = str(type(value).__name__)
+    kind = type(value).__name__
     inside: list[Any] = [*value.values(), *value] if kind == "dict" else list(value) if kind == "list" else []
     return {kind}.union(*(kinds_in(each) for each in inside))
 

@@ -93,7 +93,7 @@ def test_the_capacity_type_is_written_last_by_the_mark_that_counts_first() -> No
 
 @pytest.mark.parametrize("mark", CAPACITY_MARKS, ids=lambda each: f"{each.label}={each.value}")
 def test_a_node_with_one_mark_is_what_the_mark_says(mark: object) -> None:
-    mark = CAPACITY_MARKS[CAPACITY_MARKS.index(mark)]  # pyright: ignore[reportArgumentType] -- one of these
+    mark = CAPACITY_MARKS[CAPACITY_MARKS.index(mark)]
 
     assert node_facts({label_of(mark.label): mark.value or "anything"}).capacity_type is mark.capacity_type
 

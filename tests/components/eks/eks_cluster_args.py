@@ -33,7 +33,7 @@ class Cloud(pulumi.runtime.Mocks):
     """Answers what AWS adds to a cluster, to roles, keys and launch templates."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        inputs: dict[str, Any] = dict(args.inputs)
         if args.typ == CLUSTER:
             inputs["arn"] = ARN
             inputs["endpoint"] = "https://ABCD1234.gr7.us-east-1.eks.amazonaws.com"
@@ -49,7 +49,7 @@ class Nothing(Cloud):
     """Answers as in a preview: there is no cluster yet, so there is nothing but its inputs."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return None, dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        return None, dict(args.inputs)
 
 
 def args(**changes: Any) -> EksClusterArgs:
@@ -65,7 +65,7 @@ def args(**changes: Any) -> EksClusterArgs:
         "ami": "al2023@v20260903",
         "tags": TAGS,
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -21,5 +21,5 @@ def network_args(**changes: Any) -> EksNetworkArgs:
         "public_cidrs": ["10.0.192.0/22", "10.0.196.0/22", "10.0.200.0/22"],
         "tags": TAGS,
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments

@@ -19,7 +19,7 @@ Register = Callable[[Callable[[], object]], Any]
 
 def args(**changes: Any) -> GpuPluginsArgs:
     arguments: GpuPluginsArgs = {"ami": "al2023@v20260903"}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -27,7 +27,7 @@ def found(asked: str) -> dict[str, Any]:
 
 
 def arguments(**changes: str) -> ExistingEksClusterArgs:
-    return {"cluster": "lab", "account": ACCOUNT, "region": "eu-west-1"} | changes  # pyright: ignore[reportReturnType] -- a test's own
+    return {"cluster": "lab", "account": ACCOUNT, "region": "eu-west-1"} | changes  # pyrefly: ignore[bad-return] -- a test's own
 
 
 def seen(cloud: ReadCloud, **changes: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_the_read_cluster_is_the_components_child() -> None:
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
         parents[resource.name] = resource.opts.parent
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    @pulumi.runtime.test
     def program() -> None:
         made.append(ExistingEksCluster("cluster", arguments(), pulumi.ResourceOptions(transformations=[note])))
 

@@ -24,7 +24,7 @@ class Cloud(pulumi.runtime.Mocks):
     """Answers what GKE adds to a cluster, with a secret where the real provider has one."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        inputs: dict[str, Any] = dict(args.inputs)
         if args.typ == CLUSTER:
             inputs["endpoint"] = "172.16.0.2"
             inputs["masterAuth"] = {"clusterCaCertificate": "Y2E=", "clientKey": pulumi.Output.secret("key")}
@@ -48,7 +48,7 @@ def args(**changes: Any) -> GkeClusterArgs:
         "node_service_account": "nodes@acme-ai-prod.iam.gserviceaccount.com",
         "system_pool": {"machine": "e2-standard-4"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 
@@ -61,4 +61,4 @@ class Nothing(Cloud):
     """Answers as in a preview: there is no cluster yet, so there is nothing but its inputs."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return None, dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        return None, dict(args.inputs)

@@ -24,7 +24,7 @@ Register = Callable[[Callable[[], object]], Any]
 
 def args(*priorities: dict[str, Any], **changes: Any) -> ComputeClassArgs:
     arguments: ComputeClassArgs = {"name": "inference-l4", "priorities": []}
-    arguments.update({"priorities": list(priorities)} | changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose
+    arguments.update({"priorities": list(priorities)} | changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose
     return arguments
 
 
@@ -126,7 +126,7 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
     def declare() -> None:
         component = ComputeClass("inference", args({"pools": ["l4-spot"]}, labels={"flexspot.dev/owner": "ann"}))
         component.name.apply(names.append)
-        for child in component._childResources:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the SDK shows it nowhere else
+        for child in component._childResources:  # noqa: SLF001 -- the SDK shows it nowhere else
             child.urn.apply(urns.append)
 
     registered = register(declare)

@@ -27,7 +27,7 @@ def found(asked: str) -> dict[str, Any]:
 
 
 def arguments(**changes: str) -> ExistingGkeClusterArgs:
-    return {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"} | changes  # pyright: ignore[reportReturnType] -- a test's own
+    return {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"} | changes  # pyrefly: ignore[bad-return] -- a test's own
 
 
 def seen(cloud: ReadCloud, **changes: str) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def test_the_pool_is_the_components_child(register: Register) -> None:
 
     def declare() -> None:
         component = GkeGpuNodePool("l4", pool_args())
-        for child in component._childResources:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the SDK shows it nowhere else
+        for child in component._childResources:  # noqa: SLF001 -- the SDK shows it nowhere else
             child.urn.apply(urns.append)
 
     register(declare)

@@ -27,7 +27,7 @@ CHILDREN = {
 
 def args(**changes: Any) -> GkeNetworkArgs:
     arguments: GkeNetworkArgs = {"project": "acme-ai-prod", "region": "us-central1", "network": "flexspot"}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -21,7 +21,7 @@ class Cloud(pulumi.runtime.Mocks):
     """Answers what Google Cloud adds to an account."""
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        inputs: dict[str, Any] = dict(args.inputs)
         if args.typ == ACCOUNT:
             inputs["email"] = f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
         return f"{args.name}-id", inputs
@@ -32,7 +32,7 @@ class Cloud(pulumi.runtime.Mocks):
 
 def args(**changes: Any) -> GkeNodeIdentityArgs:
     arguments: GkeNodeIdentityArgs = {"project": "acme-ai-prod", "account_id": "flexspot-nodes"}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 
@@ -77,7 +77,7 @@ def test_the_email_is_the_accounts() -> None:
     pulumi.runtime.set_mocks(Cloud(), preview=False)
     seen: list[str] = []
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    @pulumi.runtime.test
     def program() -> pulumi.Output[None]:
         return GkeNodeIdentity("nodes", args()).email.apply(seen.append)
 

@@ -47,7 +47,7 @@ class Aws(pulumi.runtime.Mocks):
         self.resources: list[tuple[str, str, dict[str, Any]]] = []
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        inputs: dict[str, Any] = dict(args.inputs)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        inputs: dict[str, Any] = dict(args.inputs)
         self.resources.append((args.typ, args.name, inputs))
         name = inputs.get("name")
         if args.typ in {ROLE, POLICY}:
@@ -71,7 +71,7 @@ def declared(declare: Callable[[], pulumi.ComponentResource], account: str = ACC
     pulumi.runtime.set_mocks(aws, preview=False)
     outputs: dict[str, Any] = {}
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    @pulumi.runtime.test
     def program() -> pulumi.Output[None]:
         component = declare()
         names = list(type(component).__annotations__)
@@ -104,7 +104,7 @@ def refusal(declare: Callable[[], pulumi.ComponentResource]) -> tuple[str, list[
     pulumi.runtime.set_mocks(aws, preview=False)
     said: list[str] = []
 
-    @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
+    @pulumi.runtime.test
     def program() -> None:
         with pytest.raises(ValueError, match=r"\S") as error:
             declare()

@@ -20,7 +20,7 @@ def args(**changes: Any) -> CpuNodePoolArgs:
         "max_memory_gib": 256,
         "node_class": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "other-work"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -17,7 +17,7 @@ Register = Callable[[Callable[[], object]], Any]
 
 def args(**changes: Any) -> EfaPlacementGroupArgs:
     arguments: EfaPlacementGroupArgs = {"cluster": "platform", "pool": "h100-reserved", "tags": {"environment": "prod", "owner": "ann"}}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

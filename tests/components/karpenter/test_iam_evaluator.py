@@ -15,7 +15,7 @@ QUEUE = "arn:aws:sqs:eu-west-1:111122223333:training"
 
 def document(**changes: Any) -> Document:
     statement: Statement = {"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": QUEUE}
-    statement.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    statement.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return {"Version": "2012-10-17", "Statement": [statement]}
 
 

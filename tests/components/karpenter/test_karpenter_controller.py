@@ -35,7 +35,7 @@ def args(**changes: Any) -> KarpenterControllerArgs:
         "cluster_endpoint": pulumi.Output.from_input(ENDPOINT),
         "queue_name": pulumi.Output.from_input("training"),
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 
@@ -66,7 +66,7 @@ def test_the_crds_are_there_before_the_controller() -> None:
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
         awaited: Any = resource.opts.depends_on or []
-        waits[resource.name] = [each._name for each in awaited]  # noqa: SLF001 -- pyright: ignore[reportPrivateUsage] the SDK has no other
+        waits[resource.name] = [each._name for each in awaited]  # noqa: SLF001 -- the SDK has no other
 
     declared(lambda: KarpenterController("karpenter", args(), pulumi.ResourceOptions(transformations=[note])))
 

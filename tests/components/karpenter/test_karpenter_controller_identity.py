@@ -34,7 +34,7 @@ def args(**changes: Any) -> KarpenterControllerIdentityArgs:
         "queue_name": queue_name(cluster),
         "tags": TAGS,
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

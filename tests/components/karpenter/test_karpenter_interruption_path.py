@@ -37,8 +37,8 @@ class InterruptionPath:
     """The queue and the rules, as they are in moto's AWS."""
 
     def __init__(self) -> None:
-        self.events: EventBridgeClient = boto3.client("events", region_name=REGION)  # pyright: ignore[reportUnknownMemberType] -- of all
-        self.sqs: SQSClient = boto3.client("sqs", region_name=REGION)  # pyright: ignore[reportUnknownMemberType] -- services, some untyped
+        self.events: EventBridgeClient = boto3.client("events", region_name=REGION)
+        self.sqs: SQSClient = boto3.client("sqs", region_name=REGION)
         aws, _ = declared(
             lambda: InterruptionQueue("queue", {"cluster": "training", "account": MOTOS_ACCOUNT, "region": REGION, "tags": TAGS}),
             MOTOS_ACCOUNT,

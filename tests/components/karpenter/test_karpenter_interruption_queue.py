@@ -34,7 +34,7 @@ PATTERNS = {
 
 def args(**changes: Any) -> InterruptionQueueArgs:
     arguments: InterruptionQueueArgs = {"cluster": "training", "account": ACCOUNT, "region": REGION, "tags": TAGS}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 
@@ -131,7 +131,7 @@ def test_a_rule_sends_only_when_the_queue_may_be_written() -> None:
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
         awaited: Any = resource.opts.depends_on or []
-        waits[resource.name] = [each._name for each in awaited]  # noqa: SLF001 -- pyright: ignore[reportPrivateUsage] the SDK has no other
+        waits[resource.name] = [each._name for each in awaited]  # noqa: SLF001 -- the SDK has no other
 
     declared(lambda: InterruptionQueue("queue", args(), pulumi.ResourceOptions(transformations=[note])))
 

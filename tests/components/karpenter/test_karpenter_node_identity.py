@@ -24,7 +24,7 @@ UPSTREAM = {"AmazonEKSWorkerNodePolicy", CNI, "AmazonEC2ContainerRegistryPullOnl
 
 def args(**changes: Any) -> KarpenterNodeIdentityArgs:
     arguments: KarpenterNodeIdentityArgs = {"cluster": "training", "cluster_name": pulumi.Output.from_input("training"), "tags": TAGS}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

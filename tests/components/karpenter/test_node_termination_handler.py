@@ -13,7 +13,7 @@ from components.karpenter.interruption_queue import NodeTerminationHandler, Node
 
 def args(**changes: Any) -> NodeTerminationHandlerArgs:
     arguments: NodeTerminationHandlerArgs = {"karpenter_queue": None}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

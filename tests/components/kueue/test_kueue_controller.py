@@ -26,7 +26,7 @@ def release(register: Register) -> Callable[..., dict[str, Any]]:
     """The inputs of the release that KueueController makes of some arguments."""
 
     def run(**args: Any) -> dict[str, Any]:
-        arguments: KueueControllerArgs = {**args}  # pyright: ignore[reportAssignmentType] -- whichever of them a test sets
+        arguments: KueueControllerArgs = {**args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
         [inputs] = register(lambda: KueueController("kueue", arguments)).of(RELEASE)
         return inputs
 

@@ -16,11 +16,11 @@ LEAST = {"namespace": "measuring", "prometheus": "annotations", "labels": {"flex
 
 def exporter(register: Callable[[Callable[[], object]], Any], **args: Any) -> Any:
     """What KubeStateMetrics registers."""
-    arguments: KubeStateMetricsArgs = {**LEAST, **args}  # pyright: ignore[reportAssignmentType] -- whichever of them a test sets
+    arguments: KubeStateMetricsArgs = {**LEAST, **args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
     return register(lambda: KubeStateMetrics("ksm", arguments))
 
 
 def rules(register: Callable[[Callable[[], object]], Any], **args: Any) -> Any:
     """What RecordingRules registers."""
-    arguments: RecordingRulesArgs = {**LEAST, **args}  # pyright: ignore[reportAssignmentType] -- whichever of them a test sets
+    arguments: RecordingRulesArgs = {**LEAST, **args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
     return register(lambda: RecordingRules("rules", arguments))

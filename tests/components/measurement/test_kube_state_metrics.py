@@ -147,7 +147,7 @@ def test_what_nobody_would_read_is_refused_before_anything_is_registered(args: d
 def test_its_objects_are_children_and_its_address_the_output() -> None:
     parents: dict[str, pulumi.Resource | None] = {}
     made: list[KubeStateMetrics] = []
-    args: KubeStateMetricsArgs = {**LEAST, "prometheus": "managed"}  # pyright: ignore[reportAssignmentType] -- a plain dict
+    args: KubeStateMetricsArgs = {**LEAST, "prometheus": "managed"}  # pyrefly: ignore[bad-unpacking] -- a plain dict
 
     def note(resource: pulumi.ResourceTransformationArgs) -> None:
         parents[resource.name] = resource.opts.parent

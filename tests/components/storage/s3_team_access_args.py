@@ -25,5 +25,5 @@ def team_access_args(**changes: Any) -> S3TeamAccessArgs:
         "checkpoint_bucket": CHECKPOINTS,
         "tags": {"environment": "dev", "team": "red"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments

@@ -22,5 +22,5 @@ def work_queue_args(**changes: Any) -> SqsWorkQueueArgs:
         "grace_seconds": 120,
         "tags": {"environment": "dev", "team": "red"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments

@@ -31,7 +31,7 @@ def args(**changes: Any) -> GcsBucketArgs:
         "purpose": "checkpoints",
         "labels": {"environment": "dev", "owner": "ann"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -24,7 +24,7 @@ def args(**changes: Any) -> GcsFuseVolumeArgs:
         "purpose": "checkpoints",
         "labels": {"flexspot.dev/owner": "ann"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -30,7 +30,7 @@ def known_email(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the API computes, which the mocks leave out."""
     computed = {"email": EMAIL, "name": f"projects/acme-ai/serviceAccounts/{EMAIL}"}
     for attribute, value in computed.items():
-        monkeypatch.setattr(serviceaccount.Account, attribute, property(lambda _, value=value: pulumi.Output.from_input(value)))
+        monkeypatch.setattr(serviceaccount.Account, attribute, property(lambda _, value=value: pulumi.Output.from_input(value)))  # pyrefly: ignore[implicit-any-lambda] -- an Account
 
 
 def args(**changes: Any) -> GcsTeamAccessArgs:
@@ -42,7 +42,7 @@ def args(**changes: Any) -> GcsTeamAccessArgs:
         "service_account": "trainer",
         "checkpoint_bucket": "acme-ai-dev-checkpoints",
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -26,7 +26,7 @@ Register = Callable[[Callable[[], object]], Any]
 @pytest.fixture(autouse=True)
 def known_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the API computes, which the mocks leave out."""
-    monkeypatch.setattr(projects.ServiceIdentity, "member", property(lambda _: pulumi.Output.from_input(AGENT)))
+    monkeypatch.setattr(projects.ServiceIdentity, "member", property(lambda _: pulumi.Output.from_input(AGENT)))  # pyrefly: ignore[implicit-any-lambda] -- itself
 
 
 def args(**changes: Any) -> PubsubWorkQueueArgs:
@@ -37,7 +37,7 @@ def args(**changes: Any) -> PubsubWorkQueueArgs:
         "grace_seconds": 15,
         "labels": {"team": "red"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

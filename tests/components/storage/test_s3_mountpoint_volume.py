@@ -28,7 +28,7 @@ def args(**changes: Any) -> S3MountpointVolumeArgs:
         "purpose": "checkpoints",
         "labels": {"flexspot.dev/owner": "ann"},
     }
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -86,7 +86,7 @@ def queues(register: Register, clock: Clock, monkeypatch: pytest.MonkeyPatch) ->
     registered = register(lambda: SqsWorkQueue("images", work_queue_args(**changes)))
     with mock_aws():
         # The overloads of services whose stubs are not installed are unknown.
-        client = boto3.client("sqs", region_name=REGION)  # pyright: ignore[reportUnknownMemberType]
+        client = boto3.client("sqs", region_name=REGION)
         urls: dict[str, str] = {}
         # In the order of registration, which is the one that the engine keeps to where one depends on another.
         for kind, name, inputs in registered.resources:

@@ -19,4 +19,4 @@ CLASSES: list[PriorityArgs] = [
 def team_args(**changes: Any) -> TeamArgs:
     """What a team must have, with `changes`, which may be wrong on purpose."""
     arguments: dict[str, Any] = {"namespace": "red", "labels": LABELS, "hard": {"requests.nvidia.com/gpu": "6", "pods": "200"}, **changes}
-    return arguments  # pyright: ignore[reportReturnType]
+    return arguments  # pyrefly: ignore[bad-return] -- what is wrong on purpose, too

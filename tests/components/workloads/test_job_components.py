@@ -34,7 +34,7 @@ def platform(stack: str) -> dict[str, Any]:
 def args(stack: str, **more: Any) -> JobArgs:
     team = "nlp" if stack.startswith("prod") else "research"
     fields = {"platform": platform(stack), "name": "bert", "team": team, "workload_class": "training", "image": "trainer:1"}
-    return JobArgs(**{**fields, **more})  # type: ignore[typeddict-item] -- checked by what is tested
+    return JobArgs(**{**fields, **more})  # pyrefly: ignore[bad-argument-type] -- checked by what is tested
 
 
 def test_a_job_is_registered_as_it_is_rendered_and_pulumi_does_not_wait_for_its_end(register: Register) -> None:
@@ -102,7 +102,7 @@ def test_what_cannot_run_is_refused_before_anything_is_registered(
 ) -> None:
     def declare() -> None:
         with pytest.raises(WorkloadError, match=told):
-            component("refused", args("dev-gke", **more))  # type: ignore[arg-type] -- each takes JobArgs
+            component("refused", args("dev-gke", **more))  # pyrefly: ignore[bad-argument-type] -- each takes JobArgs
 
     assert register(declare).resources == []
 

@@ -21,7 +21,7 @@ FOLDERS = ("kueue", "karpenter", "karpenter-aws")
 def names(tree: Any) -> Iterator[str]:
     if isinstance(tree, str):
         yield tree
-    for each in tree.values() if isinstance(tree, dict) else ():  # pyright: ignore[reportUnknownVariableType]
+    for each in tree.values() if isinstance(tree, dict) else ():
         yield from names(each)
 
 

@@ -25,7 +25,7 @@ def priority(value: object, name: str = "low", group: str = "scheduling.k8s.io/v
 
 
 def inventory(*others: Any) -> Inventory:
-    return Inventory(tuple(view for each in others for view in views_of(from_manifest(each) if isinstance(each, dict) else each)))  # pyright: ignore[reportUnknownArgumentType] -- JSON
+    return Inventory(tuple(view for each in others for view in views_of(from_manifest(each) if isinstance(each, dict) else each)))
 
 
 def test_the_line_is_the_one_that_settings_keep_to() -> None:

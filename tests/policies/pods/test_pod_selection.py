@@ -75,7 +75,7 @@ def budget(**metadata: str) -> PodDisruptionBudget:
 def test_a_budget_selects_in_its_own_namespace_alone() -> None:
     inventory = Inventory((pods(app="work"), pods(namespace="team-b", app="work"), pods(namespace=SENTINEL, app="work")))
 
-    found = [(str(each.identity.namespace), answer) for each, answer in selected(budget(namespace="team-a"), inventory)]
+    found = [(each.identity.namespace, answer) for each, answer in selected(budget(namespace="team-a"), inventory)]
 
     assert found == [("team-a", True), ("", UNKNOWN)]
 

@@ -204,8 +204,8 @@ def test_what_a_manifest_keeps_in_variables_commands_secrets_and_scripts_is_neve
     for path in CONTAINERS:
         place: Any = manifest
         for step in path:
-            place = place.get(step) if isinstance(place, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        for container in place.get("containers", ()) if isinstance(place, dict) else ():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            place = place.get(step) if isinstance(place, dict) else None
+        for container in place.get("containers", ()) if isinstance(place, dict) else ():
             if isinstance(container, dict):
                 container[field] = [{"name": "TOKEN", key: HUNTER}] if field == "env" else [HUNTER]
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": HUNTER}, "data": {"a": HUNTER}}
