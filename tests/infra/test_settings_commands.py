@@ -188,4 +188,4 @@ def test_quotas_of_another_cloud_are_refused_with_where_they_are_held() -> None:
     with pytest.raises(ExplainedError, match="stack dev-gke is not on EKS") as refused:
         flexspot("settings", "needs", "-s", "dev-gke")
 
-    assert "gpu_quotas" in str(refused.value.remedy)
+    assert "gpu_quotas" in refused.value.remedy
