@@ -8,6 +8,7 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.versions import Chart
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
@@ -170,10 +171,20 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
     kubernetes = cluster_provider("cluster", cluster.kubeconfig, pulumi.ResourceOptions(depends_on=cluster.access))
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
-    karpenter, nodes = _karpenter(settings, place, cluster, on_aws, kubernetes)
+    karpenter, nodes = _karpenter(plan, settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
     efa = any(pool.efa for pool in settings.pools)
-    GpuPlugins("gpu-plugins", {"ami": settings.cluster.ami, "efa": efa}, in_cluster)
+    charts = plan.versions.charts
+    GpuPlugins(
+        "gpu-plugins",
+        {
+            "ami": settings.cluster.ami,
+            "efa": efa,
+            "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
+            "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
+        },
+        in_cluster,
+    )
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
     if own:
@@ -245,7 +256,13 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             "deletion_protection": protected,
             "log_retention_days": wanted.log_days,
             "admin_role_arns": list(wanted.admin_roles),
-            "system_pool": {"machine": system.machine, "min_nodes": system.min_nodes, "max_nodes": system.max_nodes},
+            "system_pool": {
+                "machine": system.machine,
+                "min_nodes": system.min_nodes,
+                "max_nodes": system.max_nodes,
+                "release": plan.versions.system_release,
+            },
+            "addon_versions": plan.versions.addons,
             "ami": wanted.ami,
             "owner_labels": plan.labels,
             "tags": place.tags,
@@ -254,8 +271,13 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
     )
 
 
-def _karpenter(
-    settings: EksSettings, place: EksPlace, cluster: EksCluster | ExistingEksCluster, on_aws: pulumi.ResourceOptions, kubernetes: Provider
+def _karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its own place
+    plan: Plan,
+    settings: EksSettings,
+    place: EksPlace,
+    cluster: EksCluster | ExistingEksCluster,
+    on_aws: pulumi.ResourceOptions,
+    kubernetes: Provider,
 ) -> tuple[KarpenterController, KarpenterNodeIdentity]:
     queue = InterruptionQueue(
         "interruptions",
@@ -305,6 +327,7 @@ def _karpenter(
             "replicas": size.replicas,
             "cpu": size.cpu,
             "memory": size.memory,
+            "version": plan.versions.charts[Chart.KARPENTER],
             "node_repair": settings.cluster.node_repair,
         },
         pulumi.ResourceOptions(provider=kubernetes, depends_on=[*cluster.ready, identity]),

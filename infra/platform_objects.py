@@ -11,6 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, endpoints_of
+from capacity.catalog.versions import Chart
 from capacity.settings.teams import AdmissionMode
 from capacity.values.quantities import count_quantity, mib_quantity
 from components.kueue.controller import DwsProvisioning, KueueController
@@ -91,6 +92,7 @@ def declare_kueue(
     times, size = plan.pods_ready, settings.controllers.kueue
     args: KueueControllerArgs = {
         "existing": settings.queueing.existing_kueue,
+        "version": plan.versions.charts.get(Chart.KUEUE),
         "pods_ready": {
             "timeout_seconds": times.timeout_seconds,
             "recovery_seconds": times.recovery_seconds,

@@ -78,6 +78,17 @@ class ImageBook:
         fitting = {each.release for each in self._releases(family) if version in each.kubernetes}
         return [f"{family}@{release}" for release in sorted(fitting, key=release_order)]
 
+    def eks_release(self, alias: str, version: str) -> str | None:
+        """What EKS calls the release of an alias for a version of Kubernetes in a node group, such as 1.35.7-20260903.
+
+        None where that is not known: of AL2023 it has the patch of the kubelet, which was not read of every release; of Bottlerocket the
+        first digits of a commit, which the alias does not tell.
+        """
+        family, _, release = alias.partition("@")
+        patches = [each.kubernetes.get(version) for each in self._releases(family) if each.release == release]
+        patch = next((each for each in patches if each is not None), None)
+        return f"{version}.{patch}-{release.removeprefix('v')}" if family == "al2023" and patch is not None else None
+
     def versions(self, family: str) -> list[str]:
         """The versions of Kubernetes that some release of a family has images for."""
         return sorted({version for each in self._releases(family) for version in each.kubernetes}, key=release_order)

@@ -18,6 +18,7 @@ from capacity.plan.pools import cluster_limits, compute_class_plans, owner_label
 from capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, team_plans, topology_plans
 from capacity.plan.resolve import resolve
 from capacity.plan.spending import spending_plan
+from capacity.plan.versions import version_plan
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import lines_of, read_stack_file
 from capacity.settings.teams import AdmissionMode
@@ -70,6 +71,7 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
         teams=team_plans(resolved, flavors, cohorts, queues),
         routes=routes,
         admission=admission_plan(settings),
+        versions=version_plan(settings, resolved.images),
         spending=spending_plan(resolved),
         warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
     )

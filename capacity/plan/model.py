@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from capacity.catalog.platform import Platform
     from capacity.catalog.workload_classes import Removal
     from capacity.plan.kueue_configuration import PodsReady
+    from capacity.plan.versions import VersionPlan
     from capacity.settings.teams import AdmissionMode, Stop
 
 
@@ -331,7 +332,7 @@ class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
     `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue. `spending` is what else will be billed, and the budget.
+    the times of the cluster's Kueue, `versions` what is installed. `spending` is what else will be billed, and the budget.
     """
 
     cloud: Platform
@@ -351,6 +352,7 @@ class Plan:
     teams: tuple[TeamPlan, ...]
     routes: tuple[RoutePlan, ...]
     admission: AdmissionPlan
+    versions: VersionPlan
     spending: SpendingPlan
     warnings: tuple[PlanWarning, ...]
 

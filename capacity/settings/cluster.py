@@ -8,8 +8,19 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
+from capacity.catalog.versions import Addon
 from capacity.settings.pools import EksNodeDisk
-from capacity.values.names import AMI_ALIAS, DOMAIN, EKS_CLUSTER, EKS_VERSION, GKE_VERSION, IAM_ROLE, TIME_OF_DAY, Name
+from capacity.values.names import (
+    ADDON_VERSION_OR_DEFAULT,
+    AMI_ALIAS,
+    DOMAIN,
+    EKS_CLUSTER,
+    EKS_VERSION,
+    GKE_VERSION,
+    IAM_ROLE,
+    TIME_OF_DAY,
+    Name,
+)
 
 
 class SystemPool(DescribedRecord):
@@ -130,7 +141,13 @@ class EksCluster(DescribedRecord):
 
     ami: Annotated[str, Field(pattern=AMI_ALIAS)]
     """The nodes' image, a pinned alias such as al2023@v20260903 or bottlerocket@1.65.0, of a release with images for `version`: with
-    `@latest` every release of an AMI replaces the nodes, so it is refused in production."""
+    `@latest` every release of an AMI replaces the nodes, so it is refused in production. The system nodes have the same release, where
+    EKS's name for it is known."""
+
+    addon_versions: dict[Addon, Annotated[str, Field(pattern=ADDON_VERSION_OR_DEFAULT)]] = Field(default_factory=dict)
+    """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`, or `default` for EKS's own on the day an add-on is made,
+    which no later `up` changes. Default: the version that AWS lists for `version`, where it is known (`flexspot versions list`), and EKS's
+    own of all others."""
 
     images_file: str | None = None
     """A file of releases of the nodes' image, beside the stack file, that are known besides the shipped ones; `flexspot images refresh`

@@ -1,4 +1,4 @@
-"""How large the platform's own controllers are: what each copy asks for, which is also the most that it gets of memory."""
+"""The platform's own controllers: what each copy asks for, which is also the most that it gets of memory, and its version."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import DescribedRecord
+from capacity.values.names import CHART_VERSION
 from capacity.values.quantities import mib_quantity, milli_quantity
 
 Milli = Annotated[int, Field(ge=10, le=64_000)]
 Mib = Annotated[int, Field(ge=32, le=262_144)]
 Copies = Annotated[int, Field(ge=1, le=10)]
+ChartVersion = Annotated[str, Field(pattern=CHART_VERSION)]
 
 
 class ControllerSize(DescribedRecord):
@@ -46,6 +48,9 @@ class KueueSize(ControllerSize):
     memory_mib: Mib = 1024
     """Memory of each copy, in MiB; its chart's own is half of it."""
 
+    version: ChartVersion | None = None
+    """Version of its chart. Default: the one that the platform is written for (`flexspot versions list`)."""
+
 
 class KarpenterSize(ControllerSize):
     """Karpenter, whose memory grows with nodes and pods."""
@@ -59,6 +64,10 @@ class KarpenterSize(ControllerSize):
     memory_mib: Mib = 1024
     """Memory of each copy, in MiB; some GiB for hundreds of nodes."""
 
+    version: ChartVersion | None = None
+    """Version of its chart and of the chart of its definitions; it must work with `cluster.version`. Default: the one that the platform is
+    written for (`flexspot versions list`)."""
+
 
 class KubeStateMetricsSize(ControllerSize):
     """kube-state-metrics, of which there is one."""
@@ -70,8 +79,17 @@ class KubeStateMetricsSize(ControllerSize):
     """Its memory, in MiB; more for tens of thousands of pods."""
 
 
+class DevicePlugin(DescribedRecord):
+    """A device plugin, which asks for little and has no size to set."""
+
+    version: ChartVersion | None = None
+    """Version of its chart. Default: the one that the platform is written for (`flexspot versions list`)."""
+
+
 class Controllers(DescribedRecord):
-    """The sizes of the platform's controllers. Together with the cloud's own pods they must fit on the nodes of `cluster.system_pool`."""
+    """The sizes and versions of the platform's controllers. Together with the cloud's own pods they must fit on the nodes of
+    `cluster.system_pool`.
+    """
 
     kueue: KueueSize = KueueSize()
     """Kueue, unless the cluster has its own."""
@@ -81,7 +99,13 @@ class Controllers(DescribedRecord):
 
 
 class EksControllers(Controllers):
-    """The sizes of the platform's controllers on EKS, Karpenter among them."""
+    """The sizes and versions of the platform's controllers on EKS, Karpenter among them."""
 
     karpenter: KarpenterSize = KarpenterSize()
     """Karpenter."""
+
+    nvidia_device_plugin: DevicePlugin = DevicePlugin()
+    """NVIDIA's device plugin, on AL2023; Bottlerocket has its own."""
+
+    efa_device_plugin: DevicePlugin = DevicePlugin()
+    """AWS's device plugin for EFA, where a pool has `efa`."""

@@ -118,7 +118,7 @@ class GkeSettings(PlatformSettings):
     """The cluster."""
 
     controllers: Controllers = Controllers()
-    """How large the platform's own controllers are."""
+    """How large the platform's own controllers are, and which version of each."""
 
     storage: GkeStorage = GkeStorage()
     """The platform's buckets."""
@@ -162,7 +162,7 @@ class EksSettings(PlatformSettings):
     """The cluster."""
 
     controllers: EksControllers = EksControllers()
-    """How large the platform's own controllers are."""
+    """How large the platform's own controllers are, and which version of each."""
 
     storage: EksStorage = EksStorage()
     """The platform's buckets."""

@@ -30,6 +30,11 @@ AWS_REGION = _form(r"^[a-z]{2}(-[a-z]+)+-\d$", "a region such as us-east-1")
 ZONE = _form(r"^[a-z0-9-]+$", "a zone, or on EKS the id of one, such as us-central1-a, us-east-1a or use1-az1")
 GKE_VERSION = _form(r"^1\.\d+(\.\d+(-gke\.\d+)?)?$", "a version in quotes such as '1.35' or '1.35.0-gke.1171000'")
 EKS_VERSION = _form(r"^1\.\d+$", "a version in quotes such as '1.35'")
+ADDON_VERSION = _form(r"^v\d+\.\d+\.\d+-eksbuild\.\d+$", "a version as EKS writes it, such as v1.14.3-eksbuild.3")
+ADDON_VERSION_OR_DEFAULT = _form(
+    r"^(v\d+\.\d+\.\d+-eksbuild\.\d+|default)$", "default, for EKS's own, or a version as EKS writes it, such as v1.14.3-eksbuild.3"
+)
+CHART_VERSION = _form(r"^v?\d+\.\d+\.\d+$", "the version of a chart, such as 1.14.1")
 EKS_CLUSTER = _form(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,99}$", "letters, digits, hyphens and underscores, 100 at most")
 AMI_ALIAS = _form(
     r"^((al2023|bottlerocket)@(v?\d[\w.-]*|latest))$", "an alias with its release, such as al2023@v20260903 or bottlerocket@1.65.0"

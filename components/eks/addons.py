@@ -12,11 +12,12 @@ from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
+from capacity.catalog.versions import Addon, Chart, shipped_versions
+from capacity.values.names import CHART_VERSION
+from components.cloud_names import check_form
 from components.eks.cluster_args import ClusterShape
 from components.eks.system_nodes import CRITICAL_ADDONS, role_name
 from components.iam import GrantedRole, RoleShape, granted_role, pod_trust
-
-EBS_DRIVER = "aws-ebs-csi-driver"
 
 _ON_SYSTEM_NODES = [{"key": CRITICAL_ADDONS, "operator": "Exists"}]
 _EVERYWHERE = [{"operator": "Exists"}]
@@ -26,19 +27,19 @@ _EVERYWHERE = [{"operator": "Exists"}]
 class EksAddon:
     """An add-on: its name, its configuration, and the service account and policy of the role it has, if it has one."""
 
-    name: str
+    name: Addon
     configuration: dict[str, Any] | None = None
     service_account: str | None = None
     policy: str | None = None
 
 
-POD_IDENTITY_AGENT = EksAddon("eks-pod-identity-agent")
-KUBE_PROXY = EksAddon("kube-proxy")
+POD_IDENTITY_AGENT = EksAddon(Addon.POD_IDENTITY_AGENT)
+KUBE_PROXY = EksAddon(Addon.KUBE_PROXY)
 """Both are on every node, whatever its taints (the agent's chart in aws/eks-pod-identity-agent; for kube-proxy the add-on has no such
 setting, aws/containers-roadmap issue 2604), and so is vpc-cni."""
 
 VPC_CNI = EksAddon(
-    "vpc-cni",
+    Addon.VPC_CNI,
     # Without it a NetworkPolicy is accepted and does nothing. The schema asks for a string (EKS user guide, network policies).
     {"enableNetworkPolicy": "true"},
     service_account="aws-node",
@@ -47,9 +48,9 @@ VPC_CNI = EksAddon(
 
 AFTER_NODES = (
     # It tolerates the system nodes' taint by default as well; said here, because without DNS nothing else starts.
-    EksAddon("coredns", {"tolerations": _ON_SYSTEM_NODES}),
+    EksAddon(Addon.COREDNS, {"tolerations": _ON_SYSTEM_NODES}),
     EksAddon(
-        EBS_DRIVER,
+        Addon.EBS_DRIVER,
         {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}},
         service_account="ebs-csi-controller-sa",
         # Narrower than AmazonEBSCSIDriverPolicy and its V2: it touches only what is tagged with the cluster that Pod Identity names.
@@ -57,10 +58,10 @@ AFTER_NODES = (
     ),
     # The controller tolerates nothing by default (the chart in awslabs/mountpoint-s3-csi-driver), and the add-on is not healthy before it
     # runs. v2.0.0 refused its tolerations (aws/containers-roadmap issue 2676). No role: pods mount with their own identity.
-    EksAddon("aws-mountpoint-s3-csi-driver", {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}}),
+    EksAddon(Addon.S3_DRIVER, {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}}),
     # The agent itself is on every node. What it asks about GPUs (DCGM) tolerates nothing by default, and where that is missing, each GPU
     # node is reported as broken (aws/containers-roadmap issue 2567; charts/configuration.schema.json in aws/eks-node-monitoring-agent).
-    EksAddon("eks-node-monitoring-agent", {"dcgmAgent": {"tolerations": _EVERYWHERE}}),
+    EksAddon(Addon.NODE_MONITORING, {"dcgmAgent": {"tolerations": _EVERYWHERE}}),
 )
 """Those that wait for a node to run on."""
 
@@ -100,7 +101,7 @@ class AddonInstaller:
             waits_for += granted.grants
         return eks.Addon(
             f"{self.name}-{addon.name}",
-            addon_name=addon.name,
+            addon_name=addon.name.value,
             cluster_name=self.cluster,
             addon_version=self.shape.addon_versions.get(addon.name),
             configuration_values=None if addon.configuration is None else configuration_text(addon.configuration),
@@ -129,12 +130,6 @@ def configuration_text(configuration: dict[str, Any]) -> str:
     return json.dumps(configuration, separators=(",", ":"), sort_keys=True)
 
 
-NVIDIA_VERSION = "0.19.3"
-"""NVIDIA's chart and plugin of 2026 (https://nvidia.github.io/k8s-device-plugin; the plugin of GPU operator pull request 2567)."""
-
-EFA_VERSION = "v0.5.20"
-"""AWS's chart, with plugin v0.5.13 (aws/eks-charts, stable/aws-efa-k8s-device-plugin/Chart.yaml)."""
-
 NAMESPACE = "kube-system"
 
 EFA_NODE_LABEL = ("vpc.amazonaws.com/efa.present", "true")
@@ -157,6 +152,12 @@ class GpuPluginsArgs(TypedDict):
 
     That one is of the partition aws; others, and nodes that reach no other region, need one of their own.
     """
+
+    nvidia_version: NotRequired[str | None]
+    """Version of NVIDIA's chart. Default: that of capacity/catalog/versions.yaml."""
+
+    efa_version: NotRequired[str | None]
+    """Version of the EFA plugin's chart. Default: that of capacity/catalog/versions.yaml."""
 
 
 class GpuPlugins(pulumi.ComponentResource):
@@ -183,27 +184,33 @@ class GpuPlugins(pulumi.ComponentResource):
             raise ValueError(f"GpuPlugins {name}: ami is {args['ami']!r}; it is al2023@RELEASE or bottlerocket@RELEASE; use one of these")
         if efa_image is not None and not efa:
             raise ValueError(f"GpuPlugins {name}: efa_image is {efa_image}; there is no EFA plugin without efa; set efa, or leave it out")
+        nvidia_version = args.get("nvidia_version") or shipped_versions().chart(Chart.NVIDIA_DEVICE_PLUGIN).version
+        efa_version = args.get("efa_version") or shipped_versions().chart(Chart.EFA_DEVICE_PLUGIN).version
+        check_form(f"GpuPlugins {name}: nvidia_version", nvidia_version, CHART_VERSION)
+        check_form(f"GpuPlugins {name}: efa_version", efa_version, CHART_VERSION)
         super().__init__("flexspot:index:GpuPlugins", name, {**args}, opts)
         nvidia = family != "bottlerocket"
         if nvidia:
-            self._release(f"{name}-nvidia", "nvidia-device-plugin", "https://nvidia.github.io/k8s-device-plugin", NVIDIA_VERSION, _nvidia())
+            self._release(
+                f"{name}-nvidia", Chart.NVIDIA_DEVICE_PLUGIN, "https://nvidia.github.io/k8s-device-plugin", nvidia_version, _nvidia()
+            )
         if efa:
             values = _efa()
             if efa_image is not None:
                 values["image"] = {"repository": efa_image}
-            self._release(f"{name}-efa", "aws-efa-k8s-device-plugin", "https://aws.github.io/eks-charts", EFA_VERSION, values)
-        self.nvidia_version = pulumi.Output.from_input(NVIDIA_VERSION if nvidia else "")
-        self.efa_version = pulumi.Output.from_input(EFA_VERSION if efa else "")
+            self._release(f"{name}-efa", Chart.EFA_DEVICE_PLUGIN, "https://aws.github.io/eks-charts", efa_version, values)
+        self.nvidia_version = pulumi.Output.from_input(nvidia_version if nvidia else "")
+        self.efa_version = pulumi.Output.from_input(efa_version if efa else "")
         self.register_outputs({"nvidia_version": self.nvidia_version, "efa_version": self.efa_version})
 
-    def _release(self, name: str, chart: str, repository: str, version: str, values: dict[str, Any]) -> None:
+    def _release(self, name: str, chart: Chart, repository: str, version: str, values: dict[str, Any]) -> None:
         Release(
             name,
             ReleaseArgs(
-                chart=chart,
+                chart=chart.value,
                 version=version,
                 repository_opts=RepositoryOptsArgs(repo=repository),
-                name=chart,
+                name=chart.value,
                 namespace=NAMESPACE,
                 # A release that fails half-way is taken back, so that the next try begins clean.
                 atomic=True,

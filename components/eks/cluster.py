@@ -7,11 +7,12 @@ from ipaddress import IPv4Network
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, kms, vpc
 
+from capacity.catalog.versions import Addon, shipped_versions, version_order
 from capacity.settings.cluster import Support
 from capacity.settings.network import Access, too_wide
-from capacity.values.names import AMI_ALIAS, EKS_VERSION
+from capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
 from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_place
-from components.eks.addons import ADDONS, EBS_DRIVER, AddonInstaller
+from components.eks.addons import ADDONS, AddonInstaller
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
 from components.eks.system_nodes import role_name, system_node_group
 from components.iam import RoleShape, granted_role, service_trust
@@ -30,10 +31,6 @@ _SMALLEST_DISK_GIB = 20
 
 _ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
 """Instance types with AWS's own processors: a g after the generation, as in m7g, c6gd or im4gn."""
-
-_VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.\d+")
-EBS_DRIVER_AT_LEAST = (1, 58)
-"""The first release that works with AmazonEBSCSIDriverEKSClusterScopedPolicy: it tags what it makes with its cluster."""
 
 
 def check_cluster(name: str, shape: ClusterShape) -> None:
@@ -109,16 +106,16 @@ def _check_system_pool(where: str, pool: SystemPool) -> None:
 def _check_versions(where: str, versions: dict[str, str]) -> None:
     for addon, version in versions.items():
         check_choice(f"{where} addon_versions names {addon!r}, which", addon, sorted(each.name for each in ADDONS))
-        found = _VERSION.fullmatch(version)
-        if not found:
+        if not re.fullmatch(ADDON_VERSION, version):
             raise ValueError(
                 f"{where} addon_versions.{addon} is {version!r}; allowed is a version as EKS spells it, such as v1.14.3-eksbuild.3; "
                 "`aws eks describe-addon-versions` lists them"
             )
-        if addon == EBS_DRIVER and (int(found[1]), int(found[2])) < EBS_DRIVER_AT_LEAST:
+        floor = shipped_versions().addons_at_least.get(Addon(addon))
+        if floor is not None and version_order(version) < version_order(floor.version):
             raise ValueError(
-                f"{where} addon_versions.{addon} is {version!r}; allowed is v{EBS_DRIVER_AT_LEAST[0]}.{EBS_DRIVER_AT_LEAST[1]} or newer, "
-                "because older ones do not tag volumes with their cluster, and its role may touch no others; name a newer one"
+                f"{where} addon_versions.{addon} is {version!r}; allowed is {floor.version} or newer, because "
+                f"{floor.because}; name a newer one"
             )
 
 

@@ -100,8 +100,8 @@ class EksClusterArgs(TypedDict):
 
     addon_versions: NotRequired[dict[str, str]]
     """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}. Default: what EKS gives with the cluster's version on the day
-    an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. No version is a default here, because
-    which there are depends on the version and the region."""
+    an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. Those of a stack are in its plan, from
+    capacity/catalog/versions.yaml: not here, because which there are depends on the version of Kubernetes."""
 
     owner_labels: NotRequired[dict[str, str]]
     """Labels of the system nodes that say whose they are, to reports. Default: none."""

@@ -9,9 +9,10 @@ from pulumi_aws import eks, iam
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from capacity.catalog.versions import Chart, shipped_versions
 from capacity.settings.cluster import EksCluster
 from capacity.settings.controllers import KarpenterSize
-from capacity.values.names import RESOURCE_NAME
+from capacity.values.names import CHART_VERSION, RESOURCE_NAME
 from components.cloud_names import (
     NAMESPACE,
     PARTITIONS,
@@ -263,8 +264,6 @@ def _scope(name: str, args: KarpenterControllerIdentityArgs) -> ControllerScope:
 
 CHART = "oci://public.ecr.aws/karpenter/karpenter"
 CRD_CHART = "oci://public.ecr.aws/karpenter/karpenter-crd"
-VERSION = "1.14.1"
-
 TIMEOUT_SECONDS = 600
 
 
@@ -289,6 +288,9 @@ class KarpenterControllerArgs(TypedDict):
     memory: NotRequired[str]
     """Memory of each copy, requested and the most, as Kubernetes writes it; some GiB for hundreds of nodes. Default: 1Gi."""
 
+    version: NotRequired[str]
+    """Version of both charts. Default: that of capacity/catalog/versions.yaml."""
+
     node_repair: NotRequired[bool]
     """Whether a node that reports itself, or is reported by the node monitoring agent, as broken for ten to thirty minutes is replaced by
     force: at most a fifth of a NodePool's nodes, whatever runs there. An alpha feature of Karpenter. Default: True."""
@@ -308,7 +310,7 @@ class KarpenterControllerArgs(TypedDict):
 
 
 class KarpenterController(pulumi.ComponentResource):
-    """Karpenter 1.14.1 from its released charts: first the one of its CRDs, because Helm never upgrades those inside another chart.
+    """Karpenter from its released charts: first the one of its CRDs, because Helm never upgrades those inside another chart.
 
     The charts come from the registry, not from the Go module of the same version, whose copies are stamped 1.13.0 and name that image.
 
@@ -316,7 +318,8 @@ class KarpenterController(pulumi.ComponentResource):
     system nodes): on nodes of its own it could remove the node that it runs on. Feature gates are written out, so that an upgrade of the
     chart changes none: reserved capacity is on, as upstream has it, and node repair.
 
-    Raises ValueError for less than one copy. The values are checked against the chart's own; no release was made in a live cluster.
+    Raises ValueError for less than one copy and for what is no version of a chart. The values are checked against the chart's own; no
+    release was made in a live cluster.
     """
 
     version: pulumi.Output[str]
@@ -326,12 +329,14 @@ class KarpenterController(pulumi.ComponentResource):
         replicas = args.get("replicas", KarpenterSize.default("replicas"))
         if replicas < 1:
             raise ValueError(f"KarpenterController {name}: replicas is {replicas}; allowed is at least 1; leave it out for 2")
+        version = args.get("version", shipped_versions().chart(Chart.KARPENTER).version)
+        check_form(f"KarpenterController {name}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)
-        crds = _release(f"{name}-crds", "karpenter-crd", CRD_CHART, {}, pulumi.ResourceOptions(parent=self))
+        crds = _release(f"{name}-crds", "karpenter-crd", CRD_CHART, version, {}, pulumi.ResourceOptions(parent=self))
         controller = _release(
-            f"{name}-release", "karpenter", CHART, chart_values(args), pulumi.ResourceOptions(parent=self, depends_on=[crds])
+            f"{name}-release", "karpenter", CHART, version, chart_values(args), pulumi.ResourceOptions(parent=self, depends_on=[crds])
         )
-        self.version = pulumi.Output.all(controller.version, crds.id, controller.id).apply(lambda known: known[0] or VERSION)
+        self.version = pulumi.Output.all(controller.version, crds.id, controller.id).apply(lambda known: known[0] or version)
         self.register_outputs({"version": self.version})
 
 
@@ -370,12 +375,14 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
     }
 
 
-def _release(name: str, release: str, chart: str, values: dict[str, Any], opts: pulumi.ResourceOptions) -> Release:
+def _release(  # noqa: PLR0913, PLR0917 -- what the two releases differ in
+    name: str, release: str, chart: str, version: str, values: dict[str, Any], opts: pulumi.ResourceOptions
+) -> Release:
     return Release(
         name,
         ReleaseArgs(
             chart=chart,
-            version=VERSION,
+            version=version,
             name=release,
             namespace=NAMESPACE,
             # A release that fails half-way is taken back, so that the next try begins clean.

@@ -10,9 +10,12 @@ from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.versions import Chart, shipped_versions
 from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
 from capacity.settings.controllers import KueueSize
+from capacity.values.names import CHART_VERSION
 from capacity.values.quantities import mib_quantity, milli_quantity
+from components.cloud_names import check_form
 from components.kueue.queues import API_VERSION
 
 
@@ -40,6 +43,9 @@ class KueueControllerArgs(TypedDict):
 
     pods_ready: NotRequired[PodsReadyArgs]
     """How long jobs wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
+
+    version: NotRequired[str | None]
+    """Version of its chart and image. Default: that of capacity/catalog/versions.yaml."""
 
     replicas: NotRequired[int]
     """Pods of the controller, of which one leads and all answer webhooks; 1 or more. Default: 2, of which one is always kept."""
@@ -77,13 +83,12 @@ def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
 
 
 CHART = "oci://registry.k8s.io/kueue/charts/kueue"
-VERSION = "0.19.0"
 IMAGE = "registry.k8s.io/kueue/kueue"
 _CPU_LIMIT = 2000
 
 
 class KueueController(pulumi.ComponentResource):
-    """Kueue 0.19.0 from its released chart, with a configuration that is written down whole; or none, where the cluster has one.
+    """Kueue from its released chart, with a configuration that is written down whole; or none, where the cluster has one.
 
     Weights count (fair sharing is on), jobs wait for slow nodes and not for ever, and what is not covered by quota holds nobody up: see
     capacity/plan/kueue_configuration.py, which the lab's Kueue is configured by too. Raises ValueError for counts and times out of bounds.
@@ -94,29 +99,31 @@ class KueueController(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: KueueControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         pods_ready = checked_pods_ready(name, args)
+        version = args.get("version") or shipped_versions().chart(Chart.KUEUE).version
+        check_form(f"KueueController {name}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:KueueController", name, {**args}, opts)
-        self.version = pulumi.Output.from_input(VERSION)
+        self.version = pulumi.Output.from_input(version)
         if not args.get("existing", False):
             release = Release(
                 f"{name}-release",
                 ReleaseArgs(
                     chart=CHART,
-                    version=VERSION,
+                    version=version,
                     name="kueue",
                     namespace=NAMESPACE,
                     create_namespace=True,
                     # A release that fails half-way is taken back, so that the next try begins clean.
                     atomic=True,
                     timeout=600,
-                    values=_values(args, pods_ready),
+                    values=_values(args, version, pods_ready),
                 ),
                 pulumi.ResourceOptions(parent=self),
             )
-            self.version = release.version.apply(lambda version: version or VERSION)
+            self.version = release.version.apply(lambda known: known or version)
         self.register_outputs({"version": self.version})
 
 
-def _values(args: KueueControllerArgs, pods_ready: PodsReady) -> dict[str, Any]:
+def _values(args: KueueControllerArgs, version: str, pods_ready: PodsReady) -> dict[str, Any]:
     """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
     replicas = args.get("replicas", KueueSize.default("replicas"))
     cpu = args.get("cpu_milli", KueueSize.default("cpu_milli"))
@@ -130,7 +137,7 @@ def _values(args: KueueControllerArgs, pods_ready: PodsReady) -> dict[str, Any]:
             "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
             "manager": {
                 # In the module the chart names a moving image of the staging registry. What runs is written here.
-                "image": {"repository": IMAGE, "tag": f"v{VERSION}", "pullPolicy": "IfNotPresent"},
+                "image": {"repository": IMAGE, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"},
                 "resources": {
                     "requests": {"cpu": milli_quantity(cpu), "memory": memory},
                     # The chart's own limit, written down because Helm would keep it under a larger request.

@@ -21,6 +21,7 @@ from infra.cli import (
     render_commands,
     settings_commands,
     stack_commands,
+    version_commands,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.add_typer(settings_commands.app, name="settings")
 app.add_typer(price_commands.app, name="prices")
 app.add_typer(image_commands.app, name="images")
+app.add_typer(version_commands.app, name="versions")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)

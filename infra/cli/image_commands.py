@@ -42,7 +42,7 @@ def list_known(stacks: Stacks = None) -> None:
     table = Table()
     for heading in ("stack", "Kubernetes", "written", "known releases, the newest first"):
         table.add_column(heading, overflow="fold")
-    for stack, settings in _eks_stacks(stacks).items():
+    for stack, settings in eks_stacks(stacks).items():
         cluster = settings.cluster
         book = image_book_of(settings, STACKS, f"Pulumi.{stack}.yaml")
         fitting = book.with_images_for(cluster.ami.partition("@")[0], cluster.version)
@@ -68,7 +68,7 @@ def refresh(
     from capacity.catalog.data_files import Source  # noqa: PLC0415
     from capacity.catalog.node_images import FAMILIES, ImageFile, ImageRelease, as_yaml, release_order  # noqa: PLC0415
 
-    settings = _eks_stacks(stacks)
+    settings = eks_stacks(stacks)
     asked = sorted({*(versions or _versions(settings.values()))}, key=release_order)
     region = next(iter(settings.values())).region
     path = file or STACKS / "node-images.yaml"
@@ -100,7 +100,7 @@ def refresh(
             out.print(f"to use it, write into stacks/Pulumi.{stack}.yaml below cluster:  images_file: {escape(path.name)}")
 
 
-def _eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
+def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
     """The settings of EKS stacks. Their plan is not made: an image that is not known is why one asks. Raises ExplainedError."""
     from capacity.settings.platform import EksSettings  # noqa: PLC0415
     from capacity.settings.stack_file import read_stack_file  # noqa: PLC0415

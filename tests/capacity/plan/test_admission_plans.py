@@ -32,7 +32,8 @@ def test_labels_can_be_left_alone() -> None:
 def test_on_eks_the_version_says_whether_labels_can_be_filled_in(version: str, labels: bool) -> None:  # noqa: FBT001 -- a column of the table
     l4 = pool("l4", "g6.xlarge", "spot", 4, "training")
 
-    assert plan_of(eks(l4, cluster={"version": version, "ami": "al2023@v20261112"})).admission.owner_labels == labels
+    cluster, karpenter = {"version": version, "ami": "al2023@v20261112"}, {"version": "1.15.0"}
+    assert plan_of(eks(l4, cluster=cluster, controllers={"karpenter": karpenter})).admission.owner_labels == labels
 
 
 @pytest.mark.parametrize("cluster", [{}, {"min_version": "1.36", "existing": "ours"}])

@@ -69,7 +69,7 @@ def public(*cidrs: str) -> dict[str, Any]:
         ({"addon_versions": {"coredns": "latest"}}, "addon_versions.coredns is 'latest'; allowed is a version as EKS spells it"),
         (
             {"addon_versions": {"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}},
-            "addon_versions.aws-ebs-csi-driver is 'v1.57.9-eksbuild.1'; allowed is v1.58 or newer",
+            "addon_versions.aws-ebs-csi-driver is 'v1.57.9-eksbuild.1'; allowed is v1.58.0 or newer",
         ),
     ],
 )

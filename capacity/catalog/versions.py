@@ -1,0 +1,168 @@
+"""Which versions go together: a cluster's Kubernetes, EKS's add-ons, and the charts of the platform's controllers."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.values.names import ADDON_VERSION, CHART_VERSION, EKS_VERSION
+
+
+class Addon(StrEnum):
+    """EKS's add-ons that the platform installs, by EKS's names for them."""
+
+    POD_IDENTITY_AGENT = "eks-pod-identity-agent"
+    KUBE_PROXY = "kube-proxy"
+    VPC_CNI = "vpc-cni"
+    COREDNS = "coredns"
+    EBS_DRIVER = "aws-ebs-csi-driver"
+    S3_DRIVER = "aws-mountpoint-s3-csi-driver"
+    NODE_MONITORING = "eks-node-monitoring-agent"
+
+
+BEFORE_NODES = (Addon.POD_IDENTITY_AGENT, Addon.KUBE_PROXY, Addon.VPC_CNI)
+"""Those without which no node becomes ready; all others wait for a node to run on."""
+
+
+class Chart(StrEnum):
+    """The charts of the platform's own controllers, by their names."""
+
+    KUEUE = "kueue"
+    KARPENTER = "karpenter"
+    NVIDIA_DEVICE_PLUGIN = "nvidia-device-plugin"
+    EFA_DEVICE_PLUGIN = "aws-efa-k8s-device-plugin"
+
+
+KubernetesVersion = Annotated[str, Field(pattern=EKS_VERSION)]
+
+
+class AddonRow(Record):
+    """A version of an add-on for a version of Kubernetes."""
+
+    version: Annotated[str, Field(pattern=ADDON_VERSION)]
+    source: str
+
+
+class ChartRow(Record):
+    """The version of a chart that the platform is written for."""
+
+    version: Annotated[str, Field(pattern=CHART_VERSION)]
+    source: str
+
+
+class Floor(Record):
+    """The least version, and what is wrong with older ones."""
+
+    version: Annotated[str, Field(pattern=r"^v?\d+\.\d+(\.\d+)?$")]
+    because: str
+    source: str
+
+
+class KubernetesRange(Record):
+    """The oldest and the newest Kubernetes that a minor version of a controller works with."""
+
+    least: KubernetesVersion
+    most: KubernetesVersion
+    source: str
+
+    def has(self, kubernetes: str) -> bool:
+        """Whether a version of Kubernetes is within it."""
+        return version_order(self.least) <= version_order(kubernetes) <= version_order(self.most)
+
+
+class Skew(Record):
+    """How many minor versions something may be behind."""
+
+    most: Annotated[int, Field(ge=0)]
+    source: str
+
+
+class KarpenterVersions(Record):
+    """Karpenter's chart, and which Kubernetes each of its minor versions works with."""
+
+    chart: ChartRow
+    kubernetes: dict[Annotated[str, Field(pattern=r"^\d+\.\d+$")], KubernetesRange]
+
+    def range_of(self, version: str) -> KubernetesRange | None:
+        """What a version works with; None for a minor version that is not known."""
+        return self.kubernetes.get(minor_version(version))
+
+    @property
+    def newest_kubernetes(self) -> str:
+        """The newest Kubernetes that any known version works with."""
+        return max((each.most for each in self.kubernetes.values()), key=version_order)
+
+
+class KueueVersions(Record):
+    """Kueue's chart, what it needs of Kubernetes, and what the platform needs of it."""
+
+    chart: ChartRow
+    kubernetes_at_least: Floor
+    at_least: Floor
+
+
+class VersionTable(Record):
+    """The whole table."""
+
+    sources: dict[str, Source]
+    kubernetes: dict[KubernetesVersion, dict[Addon, AddonRow]]
+    addons_at_least: dict[Addon, Floor]
+    kube_proxy_minors_behind: Skew
+    karpenter: KarpenterVersions
+    kueue: KueueVersions
+    nvidia_device_plugin: ChartRow
+    efa_device_plugin: ChartRow
+
+    @model_validator(mode="after")
+    def _all_have_a_source(self) -> Self:
+        versions = list(self.kubernetes)
+        if versions != sorted(versions, key=version_order):
+            raise ValueError("the versions of Kubernetes are not in order, the oldest first")
+        rows = [(f"{version} {name}", row.source) for version, addons in self.kubernetes.items() for name, row in addons.items()]
+        rows += [(f"at least {name}", row.source) for name, row in self.addons_at_least.items()]
+        rows += [(f"karpenter {minor}", row.source) for minor, row in self.karpenter.kubernetes.items()]
+        rows += [("kube-proxy", self.kube_proxy_minors_behind.source)]
+        rows += [("kueue", each.source) for each in (self.kueue.kubernetes_at_least, self.kueue.at_least)]
+        rows += [(name, self.chart(name).source) for name in Chart]
+        if problem := unsourced(rows, self.sources):
+            raise ValueError(problem)
+        return self
+
+    def chart(self, name: Chart) -> ChartRow:
+        """The version of a chart that the platform is written for."""
+        match name:
+            case Chart.KUEUE:
+                return self.kueue.chart
+            case Chart.KARPENTER:
+                return self.karpenter.chart
+            case Chart.NVIDIA_DEVICE_PLUGIN:
+                return self.nvidia_device_plugin
+            case Chart.EFA_DEVICE_PLUGIN:
+                return self.efa_device_plugin
+
+    def pinned(self, kubernetes: str) -> dict[Addon, str]:
+        """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""
+        rows = self.kubernetes.get(kubernetes, {})
+        return {name: row.version for name, row in rows.items() if self.sources[row.source].verified}
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """What versions are sorted by: v1.14.3-eksbuild.23 is newer than v1.14.3-eksbuild.3."""
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def minor_version(version: str) -> str:
+    """1.14 of 1.14.1, and of v1.14.3-eksbuild.3."""
+    return ".".join(re.findall(r"\d+", version)[:2])
+
+
+@cache
+def shipped_versions() -> VersionTable:
+    """The shipped table."""
+    return read_records(Path(__file__).with_name("versions.yaml"), VersionTable)

@@ -1,0 +1,132 @@
+"""Whether the versions of a stack go together: Kubernetes, EKS's add-ons, Karpenter and Kueue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.catalog.versions import Addon, minor_version, shipped_versions, version_order
+from capacity.plan.versions import EKS_DEFAULT
+from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.values.errors import SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.resolve import ResolvedSettings
+
+
+def addons_are_not_too_old(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What the platform asks of an add-on has a first version."""
+    for name, version in _pins(resolved).items():
+        floor = shipped_versions().addons_at_least.get(name)
+        if floor is not None and version_order(version) < version_order(floor.version):
+            remedy = f"allowed is {floor.version} or newer, or {EKS_DEFAULT}"
+            yield SettingsProblem(f"cluster.addon_versions.{name}", repr(version), floor.because, remedy, "addon-too-old")
+
+
+def kube_proxy_follows_the_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Kubernetes takes no kube-proxy that is newer than its API server, nor one that is more than three minor versions older."""
+    version = _pins(resolved).get(Addon.KUBE_PROXY)
+    cluster = _cluster_version(resolved)
+    if version is None or cluster is None:
+        return
+    most = shipped_versions().kube_proxy_minors_behind.most
+    behind = version_order(cluster)[1] - version_order(version)[1]
+    path = f"cluster.addon_versions.{Addon.KUBE_PROXY}"
+    remedy = f"name a version of {cluster}, or leave it out"
+    if not 0 <= behind <= most:
+        wrong = "newer than" if behind < 0 else f"more than {most} minor versions older than"
+        yield SettingsProblem(
+            path, repr(version), f"is {wrong} the cluster's {cluster}, which Kubernetes does not take", remedy, "kube-proxy-skew"
+        )
+    elif behind:
+        problem = f"is older than the cluster's {cluster}; a new cluster does not get it, and one that is up keeps it"
+        yield SettingsProblem(path, repr(version), problem, remedy, "kube-proxy-behind", refused=False)
+
+
+def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Without a row in the table EKS chooses each add-on's version on the day it is made, and an upgrade leaves it behind."""
+    cluster = _cluster_version(resolved)
+    table = shipped_versions()
+    if cluster is None or cluster in table.kubernetes:
+        return
+    left = [name.value for name in (Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI) if name not in _named(resolved)]
+    if left:
+        known = list(table.kubernetes)
+        problem = f"has no known versions of {', '.join(left)}; EKS chooses them when it makes them, and an upgrade leaves them behind"
+        remedy = f"name them in cluster.addon_versions; known are those of {known[0]} to {known[-1]}"
+        yield SettingsProblem("cluster.version", repr(cluster), problem, remedy, "addons-not-known", refused=False)
+
+
+def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each version of Karpenter calls itself incompatible with a Kubernetes out of its range (pkg/providers/version/version.go)."""
+    if not isinstance(resolved.settings, EksSettings):
+        return
+    cluster, own = _cluster_version(resolved), resolved.settings.controllers.karpenter.version
+    table = shipped_versions().karpenter
+    version, path = own or table.chart.version, "controllers.karpenter.version" if own else "cluster.version"
+    known = table.range_of(version)
+    if known is None:
+        problem = f"is a minor version that is not known here; the platform is written for {minor_version(table.chart.version)}"
+        remedy = "see https://karpenter.sh/docs/upgrading/ for what changed, or leave it out"
+        yield SettingsProblem(path, repr(version), problem, remedy, "karpenter-not-known", refused=False)
+    elif cluster is not None and not known.has(cluster):
+        problem = f"Karpenter {version} works with Kubernetes {known.least} to {known.most}, and calls itself incompatible with {cluster}"
+        fitting = [minor for minor, each in table.kubernetes.items() if each.has(cluster)]
+        remedy = f"use {' or '.join(fitting)}" if fitting else "name a newer one in controllers.karpenter.version, or stay below"
+        yield SettingsProblem(path, repr(own or cluster), problem, remedy, "karpenter-of-another-version")
+    elif minor_version(version) != minor_version(table.chart.version):
+        problem = f"is not the minor version that the platform's policies and node classes are written for, {table.chart.version}"
+        yield SettingsProblem(
+            path, repr(version), problem, "leave it out, or read what changed", "karpenter-of-another-minor", refused=False
+        )
+
+
+def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Kueue needs an API of Kubernetes, and the queues need one of Kueue."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings | GkeSettings) or settings.queueing.existing_kueue:
+        return
+    table, own = shipped_versions().kueue, settings.controllers.kueue.version
+    cluster, written = _cluster_version(resolved), table.chart.version
+    path = "controllers.kueue.version"
+    if cluster is not None and version_order(cluster) < version_order(table.kubernetes_at_least.version):
+        problem, remedy = f"Kueue {own or written} requires Kubernetes {table.kubernetes_at_least.version} or newer", "raise it"
+        yield SettingsProblem("cluster.version", repr(cluster), problem, remedy, "kueue-needs-newer-kubernetes")
+    if own is None:
+        return
+    if version_order(own) < version_order(table.at_least.version):
+        remedy = f"allowed is {table.at_least.version} or newer"
+        yield SettingsProblem(path, repr(own), table.at_least.because, remedy, "kueue-too-old")
+    elif minor_version(own) != minor_version(written):
+        problem = f"is not the minor version that the platform's configuration is written for, {written}"
+        yield SettingsProblem(path, repr(own), problem, "leave it out, or read what changed", "kueue-of-another-minor", refused=False)
+
+
+def _cluster_version(resolved: ResolvedSettings) -> str | None:
+    """The version of a cluster of EKS that is made here; of another it is not known."""
+    settings = resolved.settings
+    return settings.cluster.version if isinstance(settings, EksSettings) and settings.cluster.existing is None else None
+
+
+def _named(resolved: ResolvedSettings) -> set[Addon]:
+    """The add-ons that the settings say something of, `default` included."""
+    settings = resolved.settings
+    return set(settings.cluster.addon_versions) if isinstance(settings, EksSettings) else set()
+
+
+def _pins(resolved: ResolvedSettings) -> dict[Addon, str]:
+    """The versions that the settings name, of add-ons that are installed."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or settings.cluster.existing is not None:
+        return {}
+    return {name: version for name, version in settings.cluster.addon_versions.items() if version != EKS_DEFAULT}
+
+
+CHECKS = (
+    addons_are_not_too_old,
+    kube_proxy_follows_the_cluster,
+    addons_are_known_for_the_version,
+    karpenter_works_with_the_version,
+    kueue_works_with_the_version,
+)

@@ -1,0 +1,78 @@
+"""Which version of everything a stack gets: the cluster's, its nodes', its add-ons' and its charts'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity.catalog.versions import BEFORE_NODES, Addon, Chart, VersionTable, shipped_versions
+from capacity.settings.platform import EksSettings, GkeSettings
+
+if TYPE_CHECKING:
+    from capacity.catalog.node_images import ImageBook
+    from capacity.settings.platform import PlatformSettings
+
+EKS_DEFAULT = "default"
+"""What settings write for an add-on whose version EKS chooses."""
+
+
+@dataclass(frozen=True)
+class VersionPlan:
+    """The versions that are asked for. `addons` has those of EKS's add-ons that are pinned; EKS chooses all others.
+
+    `kubernetes` is None where somebody else chooses it, `system_release` where EKS does: the system nodes' image, as EKS calls it.
+    `charts` are those that the stack may install.
+    """
+
+    kubernetes: str | None
+    system_release: str | None
+    addons: dict[str, str]
+    charts: dict[str, str]
+
+    def parts(self) -> dict[str, str]:
+        """Every part with its version, in the order in which an upgrade reaches them; empty where EKS chooses."""
+        found: dict[str, str] = {}
+        if self.kubernetes is not None:
+            found["Kubernetes"] = self.kubernetes
+            found |= {name.value: self.addons.get(name, "") for name in BEFORE_NODES}
+            found["system nodes"] = self.system_release or ""
+            found |= {name.value: self.addons.get(name, "") for name in Addon if name not in BEFORE_NODES}
+        return found | {f"chart {name}": version for name, version in self.charts.items()}
+
+
+def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTable | None = None) -> VersionPlan:
+    """What the settings pin, and else what the table (default: the shipped one) has for the cluster's version."""
+    table = table or shipped_versions()
+    match settings:
+        case EksSettings():
+            cluster = settings.cluster
+            if cluster.existing is not None:
+                return VersionPlan(None, None, {}, _eks_charts(settings, table))
+            return VersionPlan(
+                cluster.version, images.eks_release(cluster.ami, cluster.version), _addons(settings, table), _eks_charts(settings, table)
+            )
+        case GkeSettings():
+            return VersionPlan(None, None, {}, _kueue(settings, table))
+        case _:
+            return VersionPlan(None, None, {}, {})
+
+
+def _addons(settings: EksSettings, table: VersionTable) -> dict[str, str]:
+    wanted = {**table.pinned(settings.cluster.version), **settings.cluster.addon_versions}
+    return {name.value: wanted[name] for name in Addon if wanted.get(name, EKS_DEFAULT) != EKS_DEFAULT}
+
+
+def _kueue(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str, str]:
+    if settings.queueing.existing_kueue:
+        return {}
+    return {Chart.KUEUE.value: settings.controllers.kueue.version or table.chart(Chart.KUEUE).version}
+
+
+def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
+    wanted = settings.controllers
+    charts = {Chart.KARPENTER: wanted.karpenter.version}
+    if settings.cluster.ami.startswith("al2023@"):
+        charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
+    if any(pool.efa for pool in settings.pools):
+        charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
+    return {name.value: version or table.chart(name).version for name, version in charts.items()} | _kueue(settings, table)

@@ -1,0 +1,116 @@
+"""The table of versions: each row has its source, what is not verified pins nothing, and upstream's own tables say the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from capacity.catalog.data_files import DataFileError, read_records
+from capacity.catalog.node_images import shipped_images
+from capacity.catalog.versions import Addon, Chart, VersionTable, minor_version, shipped_versions, version_order
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = ROOT / "capacity" / "catalog" / "versions.yaml"
+GO_MODULES = Path(os.environ.get("GOMODCACHE", Path.home() / "go" / "pkg" / "mod"))
+
+
+def test_the_table_has_the_versions_of_kubernetes_that_eks_supports() -> None:
+    assert list(shipped_versions().kubernetes) == ["1.33", "1.34", "1.35", "1.36"]
+
+
+@pytest.mark.parametrize("kubernetes", shipped_versions().kubernetes)
+def test_what_a_cluster_cannot_do_without_is_pinned_for_each_version(kubernetes: str) -> None:
+    assert set(shipped_versions().pinned(kubernetes)) == {Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI}
+
+
+@pytest.mark.parametrize("kubernetes", shipped_versions().kubernetes)
+def test_kube_proxy_is_of_the_clusters_own_version(kubernetes: str) -> None:
+    assert minor_version(shipped_versions().pinned(kubernetes)[Addon.KUBE_PROXY]) == kubernetes
+
+
+def test_an_upgrade_takes_no_pinned_addon_back() -> None:
+    table = shipped_versions()
+    for older, newer in zip(table.kubernetes, list(table.kubernetes)[1:], strict=False):
+        before, after = table.pinned(older), table.pinned(newer)
+        assert {name for name in before if version_order(after[name]) < version_order(before[name])} == set()
+
+
+def test_what_is_not_verified_pins_nothing() -> None:
+    table = shipped_versions()
+    unverified = {name for name, source in table.sources.items() if not source.verified}
+    rows = [
+        (kubernetes, name) for kubernetes, addons in table.kubernetes.items() for name, row in addons.items() if row.source in unverified
+    ]
+
+    assert rows
+    assert [name for kubernetes, name in rows if name in table.pinned(kubernetes)] == []
+
+
+def test_pins_are_at_least_what_the_platform_asks_of_an_addon() -> None:
+    table = shipped_versions()
+    for name, floor in table.addons_at_least.items():
+        for addons in table.kubernetes.values():
+            assert name not in addons or version_order(addons[name].version) >= version_order(floor.version)
+
+
+def test_every_version_of_the_table_has_images() -> None:
+    for kubernetes in shipped_versions().kubernetes:
+        assert shipped_images().with_images_for("al2023", kubernetes), kubernetes
+
+
+def test_karpenters_ranges_are_those_of_its_own_table() -> None:
+    module = GO_MODULES / "github.com/aws" / f"karpenter-provider-aws@v{shipped_versions().chart(Chart.KARPENTER).version}"
+    file = module / "hack" / "docs" / "compatibilitymatrix_gen" / "compatibility.yaml"
+    if not file.is_file():
+        pytest.skip(f"Karpenter's module is not at {module}: `flexspot lab tools` fetches it")
+    # By hand: to YAML 1.30 is the number 1.3.
+    rows = re.findall(r"appVersion: (\S+?)(?:\.x)?\s+minK8sVersion: (\S+)\s+maxK8sVersion: (\S+)", file.read_text())
+    theirs = {minor: (least, most) for minor, least, most in rows}
+
+    ours = shipped_versions().karpenter.kubernetes
+    assert {minor: (each.least, each.most) for minor, each in ours.items()} == {minor: theirs[minor] for minor in ours}
+    assert max(theirs, key=version_order) == max(ours, key=version_order)
+
+
+def test_the_charts_work_with_every_version_of_the_table() -> None:
+    table = shipped_versions()
+    karpenter = table.karpenter.range_of(table.karpenter.chart.version)
+
+    assert karpenter is not None
+    assert [version for version in table.kubernetes if not karpenter.has(version)] == []
+    assert version_order(table.kueue.kubernetes_at_least.version) <= version_order(next(iter(table.kubernetes)))
+    assert version_order(table.kueue.chart.version) >= version_order(table.kueue.at_least.version)
+
+
+def test_the_charts_are_what_the_lab_is_built_from() -> None:
+    tools = (ROOT / "lab" / "tools" / "tools.yaml").read_text()
+
+    assert f"karpenter/pkg/operator.Version={shipped_versions().chart(Chart.KARPENTER).version}" in tools
+    assert f"kueue/pkg/version.GitVersion=v{shipped_versions().chart(Chart.KUEUE).version}" in tools
+
+
+@pytest.mark.parametrize(
+    "before,after,told",
+    [
+        ("source: kube-proxy-page}", "source: hearsay}", "'hearsay' is not one of"),
+        ("v1.33.10-eksbuild.13", "v1.33.10", "String should match pattern"),
+        ('"1.33":\n', '"1.40":\n', "not in order"),
+    ],
+)
+def test_a_table_that_does_not_say_what_it_must_is_refused(tmp_path: Path, before: str, after: str, told: str) -> None:
+    path = tmp_path / "versions.yaml"
+    path.write_text(SHIPPED.read_text().replace(before, after, 1))
+
+    with pytest.raises(DataFileError, match=told):
+        read_records(path, VersionTable)
+
+
+def test_builds_of_a_version_are_in_order_of_their_numbers() -> None:
+    assert sorted(["v1.14.3-eksbuild.23", "v1.14.3-eksbuild.3", "v1.9.3-eksbuild.39"], key=version_order) == [
+        "v1.9.3-eksbuild.39",
+        "v1.14.3-eksbuild.3",
+        "v1.14.3-eksbuild.23",
+    ]

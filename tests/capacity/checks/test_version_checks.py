@@ -1,0 +1,139 @@
+"""Versions that do not go together are refused, and those that nobody here knows are warned of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from resolved_fixtures import found, plan_of, told
+
+from capacity.plan.checks.versions import (
+    addons_are_known_for_the_version,
+    addons_are_not_too_old,
+    karpenter_works_with_the_version,
+    kube_proxy_follows_the_cluster,
+    kueue_works_with_the_version,
+)
+
+IMAGES = {"1.33": "al2023@v20260903", "1.36": "al2023@v20260903", "1.37": "al2023@v20261112", "1.32": "al2023@v20260903"}
+
+
+def on(version: str, **others: Any) -> dict[str, Any]:
+    return {"cluster.version": version, "cluster.ami": IMAGES.get(version, "al2023@v20260903"), **others}
+
+
+@pytest.mark.parametrize(
+    "pins,verdicts",
+    [
+        ({"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}, ["refused: addon-too-old at cluster.addon_versions.aws-ebs-csi-driver"]),
+        ({"aws-ebs-csi-driver": "v1.58.0-eksbuild.1"}, []),
+        ({"aws-ebs-csi-driver": "default", "vpc-cni": "default"}, []),
+        ({"vpc-cni": "v1.13.4-eksbuild.1"}, ["refused: addon-too-old at cluster.addon_versions.vpc-cni"]),
+        ({"vpc-cni": "v1.99.0-eksbuild.1"}, []),
+    ],
+)
+def test_an_addon_that_cannot_do_what_the_platform_asks_is_refused(pins: dict[str, str], verdicts: list[str]) -> None:
+    assert told(addons_are_not_too_old, "eks", {"cluster.addon_versions": pins}) == verdicts
+
+
+@pytest.mark.parametrize(
+    "kube_proxy,verdicts",
+    [
+        ("v1.36.0-eksbuild.14", ["refused: kube-proxy-skew at cluster.addon_versions.kube-proxy"]),
+        ("v1.35.3-eksbuild.29", []),
+        ("v1.34.6-eksbuild.13", ["warned: kube-proxy-behind at cluster.addon_versions.kube-proxy"]),
+        ("v1.32.13-eksbuild.5", ["warned: kube-proxy-behind at cluster.addon_versions.kube-proxy"]),
+        ("v1.31.14-eksbuild.9", ["refused: kube-proxy-skew at cluster.addon_versions.kube-proxy"]),
+        ("default", []),
+    ],
+)
+def test_kube_proxy_is_never_newer_than_the_cluster_nor_far_behind(kube_proxy: str, verdicts: list[str]) -> None:
+    """Kubernetes' version skew policy: never newer than the API server, up to three minor versions older."""
+    assert told(kube_proxy_follows_the_cluster, "eks", on("1.35", **{"cluster.addon_versions": {"kube-proxy": kube_proxy}})) == verdicts
+
+
+def test_a_version_without_known_addons_is_warned_of_unless_they_are_named() -> None:
+    pins = {"kube-proxy": "v1.32.13-eksbuild.5", "coredns": "v1.11.4-eksbuild.40", "vpc-cni": "default"}
+
+    assert told(addons_are_known_for_the_version, "eks", on("1.32")) == ["warned: addons-not-known at cluster.version"]
+    assert told(addons_are_known_for_the_version, "eks", on("1.32", **{"cluster.addon_versions": pins})) == []
+    assert told(addons_are_known_for_the_version, "eks", on("1.33")) == []
+
+
+@pytest.mark.parametrize(
+    "version,karpenter,verdicts",
+    [
+        ("1.35", None, []),
+        ("1.36", None, []),
+        ("1.37", None, ["refused: karpenter-of-another-version at cluster.version"]),
+        ("1.36", "1.12.0", ["refused: karpenter-of-another-version at controllers.karpenter.version"]),
+        ("1.36", "1.13.0", ["warned: karpenter-of-another-minor at controllers.karpenter.version"]),
+        ("1.36", "1.14.2", []),
+        ("1.37", "1.15.0", ["warned: karpenter-not-known at controllers.karpenter.version"]),
+        ("1.35", "1.8.2", ["warned: karpenter-not-known at controllers.karpenter.version"]),
+    ],
+)
+def test_karpenter_works_with_the_clusters_version(version: str, karpenter: str | None, verdicts: list[str]) -> None:
+    changes = on(version) | ({} if karpenter is None else {"controllers": {"karpenter": {"version": karpenter}}})
+
+    assert told(karpenter_works_with_the_version, "eks", changes) == verdicts
+
+
+def test_the_remedy_names_the_versions_of_karpenter_that_fit() -> None:
+    [problem] = found(karpenter_works_with_the_version, "eks", on("1.36", controllers={"karpenter": {"version": "1.9.0"}}))
+
+    assert problem.allowed == "use 1.13 or 1.14"
+
+
+@pytest.mark.parametrize("cloud", ["eks", "gke"])
+@pytest.mark.parametrize(
+    "kueue,verdicts",
+    [
+        (None, []),
+        ("0.14.9", ["refused: kueue-too-old at controllers.kueue.version"]),
+        ("0.18.0", ["warned: kueue-of-another-minor at controllers.kueue.version"]),
+        ("0.19.1", []),
+        ("0.20.0", ["warned: kueue-of-another-minor at controllers.kueue.version"]),
+    ],
+)
+def test_kueue_serves_the_api_that_the_queues_are_written_in(cloud: str, kueue: str | None, verdicts: list[str]) -> None:
+    assert told(kueue_works_with_the_version, cloud, {} if kueue is None else {"controllers": {"kueue": {"version": kueue}}}) == verdicts
+
+
+def test_of_a_cluster_that_is_there_already_no_version_is_judged() -> None:
+    changes = on("1.37", **{"cluster.existing": "theirs", "cluster.addon_versions": {"kube-proxy": "v1.36.0-eksbuild.14"}})
+
+    for check in (kube_proxy_follows_the_cluster, addons_are_known_for_the_version, karpenter_works_with_the_version):
+        assert told(check, "eks", changes) == []
+
+
+def test_pins_of_the_settings_come_before_the_tables() -> None:
+    pins = {"vpc-cni": "v1.22.4-eksbuild.3", "coredns": "default", "eks-pod-identity-agent": "v1.3.10-eksbuild.3"}
+    versions = plan_of("eks", on("1.35", **{"cluster.addon_versions": pins})).versions
+
+    assert versions.addons == {
+        "eks-pod-identity-agent": "v1.3.10-eksbuild.3",
+        "kube-proxy": "v1.35.3-eksbuild.13",
+        "vpc-cni": "v1.22.4-eksbuild.3",
+    }
+
+
+@pytest.mark.parametrize(
+    "version,ami,release",
+    [
+        ("1.35", "al2023@v20260903", "1.35.7-20260903"),
+        ("1.34", "al2023@v20260903", "1.34.10-20260903"),
+        ("1.33", "al2023@v20260903", None),
+        ("1.35", "bottlerocket@1.65.0", None),
+    ],
+)
+def test_the_system_nodes_have_the_release_of_the_alias_where_eks_name_for_it_is_known(version: str, ami: str, release: str | None) -> None:
+    assert plan_of("eks", {"cluster.version": version, "cluster.ami": ami}).versions.system_release == release
+
+
+def test_charts_are_those_that_a_stack_may_install() -> None:
+    plain = plan_of("eks", {}).versions.charts
+    assert plain == {"karpenter": "1.14.1", "nvidia-device-plugin": "0.19.3", "kueue": "0.19.0"}
+    assert set(plan_of("eks", {"cluster.ami": "bottlerocket@1.65.0"}).versions.charts) == {"karpenter", "kueue"}
+    assert plan_of("gke", {"controllers": {"kueue": {"version": "0.19.1"}}}).versions.charts == {"kueue": "0.19.1"}
+    assert plan_of("gke", {"queueing": {"existing_kueue": True}}).versions.charts == {}

@@ -1,0 +1,113 @@
+"""An upgrade of Kubernetes on EKS: what it changes in a shipped stack, and in which order the engine changes it."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from eks_declarations import NODE_CLASS, NODE_POOL, RELEASE, SYSTEM_NODES
+from program_declarations import declared, shipped
+
+if TYPE_CHECKING:
+    from program_declarations import Declarations
+
+CLUSTER = "aws:eks/cluster:Cluster cluster-cluster"
+ADDON = "aws:eks/addon:Addon cluster-"
+KUBE_PROXY, VPC_CNI, COREDNS = (f"{ADDON}{name}" for name in ("kube-proxy", "vpc-cni", "coredns"))
+STACKS = ["dev-eks", "prod-eks"]
+
+
+@functools.cache
+def at(stack: str, version: str) -> Declarations:
+    """A stack on a version of Kubernetes, with an image that has both versions."""
+    cluster = shipped(stack)["cluster"] | {"version": version, "ami": "al2023@v20260903"}
+    return declared(stack, shipped(stack, cluster=cluster))
+
+
+def changed(stack: str, before: str, after: str) -> dict[str, dict[str, tuple[Any, Any]]]:
+    """What differs of the resources' inputs, before and after."""
+    old, new = at(stack, before).made, at(stack, after).made
+    assert set(old) == set(new), "an upgrade makes and deletes nothing"
+    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for name, each in new.items():
+        was, now = old[name].inputs, each.inputs
+        differs = {key: (was.get(key), now.get(key)) for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
+        if differs and not name.startswith("flexspot:"):
+            found[name] = differs
+    return found
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_upgrade_takes_the_nodes_and_the_addons_of_the_version_with_it(stack: str) -> None:
+    assert changed(stack, "1.34", "1.35") == {
+        CLUSTER: {"version": ("1.34", "1.35")},
+        SYSTEM_NODES: {"version": ("1.34", "1.35"), "releaseVersion": ("1.34.10-20260903", "1.35.7-20260903")},
+        KUBE_PROXY: {"addonVersion": ("v1.34.6-eksbuild.13", "v1.35.3-eksbuild.13")},
+        COREDNS: {"addonVersion": ("v1.13.2-eksbuild.11", "v1.14.3-eksbuild.3")},
+    }
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_control_plane_goes_first(stack: str) -> None:
+    """kube-proxy and kubelets may be older than the API server and never newer (Kubernetes' version skew policy)."""
+    after = at(stack, "1.35")
+    for name in (SYSTEM_NODES, *(each for each in after.made if each.startswith(ADDON))):
+        assert CLUSTER in after.waits_for(name), name
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_new_nodes_find_the_network_of_their_version_and_the_rest_waits_for_them(stack: str) -> None:
+    after = at(stack, "1.35")
+
+    assert {KUBE_PROXY, VPC_CNI} <= after.waits_for(SYSTEM_NODES)
+    assert not after.waits_for(KUBE_PROXY) & {SYSTEM_NODES, COREDNS}
+    assert SYSTEM_NODES in after.waits_for(COREDNS)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_karpenter_and_its_node_classes_go_last(stack: str) -> None:
+    """A new image or a new Karpenter finds nodes for controllers and add-ons that have arrived already."""
+    after = at(stack, "1.35")
+    addons = {name for name in after.made if name.startswith(ADDON)}
+    karpenter = f"{RELEASE} karpenter-release"
+
+    assert {CLUSTER, SYSTEM_NODES, *addons} <= after.waits_for(karpenter)
+    for each in (*after.of(NODE_CLASS), *after.of(NODE_POOL)):
+        assert {karpenter, SYSTEM_NODES} <= after.waits_for(f"{each.type} {each.name}"), each.name
+
+
+def test_another_karpenter_changes_its_two_charts_and_no_node_class() -> None:
+    settings = shipped("dev-eks", controllers={"karpenter": {"version": "1.14.2"}})
+    before, after = at("dev-eks", "1.35").made, declared("dev-eks", settings).made
+
+    versions = {name: each.inputs["version"] for name, each in after.items() if each.type == RELEASE}
+    assert versions == {
+        f"{RELEASE} karpenter-crds": "1.14.2",
+        f"{RELEASE} karpenter-release": "1.14.2",
+        f"{RELEASE} kueue-release": "0.19.0",
+        f"{RELEASE} gpu-plugins-nvidia": "0.19.3",
+    }
+    assert [name for name, each in after.items() if each.type == NODE_CLASS and each.inputs != before[name].inputs] == []
+
+
+def test_pins_of_the_stack_reach_the_addons_and_the_charts() -> None:
+    cluster = shipped("prod-eks")["cluster"] | {"addon_versions": {"vpc-cni": "v1.22.4-eksbuild.3", "coredns": "default"}}
+    controllers = {
+        "kueue": {"version": "0.19.1"},
+        "nvidia_device_plugin": {"version": "0.20.0"},
+        "efa_device_plugin": {"version": "v0.5.32"},
+    }
+    made = declared("prod-eks", shipped("prod-eks", cluster=cluster, controllers=controllers)).made
+
+    assert made[VPC_CNI].inputs["addonVersion"] == "v1.22.4-eksbuild.3"
+    assert "addonVersion" not in made[COREDNS].inputs
+    assert made[KUBE_PROXY].inputs["addonVersion"] == "v1.35.3-eksbuild.13"
+    charts = {each.inputs["chart"].rpartition("/")[2]: each.inputs["version"] for each in made.values() if each.type == RELEASE}
+    assert charts == {
+        "karpenter-crd": "1.14.1",
+        "karpenter": "1.14.1",
+        "kueue": "0.19.1",
+        "nvidia-device-plugin": "0.20.0",
+        "aws-efa-k8s-device-plugin": "v0.5.32",
+    }

@@ -1,0 +1,91 @@
+"""`flexspot versions`: what a stack gets, and what another version of Kubernetes would change."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli import stacks, version_commands
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stacks of one's own, which a test may write into."""
+    monkeypatch.setenv("COLUMNS", "200")
+    shutil.copy(stacks.STACKS / "Pulumi.dev-eks.yaml", tmp_path)
+    for module in (stacks, version_commands):
+        monkeypatch.setattr(module, "STACKS", tmp_path)
+    return tmp_path
+
+
+def written(folder: Path, before: str, after: str) -> None:
+    path = folder / "Pulumi.dev-eks.yaml"
+    path.write_text(path.read_text().replace(before, after, 1))
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    cells = ([cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│"))
+    return {part: versions for part, *versions in cells}
+
+
+def test_every_part_of_a_stack_is_listed_with_who_chooses_its_version(folder: Path) -> None:
+    assert folder
+    listed = rows(CliRunner().invoke(app, ["versions", "list", "-s", "dev-eks"]).output)
+
+    assert list(listed)[:5] == ["Kubernetes", "eks-pod-identity-agent", "kube-proxy", "vpc-cni", "system nodes"]
+    assert listed["kube-proxy"] == ["v1.35.3-eksbuild.13"]
+    assert listed["system nodes"] == ["1.35.7-20260903"]
+    assert listed["aws-ebs-csi-driver"] == ["EKS's default"]
+    assert listed["chart karpenter"] == ["1.14.1"]
+
+
+def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> None:
+    written(folder, 'version: "1.35"', 'version: "1.34"\n      addon_versions: {coredns: v1.13.2-eksbuild.31}')
+
+    result = CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.35"])
+
+    assert result.exit_code == 0, result.output
+    assert rows(result.output) == {
+        "Kubernetes": ["1.34", "1.35"],
+        "eks-pod-identity-agent": ["EKS's default", "as it is"],
+        "kube-proxy": ["v1.34.6-eksbuild.13", "v1.35.3-eksbuild.13"],
+        "system nodes": ["1.34.10-20260903", "1.35.7-20260903"],
+        "aws-ebs-csi-driver": ["EKS's default", "as it is"],
+        "aws-mountpoint-s3-csi-driver": ["EKS's default", "as it is"],
+        "eks-node-monitoring-agent": ["EKS's default", "as it is"],
+    }
+    assert "can be raised to 1.35" in result.output
+
+
+def test_what_keeps_an_upgrade_from_working_is_told_with_its_remedy(folder: Path) -> None:
+    written(folder, 'version: "1.35"\n      ami: al2023@v20260903', 'version: "1.34"\n      ami: al2023@v20251217')
+
+    result = CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.35"])
+    assert result.exit_code == ExitCode.UNMET
+    assert "has images for Kubernetes 1.29 to 1.34 and none for 1.35" in " ".join(result.output.split())
+
+    result = CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.35", "--ami", "al2023@v20260903"])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("to", ["1.37", "1.35", "1.34"])
+def test_a_version_that_is_not_the_next_is_refused(folder: Path, to: str) -> None:
+    """EKS: "you can only update one minor version at a time" (user guide, update-cluster.html)."""
+    assert folder
+    with pytest.raises(ExplainedError, match=r"EKS raises 1\.35 to 1\.36 and to nothing else"):
+        CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", to], catch_exceptions=False)
+
+
+def test_a_cluster_that_is_there_already_is_upgraded_by_whoever_made_it(folder: Path) -> None:
+    written(folder, "deletion_protection: false", "existing: theirs")
+
+    with pytest.raises(ExplainedError, match="a cluster that somebody else upgrades"):
+        CliRunner().invoke(app, ["versions", "upgrade", "-s", "dev-eks", "--to", "1.36"], catch_exceptions=False)
