@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool, Gp3Volume
+    from components.eks.addons import GpuPluginsArgs
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.shared_args import NodeTaint
@@ -152,11 +153,26 @@ def node_class_args(pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -
         "efa_interfaces": machines[0].efa_interfaces if wanted.efa else 0,
         "tags": common["tags"] | billing_label(pool),
     }
+    if wanted.efa and machines[0].efa_first_card:
+        args["efa_first_card"] = machines[0].efa_first_card
     if wanted.reservation is not None:
         args["reservation_kind"] = wanted.reservation.kind.value
         args["reservation_ids"] = list(wanted.reservation.ids)
         args["reservation_tags"] = dict(wanted.reservation.tags)
     return args
+
+
+def _plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
+    with_efa = {pool.name for pool in settings.pools if pool.efa}
+    machines = sorted({machine for pool in plan.pools if pool.name in with_efa for machine in pool.machines})
+    charts = plan.versions.charts
+    args: GpuPluginsArgs = {
+        "ami": settings.cluster.ami,
+        "efa": bool(machines),
+        "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
+        "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
+    }
+    return {**args, "efa_machines": machines} if machines else args
 
 
 def declare_eks(plan: Plan, settings: EksSettings) -> None:
@@ -173,18 +189,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     karpenter, nodes = _karpenter(plan, settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
-    efa = any(pool.efa for pool in settings.pools)
-    charts = plan.versions.charts
-    GpuPlugins(
-        "gpu-plugins",
-        {
-            "ami": settings.cluster.ami,
-            "efa": efa,
-            "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
-            "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
-        },
-        in_cluster,
-    )
+    GpuPlugins("gpu-plugins", _plugin_args(plan, settings), in_cluster)
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
     if own:

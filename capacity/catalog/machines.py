@@ -24,6 +24,13 @@ class Cloud(StrEnum):
     GCP = "gcp"
 
 
+class Architecture(StrEnum):
+    """For which processors a machine's images are built, in the words of the label kubernetes.io/arch."""
+
+    AMD64 = "amd64"
+    ARM64 = "arm64"
+
+
 class Gpu(Record):
     """The GPUs of one machine.
 
@@ -56,7 +63,8 @@ class Machine(Record):
     """One machine type.
 
     `memory_mib` is the node's memory. `local_ssd_gb` is the local SSD that comes with the machine (GB, in all), `max_local_ssd_disks` how
-    many disks of 375 GB can be asked for on top (GCP). `efa_interfaces` is how many network cards take an EFA interface (AWS; 0: no EFA).
+    many disks of 375 GB can be asked for on top (GCP). `efa_interfaces` is how many network cards take an EFA interface (AWS; 0: no EFA);
+    they are one after the other, from `efa_first_card` on.
     `max_pods` is how many pods a node has addresses for (AWS; 0: not known).
     `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
     `flex_start` says that DWS can provision it. `zones` lists, for each region known, the zones that offer it; empty: not known.
@@ -71,6 +79,8 @@ class Machine(Record):
     local_ssd_gb: Annotated[int, Field(ge=0)] = 0
     max_local_ssd_disks: Annotated[int, Field(ge=0)] = 0
     efa_interfaces: Annotated[int, Field(ge=0)] = 0
+    efa_first_card: Annotated[int, Field(ge=0)] = 0
+    architecture: Architecture = Architecture.AMD64
     gvnic: bool = False
     compact_placement: bool = False
     flex_start: bool = False
@@ -89,8 +99,17 @@ class Machine(Record):
         return {region: tuple(each) for region, each in cast("dict[str, str]", written).items()} if isinstance(written, dict) else written
 
 
+class UnservedFamilies(Record):
+    """Families of machines that hold accelerators, and of which the platform makes nothing: why, and what to do instead."""
+
+    families: Annotated[tuple[str, ...], Field(min_length=1)]
+    problem: Annotated[str, Field(min_length=10)]
+    instead: Annotated[str, Field(min_length=10)]
+    source: str
+
+
 class MachineFile(Record):
-    """A catalog file: the machines of one cloud, each with a source.
+    """A catalog file: the machines of one cloud, each with a source, and families that no pool can have.
 
     A row's `zones` are written as the letters of a region's zones (`us-east-1: abcdf`) and read as their names. `zone_ids` has the number
     of each letter's zone, of which the ids are made (AWS).
@@ -100,13 +119,15 @@ class MachineFile(Record):
     sources: dict[str, Source]
     zone_ids: dict[str, dict[str, int]] = Field(default_factory=dict)
     machines: list[Machine]
+    unserved: list[UnservedFamilies] = Field(default_factory=list[UnservedFamilies])
 
     @model_validator(mode="after")
     def _rows_are_unique_sorted_and_sourced(self) -> MachineFile:
         names = [machine.name for machine in self.machines]
         if names != sorted(set(names)):
             raise ValueError(f"machines must be sorted by name, each once; found {', '.join(names)}")
-        if problem := unsourced(((each.name, each.source) for each in self.machines), self.sources):
+        rows = [(each.name, each.source) for each in self.machines] + [(each.families[0], each.source) for each in self.unserved]
+        if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
         return self
 
@@ -172,3 +193,14 @@ def _named(letters: dict[str, tuple[str, ...]], separator: str) -> dict[str, tup
 def machines_of(cloud: Cloud) -> dict[str, Machine]:
     """The shipped catalog of `cloud`, by machine name."""
     return read_machines(_CATALOG / f"{cloud}.yaml")
+
+
+@cache
+def _unserved(cloud: Cloud) -> dict[str, UnservedFamilies]:
+    file = read_records(_CATALOG / f"{cloud}.yaml", MachineFile)
+    return {family: each for each in file.unserved for family in each.families}
+
+
+def unserved_family(cloud: Cloud, machine: str) -> UnservedFamilies | None:
+    """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
+    return _unserved(cloud).get(machine.partition(".")[0])

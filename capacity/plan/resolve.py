@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.machines import Cloud, is_zone_id, machines_of, machines_with, zone_names_differ
+from capacity.catalog.machines import Cloud, is_zone_id, machines_of, machines_with, unserved_family, zone_names_differ
 from capacity.catalog.platform import VOCABULARIES, Platform, Vocabulary
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
 from capacity.plan.model import Amount
@@ -160,7 +160,7 @@ def resolve(settings: PlatformSettings, prices: PriceBook, images: ImageBook) ->
     known_classes = _classes(settings, problems)
     pools: dict[str, ResolvedPool] = {}
     for number, each in enumerate(settings.pools):
-        pool = _pool(f"pools.{number}", each, machines, known_classes, problems)
+        pool = _pool(f"pools.{number}", each, machines, words.catalog, known_classes, problems)
         problems += _capacity_type(f"pools.{number}", each, facts)
         if pool is not None and each.capacity_type in facts:
             pools[each.name] = pool
@@ -213,14 +213,19 @@ def _capacity_type(path: str, pool: PoolSettings, facts: dict[CapacityType, Capa
         yield SettingsProblem(f"{path}.capacity_type", repr(pool.capacity_type.value), problem, allowed, "capacity-type-of-another-cloud")
 
 
-def _pool(
-    path: str, pool: PoolSettings, machines: dict[str, Machine], classes: dict[str, WorkloadClass], problems: list[SettingsProblem]
+def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own place
+    path: str,
+    pool: PoolSettings,
+    machines: dict[str, Machine],
+    cloud: Cloud,
+    classes: dict[str, WorkloadClass],
+    problems: list[SettingsProblem],
 ) -> ResolvedPool | None:
     alternatives: tuple[str, ...] = getattr(pool, "alternatives", ())
     places = {f"{path}.machine": pool.machine, **{f"{path}.alternatives.{n}": name for n, name in enumerate(alternatives)}}
     before = len(problems)
     for place, name in places.items():
-        problems += _machine(place, name, machines)
+        problems += _machine(place, name, machines, cloud)
     if len(problems) > before:
         return None
     found = tuple(machines[name] for name in places.values())
@@ -243,10 +248,12 @@ def _pool(
     return ResolvedPool(path, pool, found, gpu, gpus_per_node, max_nodes, served, ceiling)
 
 
-def _machine(path: str, name: str, machines: dict[str, Machine]) -> Iterator[SettingsProblem]:
+def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Cloud) -> Iterator[SettingsProblem]:
     machine = machines.get(name)
     with_gpus = [each.name for each in machines.values() if each.gpu]
-    if machine is None:
+    if unserved := unserved_family(cloud, name):
+        yield SettingsProblem(path, repr(name), unserved.problem, unserved.instead, "machine-not-served")
+    elif machine is None:
         yield SettingsProblem(path, repr(name), "is not a machine of the catalog", nearest(name, with_gpus), "unknown-machine")
     elif machine.gpu is None:
         yield SettingsProblem(path, repr(name), "has no GPU", f"pools are GPU pools; {nearest(name, with_gpus)}", "machine-without-gpu")

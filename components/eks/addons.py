@@ -147,6 +147,9 @@ class GpuPluginsArgs(TypedDict):
     efa: NotRequired[bool]
     """Whether nodes have EFA interfaces, for which pods ask as vpc.amazonaws.com/efa. Default: False."""
 
+    efa_machines: NotRequired[list[str]]
+    """Machines on which the EFA plugin may run, such as p5.48xlarge. Default: those of the catalog that have EFA interfaces."""
+
     efa_image: NotRequired[str | None]
     """Repository of the EFA plugin's image, without a tag. Default: the chart's, 602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/...
 
@@ -167,8 +170,8 @@ class GpuPlugins(pulumi.ComponentResource):
     of Node Feature Discovery, which is not installed; here it looks for the label that Karpenter gives a GPU node before it boots. The EFA
     plugin ends at once on a node without EFA interfaces, so it runs on those with `EFA_NODE_LABEL` alone.
 
-    Raises ValueError for an image that is neither AL2023 nor Bottlerocket, and for an `efa_image` without `efa`, before anything is
-    registered. The charts were not installed here: their values are those of their repositories.
+    Raises ValueError for an image that is neither AL2023 nor Bottlerocket, and for an `efa_image` or `efa_machines` without `efa`, before
+    anything is registered. The charts were not installed here: their values are those of their repositories.
     """
 
     nvidia_version: pulumi.Output[str]
@@ -179,7 +182,7 @@ class GpuPlugins(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GpuPluginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         family = args["ami"].partition("@")[0]
-        efa, efa_image = args.get("efa", False), args.get("efa_image")
+        efa, efa_image, machines = args.get("efa", False), args.get("efa_image"), args.get("efa_machines")
         if family not in {"al2023", "bottlerocket"}:
             raise ValueError(f"GpuPlugins {name}: ami is {args['ami']!r}; it is al2023@RELEASE or bottlerocket@RELEASE; use one of these")
         if efa_image is not None and not efa:
@@ -188,6 +191,9 @@ class GpuPlugins(pulumi.ComponentResource):
         efa_version = args.get("efa_version") or shipped_versions().chart(Chart.EFA_DEVICE_PLUGIN).version
         check_form(f"GpuPlugins {name}: nvidia_version", nvidia_version, CHART_VERSION)
         check_form(f"GpuPlugins {name}: efa_version", efa_version, CHART_VERSION)
+        if machines is not None and not (efa and machines):
+            problem = "names no machine" if efa else "there is no EFA plugin without efa"
+            raise ValueError(f"GpuPlugins {name}: efa_machines is {', '.join(machines) or '[]'}; {problem}; leave it out")
         super().__init__("flexspot:index:GpuPlugins", name, {**args}, opts)
         nvidia = family != "bottlerocket"
         if nvidia:
@@ -195,7 +201,7 @@ class GpuPlugins(pulumi.ComponentResource):
                 f"{name}-nvidia", Chart.NVIDIA_DEVICE_PLUGIN, "https://nvidia.github.io/k8s-device-plugin", nvidia_version, _nvidia()
             )
         if efa:
-            values = _efa()
+            values = _efa(machines)
             if efa_image is not None:
                 values["image"] = {"repository": efa_image}
             self._release(f"{name}-efa", Chart.EFA_DEVICE_PLUGIN, "https://aws.github.io/eks-charts", efa_version, values)
@@ -230,12 +236,12 @@ def _nvidia() -> dict[str, Any]:
     }
 
 
-def _efa() -> dict[str, Any]:
+def _efa(machines: list[str] | None) -> dict[str, Any]:
     label, value = EFA_NODE_LABEL
-    # The chart brings its own list of instance types, which is as old as the chart; this is the catalog's.
-    machines = [machine.name for machine in machines_of(Cloud.AWS).values() if machine.efa_interfaces]
+    # The chart brings its own list of instance types, which is as old as the chart.
+    known = [machine.name for machine in machines_of(Cloud.AWS).values() if machine.efa_interfaces]
     return {
-        "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": machines},
+        "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": sorted(machines or known)},
         "nodeSelector": {label: value},
         "tolerations": [{"operator": "Exists"}],
     }

@@ -9,7 +9,6 @@ from pulumi_aws import ec2
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.machines import Cloud, machines_of
 from capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, EksNodeDisk, Gp3Volume, ReservationKind
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION, FORMS
@@ -121,6 +120,9 @@ class Ec2NodeClassArgs(EksNodeDiskArgs):
     A machine with fewer is not launched, so the NodePool's machines have the same number.
     """
 
+    efa_first_card: NotRequired[int]
+    """The first network card that takes an EFA interface: 1 of p6-b300.48xlarge, whose card 0 takes none. Default: 0."""
+
     placement_group: NotRequired[pulumi.Input[str] | None]
     """Name of the placement group in which the nodes start. Default: none."""
 
@@ -142,6 +144,9 @@ class Ec2NodeClassArgs(EksNodeDiskArgs):
 
 # The name of a Kubernetes object: a DNS subdomain.
 _OBJECT_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+
+MOST_INTERFACES = 150
+"""So many networkInterfaces Karpenter's definition of EC2NodeClass takes (v1.14.1)."""
 
 _ALIAS_LENGTH = 30
 """Karpenter's definition of EC2NodeClass takes no longer alias."""
@@ -174,10 +179,7 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
     _check_image(where, args)
     disk = checked_options(where, EksNodeDisk, args)
     _check_reservation(where, args)
-    interfaces, most = args.get("efa_interfaces") or 0, max(machine.efa_interfaces for machine in machines_of(Cloud.AWS).values())
-    if not 0 <= interfaces <= most:
-        allowed = f"it is the number of the machine's network cards, {most} at most"
-        refuse(where, SettingsProblem("efa_interfaces", str(interfaces), allowed, "leave it out for none"))
+    _check_interfaces(where, args)
     for key in sorted(args["tags"]):
         if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
             own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
@@ -186,6 +188,17 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
                 SettingsProblem("tags", repr(key), f"empty keys are refused, and Flexspot, Karpenter or AWS set {own}", "leave it out"),
             )
     return disk.volume(SYSTEM_ALONE if args.get("local_nvme") else IMAGES_AND_SCRATCH)
+
+
+def _check_interfaces(where: str, args: Ec2NodeClassArgs) -> None:
+    most = MOST_INTERFACES - 1
+    efa, first = args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
+    if not 0 <= efa <= most:
+        allowed = f"it is the number of the machine's network cards with EFA, and beside one with an address there is room for {most}"
+        refuse(where, SettingsProblem("efa_interfaces", str(efa), allowed, "leave it out for none"))
+    if first < 0 or (first and not efa):
+        allowed = "it is a network card's number, from 0, of a machine with efa_interfaces"
+        refuse(where, SettingsProblem("efa_first_card", str(first), allowed, "leave it out for card 0"))
 
 
 def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
@@ -239,7 +252,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
     """
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
     subnets, groups = _terms(args.get("subnet_ids") or []), _terms(args.get("security_group_ids") or [])
-    reservations, efa_interfaces, group = _reservation_terms(args), args.get("efa_interfaces"), args.get("placement_group")
+    reservations, interfaces, group = _reservation_terms(args), _network_interfaces(args), args.get("placement_group")
     return {
         "amiSelectorTerms": [{"alias": args["ami"]}],
         "role": args["node_role"],
@@ -257,7 +270,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         },
         "detailedMonitoring": args.get("detailed_monitoring") or False,
         # EC2 gives no public address to an instance with several interfaces, and refuses the question.
-        **({"networkInterfaces": _network_interfaces(efa_interfaces)} if efa_interfaces else {"associatePublicIPAddress": False}),
+        **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
         **({} if group is None else {"placementGroupSelector": {"name": group}}),
         **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
         "tags": dict(sorted({**args["tags"], EBS_CLUSTER_TAG: args["cluster"]}.items())),
@@ -285,16 +298,22 @@ def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, 
     return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]
 
 
-def _network_interfaces(efa_interfaces: int) -> list[dict[str, Any]]:
-    """One interface with an address, and EFA-only interfaces, which need none, one on each network card.
+def _network_interfaces(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
+    """One interface with an address, and EFA-only interfaces, which need none, one on each network card that takes one; none without EFA.
 
-    The first card has both, at device index 0 and 1; on every other the EFA interface is at device index 0.
-    Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards", and EKS User Guide, "Manage
-    EFA devices on Amazon EKS".
+    The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other the EFA interface is at device index 0.
+    Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards" (efa-acc-inst-types, read
+    2026-11-24), and EKS User Guide, "Manage EFA devices on Amazon EKS".
     """
+    count, first = args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
+    if not count:
+        return []
     return [
         {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
-        *({"networkCardIndex": card, "deviceIndex": 1 if card == 0 else 0, "interfaceType": "efa-only"} for card in range(efa_interfaces)),
+        *(
+            {"networkCardIndex": card, "deviceIndex": 1 if card == 0 else 0, "interfaceType": "efa-only"}
+            for card in range(first, first + count)
+        ),
     ]
 
 

@@ -113,5 +113,7 @@ def test_efa_is_on_every_network_card_of_any_machine_that_has_it(name: str, regi
     interfaces = pool.node_class["networkInterfaces"]
     assert interfaces[0] == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
     cards = [each["networkCardIndex"] for each in interfaces if each["interfaceType"] == "efa-only"]
-    assert cards == list(range(pool.machine.efa_interfaces))
+    first = pool.machine.efa_first_card
+    assert cards == list(range(first, first + pool.machine.efa_interfaces))
+    assert (first == 1) == (name == "p6-b300.48xlarge"), "its first card takes no EFA interface"
     assert pool.requirements["vpc.amazonaws.com/efa.present"] == ["true"]

@@ -17,6 +17,7 @@ from capacity.values.errors import SettingsProblem, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.catalog.machines import Machine
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
 
 
@@ -151,10 +152,14 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[Sett
                 path, "true", problem, f"leave it out; of machines, {nearest(first.name, with_efa)}", "efa-without-interface"
             )
         for number, other in enumerate(pool.machines[1:]):
-            if first.efa_interfaces not in {0, other.efa_interfaces}:
-                problem = f"has {other.efa_interfaces} EFA interfaces, but {first.name} has {first.efa_interfaces}"
+            if first.efa_interfaces and _efa_cards(first) != _efa_cards(other):
+                problem = f"has {_efa_cards(other)} EFA interfaces, but {first.name} has {_efa_cards(first)}"
                 remedy = "the machines of a pool with efa have as many; make it a pool of its own"
                 yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
+
+
+def _efa_cards(machine: Machine) -> str:
+    return f"{machine.efa_interfaces}{f' (from network card {machine.efa_first_card})' if machine.efa_first_card else ''}"
 
 
 def a_placement_group_is_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

@@ -103,7 +103,7 @@ def test_a_gpu_that_both_clouds_have_is_spelled_alike() -> None:
     # rtx-pro-6000 and rtxpro6000, is the same model under two names.
     aws, gcp = ({gpu.model for gpu in gpus(cloud)} for cloud in Cloud)
 
-    assert aws & gcp == {"a100-40gb", "a100-80gb", "b200", "h100-80gb", "h200-141gb", "l4", "t4"}
+    assert aws & gcp == {"a100-40gb", "a100-80gb", "b200", "h100-80gb", "h200-141gb", "l4", "rtx-pro-6000", "t4"}
     assert {one: other for one in aws - gcp for other in gcp - aws if _letters(one)[:4] == _letters(other)[:4]} == {}
 
 

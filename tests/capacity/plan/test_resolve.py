@@ -31,6 +31,24 @@ def test_a_machine_without_gpus_is_no_machine_of_a_pool() -> None:
     assert (problem.rule, problem.path) == ("machine-without-gpu", "pools.0.machine")
 
 
+@pytest.mark.parametrize(
+    "machine,problem,instead",
+    [
+        ("g4ad.xlarge", "has AMD's GPUs (amd.com/gpu)", "g4dn and g6"),
+        ("g6f.large", "has a part of a GPU", "g6.xlarge and gr6.4xlarge have a whole L4"),
+        ("trn2.48xlarge", "has Neuron devices (aws.amazon.com/neuron)", "keep a NodePool of your own"),
+    ],
+)
+def test_a_machine_whose_accelerators_the_platform_cannot_serve_is_refused_with_the_reason(
+    machine: str, problem: str, instead: str
+) -> None:
+    [refused] = refusals(eks(pool("p", machine, "spot", 1, "training")))
+
+    assert (refused.rule, refused.path, refused.value) == ("machine-not-served", "pools.0.machine", repr(machine))
+    assert problem in refused.problem
+    assert instead in refused.allowed
+
+
 def test_a_class_that_is_not_there_is_refused_with_the_nearest() -> None:
     [problem] = refusals(local(pool("p", "g6.xlarge", "spot", 1, "training", "trainning")))
 

@@ -69,6 +69,12 @@ def test_the_efa_plugin_knows_every_machine_of_the_catalog_that_has_efa(register
     assert "g6.xlarge" not in labels["values"]
 
 
+def test_the_efa_plugin_can_be_told_its_machines(register: Register) -> None:
+    values = charts(register, efa=True, efa_machines=["p7.48xlarge", "p5.48xlarge"])["aws-efa-k8s-device-plugin"]["values"]
+
+    assert values["supportedInstanceLabels"]["values"] == ["p5.48xlarge", "p7.48xlarge"]
+
+
 def test_the_efa_plugins_image_can_come_from_elsewhere(register: Register) -> None:
     image = "123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn/eks/aws-efa-k8s-device-plugin"
 
@@ -110,6 +116,8 @@ def test_releases_belong_to_the_component_and_their_versions_are_told(
     "change,problem",
     [
         ({"ami": "ubuntu@22.04"}, "GpuPlugins plugins: ami is 'ubuntu@22.04'; it is al2023@RELEASE or bottlerocket@RELEASE; use one"),
+        ({"efa_machines": ["p5.48xlarge"]}, "efa_machines is p5.48xlarge; there is no EFA plugin without efa; leave it out"),
+        ({"efa": True, "efa_machines": []}, "efa_machines is \\[\\]; names no machine; leave it out"),
         ({"efa_image": "mirror/efa"}, "efa_image is mirror/efa; there is no EFA plugin without efa; set efa, or leave it out"),
     ],
 )

@@ -103,12 +103,13 @@ def test_what_is_not_asked_of_a_volume_makes_room_for_what_is(
 
 @pytest.mark.parametrize("machine", [each for each in machines_of(Cloud.AWS).values() if each.efa_interfaces], ids=lambda each: each.name)
 def test_every_machine_with_efa_has_an_efa_interface_on_each_card_and_one_address(machine: Any, register: Register) -> None:
-    made = spec(register, efa_interfaces=machine.efa_interfaces, placement_group="platform-h100")
+    card, count = machine.efa_first_card, machine.efa_interfaces
+    made = spec(register, efa_interfaces=count, efa_first_card=card, placement_group="platform-h100")
 
     first, *efa = made["networkInterfaces"]
     assert first == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
-    assert [each["networkCardIndex"] for each in efa] == list(range(machine.efa_interfaces))
-    assert [each["deviceIndex"] for each in efa] == [1] + [0] * (machine.efa_interfaces - 1)
+    assert [each["networkCardIndex"] for each in efa] == list(range(card, card + count))
+    assert [each["deviceIndex"] for each in efa] == [0 if card else 1] + [0] * (count - 1)
     assert {each["interfaceType"] for each in efa} == {"efa-only"}
     assert "associatePublicIPAddress" not in made, "EC2 refuses the question for an instance with several interfaces"
     assert made["placementGroupSelector"] == {"name": "platform-h100"}

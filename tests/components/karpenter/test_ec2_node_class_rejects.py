@@ -41,9 +41,12 @@ Register = Callable[[Callable[[], object]], Any]
         ),
         (
             {"efa_interfaces": -1},
-            "efa_interfaces (is -1): it is the number of the machine's network cards, 32 at most; leave it out for none",
+            "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, and beside one with an address there is room "
+            "for 149; leave it out for none",
         ),
-        ({"efa_interfaces": 33}, "efa_interfaces (is 33): it is the number of the machine's network cards, 32 at most"),
+        ({"efa_interfaces": 150}, "efa_interfaces (is 150): it is the number of the machine's network cards with EFA"),
+        ({"efa_first_card": 1}, "efa_first_card (is 1): it is a network card's number, from 0, of a machine with efa_interfaces"),
+        ({"efa_interfaces": 4, "efa_first_card": -1}, "efa_first_card (is -1): it is a network card's number, from 0"),
         ({"reservation_kind": "future"}, "reservation_kind (is future): kinds are on-demand and capacity-block; use one of these"),
         (
             {"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"purpose": "training"}},
