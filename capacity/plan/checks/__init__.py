@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import autopilot, classes, places, pool_options, shares, system_nodes, zones
+from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, system_nodes, zones
 
 if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedSettings
     from capacity.values.errors import SettingsProblem
 
-_CHECKS = (*zones.CHECKS, *places.CHECKS, *system_nodes.CHECKS, *autopilot.CHECKS, *pool_options.CHECKS, *classes.CHECKS, *shares.CHECKS)
+_CHECKS = (
+    *zones.CHECKS,
+    *places.CHECKS,
+    *system_nodes.CHECKS,
+    *autopilot.CHECKS,
+    *pool_options.CHECKS,
+    *classes.CHECKS,
+    *shares.CHECKS,
+    *access.CHECKS,
+)
 
 
 def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
