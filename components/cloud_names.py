@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.platform import PARTITIONS, partition_of
 from capacity.values.names import AWS_KEY, AWS_REGION, EKS_CLUSTER, FORMS, GCP_PROJECT
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ def fitted(name: str, limit: int) -> str:
 
 ROLE_NAME_LENGTH = 64
 """Of IAM roles (IAM user guide, quotas). An EKS cluster's name has up to 100 characters, so names made of it are fitted."""
-
-PARTITIONS = {"aws": "", "aws-cn": "cn-", "aws-us-gov": "us-gov-"}
-"""AWS's partitions, by what the names of their regions begin with."""
 
 DISCOVERY_TAG = "karpenter.sh/discovery"
 """By which Karpenter's node classes find subnets and security groups; its value is the cluster's name."""
@@ -84,11 +82,6 @@ def check_place(where: str, account: str, partition: str, region: str) -> None:
         raise ValueError(
             f"{where} partition is {partition!r} with region {region}; allowed is the region's own, {home}; correct one of them"
         )
-
-
-def partition_of(region: str) -> str:
-    """The partition of a region."""
-    return next((partition for partition, prefix in PARTITIONS.items() if prefix and region.startswith(prefix)), "aws")
 
 
 def cluster_arn(partition: str, region: str, account: str, cluster: str) -> str:

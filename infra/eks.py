@@ -8,16 +8,19 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.platform import partition_of
 from capacity.catalog.versions import Chart
+from capacity.plan.access import groups_by_role
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
-from components.cloud_names import EksPlace, node_role_name, partition_of, queue_name
+from components.cloud_names import EksPlace, node_role_name, queue_name
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
 from components.eks.cluster import EksCluster
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.network import EksNetwork
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
+from components.eks.team_logins import EksTeamLogins
 from components.karpenter.controller import KarpenterController, KarpenterControllerIdentity, KarpenterNodeIdentity
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, EfaPlacementGroup, ec2_node_class_ref
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool, Gp3Volume
     from components.eks.addons import GpuPluginsArgs
+    from components.eks.team_logins import EksTeamLoginsArgs
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.shared_args import NodeTaint
@@ -187,6 +191,9 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
     kubernetes = cluster_provider("cluster", cluster.kubeconfig, pulumi.ResourceOptions(depends_on=cluster.access))
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
+    if groups := groups_by_role(settings.teams):
+        logins: EksTeamLoginsArgs = {"cluster_name": cluster.cluster_name, "groups": groups, "partition": place.partition, "tags": tags}
+        EksTeamLogins("team-logins", logins, on_aws)
     karpenter, nodes = _karpenter(plan, settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
     GpuPlugins("gpu-plugins", _plugin_args(plan, settings), in_cluster)

@@ -94,6 +94,15 @@ class PrometheusKind(StrEnum):
     ANNOTATIONS = "annotations"
 
 
+PARTITIONS = {"aws": "", "aws-cn": "cn-", "aws-us-gov": "us-gov-"}
+"""AWS's partitions, by what the names of their regions begin with."""
+
+
+def partition_of(region: str) -> str:
+    """The partition of a region of AWS."""
+    return next((partition for partition, prefix in PARTITIONS.items() if prefix and region.startswith(prefix)), "aws")
+
+
 INTERFACE_SERVICES = {
     "ec2": "the CNI's addresses, names of nodes, Karpenter's machines, the EBS driver's volumes",
     "ecr.api": "the right to pull images",

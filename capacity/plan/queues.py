@@ -10,6 +10,7 @@ from capacity.catalog.capacity_type import RunTimeSetting, merged_order
 from capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_QUOTA
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Fallback, Removal
+from capacity.plan.access import SUBMIT, VIEW, groups_of
 from capacity.plan.model import (
     Amount,
     CohortPlan,
@@ -301,8 +302,8 @@ def team_plans(
                 unqueued_gpus=unqueued_gpus,
                 unqueued_priority_classes=unqueued,
                 container_limits=largest_node,
-                submitters=tuple(sorted(set(team.submitters))),
-                viewers=tuple(sorted(set(team.viewers))),
+                submitters=groups_of(team.name, team.submitters, SUBMIT),
+                viewers=groups_of(team.name, team.viewers, VIEW),
                 monthly_budget_usd=team.monthly_budget_usd,
             )
         )

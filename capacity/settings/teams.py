@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
 from capacity.settings.storage import WorkQueue
-from capacity.values.names import GROUP, Name
+from capacity.values.names import GROUP, IAM_ROLE, Name
 
 
 class AdmissionMode(StrEnum):
@@ -101,9 +102,16 @@ GpusOfPools = dict[Name, Gpus]
 """GPUs by name of a pool."""
 
 
+RESERVED_GROUPS = ("system:", "eks:", "aws:", "amazon:", "iam:")
+"""What no group of an access entry begins with. EKS user guide, "Create access entries"
+(https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html, read 2026-11-24)."""
+
+
 def _of_people(group: str) -> str:
     if group.startswith("system:"):
         raise ValueError("is a group of the cluster's own; name a group of people: every user is in some of the cluster's")
+    if group.startswith("arn:") and not re.fullmatch(IAM_ROLE, group):
+        raise ValueError("is no role; name the role that people take, arn:aws:iam::ACCOUNT:role/NAME: a user or a session is none")
     return group
 
 
@@ -173,10 +181,11 @@ class TeamSettings(DescribedRecord):
     """The team's budget in US dollars a month; default: none."""
 
     submitters: Groups = ()
-    """Groups whose members start and end work in the team's namespace, read its logs and reach it by port-forward."""
+    """Groups whose members start and end work in the team's namespace, read its logs and reach it by port-forward. On EKS also roles of
+    IAM, by ARN: whoever takes one is such a member, by an access entry that the stack makes; it must have none yet."""
 
     viewers: Groups = ()
-    """Groups whose members look into the team's namespace."""
+    """Groups whose members look into the team's namespace; on EKS also roles of IAM, as in `submitters`."""
 
     max_pods: Count | None = None
     """Pods in the namespace at once, at most; one that has ended counts no more. Default: two for each GPU that the team may hold, at least

@@ -78,8 +78,9 @@ LABEL_VALUE = _form(
 )
 
 GROUP = _form(
-    r"^[A-Za-z0-9][A-Za-z0-9._@:/+-]{0,252}$",
-    "a Google group's address, or a group of an EKS access entry, such as ml-nlp@example.com or nlp",
+    r"^(arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+|[A-Za-z0-9][A-Za-z0-9._@:/+-]{0,252})$",
+    "a Google group's address, on EKS the ARN of a role of IAM, or a group that the cluster knows, such as ml-nlp@example.com, "
+    "arn:aws:iam::111122223333:role/nlp or nlp",
 )
 IMAGE = _form(
     r"^[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$",

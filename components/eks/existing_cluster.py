@@ -5,6 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import eks
+from pulumi_aws.eks.outputs import ClusterAccessConfig
 
 from components.cloud_names import check_cluster_name, check_place, cluster_arn
 from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
@@ -26,9 +27,25 @@ class ExistingEksClusterArgs(TypedDict):
     """Its region."""
 
 
+def _mode_of(access: ClusterAccessConfig | None) -> str:
+    """The authentication mode; empty where nobody has said it, as in a test without a cloud."""
+    return (access.authentication_mode or "") if access else ""
+
+
+def _check_mode(where: str, cluster: str, mode: str) -> None:
+    """Raises ValueError where neither nodes nor people can be given access entries."""
+    if mode == "CONFIG_MAP":
+        raise ValueError(
+            f"{where} the authentication mode of {cluster} is CONFIG_MAP; allowed are API_AND_CONFIG_MAP and API, because Karpenter's "
+            f"nodes and teams' roles get access entries; its owner changes that with `aws eks update-cluster-config --name {cluster} "
+            "--access-config authenticationMode=API_AND_CONFIG_MAP`, which leaves aws-auth as it is and cannot be taken back"
+        )
+
+
 class ExistingEksCluster(pulumi.ComponentResource):
     """A cluster that is read and never changed. Its network, add-ons, tags and system nodes are its owner's.
 
+    Its authentication mode must be API or API_AND_CONFIG_MAP, or EKS takes no access entry: once it was read, another one is refused.
     Karpenter on it needs what EksCluster makes: the add-on eks-pod-identity-agent, the tag karpenter.sh/discovery on private subnets and
     the cluster security group, and nodes that it has not made. Raises ValueError for a name or a place that AWS does not have.
     """
@@ -71,9 +88,14 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
         self.security_group_id = cluster.vpc_config.apply(security_group_of)
-        self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
-            lambda known: eks_kubeconfig(context, called, region, known[0], known[1])
-        )
+
+        def reached(known: list[str]) -> str:
+            endpoint, certificate, mode = known
+            _check_mode(where, called, mode)
+            return eks_kubeconfig(context, called, region, endpoint, certificate)
+
+        mode = cluster.access_config.apply(_mode_of)
+        self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority, mode).apply(reached)
         self.credentials_command = pulumi.Output.from_input(eks_credentials_command(called, region))
         self.register_outputs(
             {

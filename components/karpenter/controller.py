@@ -9,13 +9,13 @@ from pulumi_aws import eks, iam
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from capacity.catalog.platform import PARTITIONS
 from capacity.catalog.versions import Chart, shipped_versions
 from capacity.settings.cluster import EksCluster
 from capacity.settings.controllers import KarpenterSize
 from capacity.values.names import CHART_VERSION, RESOURCE_NAME
 from components.cloud_names import (
     NAMESPACE,
-    PARTITIONS,
     QUEUE_NAME_CHARACTERS,
     ROLE_NAME_LENGTH,
     SERVICE_ACCOUNT,

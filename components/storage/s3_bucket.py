@@ -7,8 +7,9 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import s3
 
+from capacity.catalog.platform import partition_of
 from capacity.values.names import AWS_REGION
-from components.cloud_names import check_aws_tags, check_form, check_kms_key, fitted, partition_of
+from components.cloud_names import check_aws_tags, check_form, check_kms_key, fitted
 from components.iam import VERSION, Document, as_json
 from components.storage.claimed_volume import DATASETS, check_purpose
 

@@ -31,6 +31,7 @@ from pulumi_kubernetes.networking.v1 import (
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.node_labels import GPU_QUOTA
+from capacity.plan.access import SUBMIT, VIEW
 from capacity.values.quantities import count_quantity
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 
@@ -124,9 +125,6 @@ def check_team(name: str, args: TeamArgs) -> None:
 
 
 _READ = ("get", "list", "watch")
-
-SUBMIT, VIEW = "submit", "view"
-"""The names of the two roles."""
 
 
 def view_rules() -> list[PolicyRuleArgs]:

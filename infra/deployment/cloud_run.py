@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import yaml
 
+from capacity.catalog.platform import partition_of
 from capacity.settings.platform import EksSettings
 from capacity.values.errors import ExitCode, ExplainedError
-from components.cloud_names import partition_of
 from infra.checkout import CHECKOUT
 from infra.deployment.interrupted import Identifying
 from infra.engine import StackRun

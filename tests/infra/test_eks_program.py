@@ -21,6 +21,7 @@ from eks_declarations import (
     requirements,
 )
 from program_declarations import KUEUE, STACKS, as_shipped, declared, plan_of, shipped, taints_of
+from rule_checks import violations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +35,8 @@ WITHOUT_TAGS = re.compile(
 """The resources of AWS among ours that have no tags."""
 
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+BINDING = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+ENTRY = "aws:eks/accessEntry:AccessEntry"
 STORAGE_CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
 
 LONGEST_POLICY = 6144
@@ -93,6 +96,39 @@ def test_admins_have_access_until_the_last_object_of_the_cluster_is_gone() -> No
 
     access = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation cluster-admin-111122223333-platform-admin-policy"
     assert access in declarations.waits_for("pulumi:providers:kubernetes cluster")
+
+
+def test_a_role_in_two_teams_has_one_access_entry_and_both_teams_bind_its_groups() -> None:
+    role = "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_Ml_0123456789abcdef"
+    settings = shipped("prod-eks")
+    nlp, vision = (each for each in settings["teams"] if each["name"] in {"nlp", "vision"})
+    nlp["submitters"], vision["viewers"] = [role, "pipelines"], [role]
+
+    declarations = declared("prod-eks", settings)
+
+    [entry] = [each for each in declarations.inputs_of(ENTRY) if each["principalArn"] == role]
+    assert violations(ENTRY, entry) == []
+    assert entry["kubernetesGroups"] == ["flexspot:nlp:submit", "flexspot:vision:view"]
+    bound = {
+        (each["metadata"]["namespace"], each["roleRef"]["name"], subject["name"])
+        for each in declarations.inputs_of(BINDING)
+        for subject in each["subjects"]
+        if each["metadata"]["namespace"] in {"nlp", "vision"}
+    }
+    assert bound == {
+        ("nlp", "submit", "flexspot:nlp:submit"),
+        ("nlp", "submit", "pipelines"),
+        ("vision", "view", "flexspot:vision:view"),
+    }
+
+
+def test_a_cluster_that_is_there_already_lets_roles_of_teams_in_too() -> None:
+    role = "arn:aws:iam::111122223333:role/nlp"
+    settings = shipped("dev-eks")
+    settings["teams"][0]["viewers"] = [role]
+    existing = declared("dev-eks", settings | {"cluster": settings["cluster"] | {"existing": "theirs"}})
+
+    assert {each["clusterName"] for each in existing.inputs_of(ENTRY) if each["principalArn"] == role} == {"theirs"}
 
 
 def test_a_cluster_of_ours_has_a_default_class_of_volumes_and_anothers_keeps_its_own() -> None:

@@ -86,8 +86,11 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             existing=st.just("somebodys"),
         )
     )
+    people = st.lists(st.sampled_from(["nlp", "arn:aws:iam::111122223333:role/people", "arn:aws-cn:iam::444455556666:role/a/b"]))
+    teams = [each | draw(some(submitters=people, viewers=people)) for each in document["teams"]]
     return {
         "zones": zones,
+        "teams": teams,
         "account": draw(st.sampled_from(["111122223333", "000000000001"])),
         "network": draw(st.sampled_from([made, made, there])),
         "cluster": cluster,

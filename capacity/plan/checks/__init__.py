@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import autopilot, classes, places, pool_options, shares, system_nodes, versions, zones
+from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, system_nodes, versions, zones
 
 if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedSettings
@@ -19,6 +19,7 @@ _CHECKS = (
     *pool_options.CHECKS,
     *classes.CHECKS,
     *shares.CHECKS,
+    *access.CHECKS,
 )
 
 

@@ -74,6 +74,20 @@ def test_the_kubeconfig_holds_no_secret_and_asks_awss_own_command_for_a_token() 
     assert user["user"]["exec"]["args"][:4] == ["eks", "get-token", "--cluster-name", "lab"]
 
 
+@pytest.mark.parametrize("mode", ["API", "API_AND_CONFIG_MAP"])
+def test_a_cluster_that_takes_access_entries_is_reached(mode: str) -> None:
+    outputs = seen(ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": mode}}))
+
+    assert json.loads(outputs["kubeconfig"])["current-context"] == ARN
+
+
+def test_a_cluster_that_takes_none_is_refused_with_what_its_owner_can_do() -> None:
+    cloud = ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": "CONFIG_MAP"}})
+
+    with pytest.raises(ValueError, match=r"authentication mode of lab is CONFIG_MAP.*update-cluster-config --name lab"):
+        seen(cloud)
+
+
 def test_the_arn_is_of_the_clusters_partition() -> None:
     outputs = seen(ReadCloud(found), partition="aws-us-gov", region="us-gov-west-1")
 
