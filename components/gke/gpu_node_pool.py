@@ -164,8 +164,8 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             ),
             # The autoscaler's count is not ours to read, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
+            # No upgrade_settings: GKE itself makes them SHORT_LIVED for DWS capacity, a value that the provider does not take from a person.
             management=container.NodePoolManagementArgs(auto_upgrade=True, auto_repair=not pool.is_dws),
-            upgrade_settings=container.NodePoolUpgradeSettingsArgs(strategy="SHORT_LIVED") if pool.is_dws else None,
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
             if pool.capacity_type is CapacityType.QUEUED
             else None,
