@@ -21,6 +21,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("same-everywhere", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 # `make check` tries fewer of them.
 settings.register_profile("quick", settings.get_profile("same-everywhere"), max_examples=10)
+# What is sampled otherwise is tried as often as the claim says; for once, before a release.
+settings.register_profile("wide", settings.get_profile("same-everywhere"), max_examples=200)
 settings.load_profile("same-everywhere")
 
 

@@ -36,17 +36,17 @@ _PLACES: dict[Platform, list[dict[str, Any]]] = {
 
 
 @st.composite
-def valid_settings(draw: DrawFn) -> dict[str, Any]:
-    """Settings of any platform that a person could mean: `build_plan` takes them, with warnings at most."""
-    return _Draft(draw).settings()
+def valid_settings(draw: DrawFn, platforms: Sequence[Platform] = tuple(Platform)) -> dict[str, Any]:
+    """Settings of one of the platforms that a person could mean: `build_plan` takes them, with warnings at most."""
+    return _Draft(draw, platforms).settings()
 
 
 class _Draft:
     """One draw of valid settings: first classes, then pools that can serve them, then teams that can use those."""
 
-    def __init__(self, draw: DrawFn) -> None:
+    def __init__(self, draw: DrawFn, platforms: Sequence[Platform]) -> None:
         self.draw = draw
-        self.cloud = draw(st.sampled_from(list(Platform)))
+        self.cloud = draw(st.sampled_from(list(platforms)))
         words = VOCABULARIES[self.cloud]
         # The lab has Spot and on-demand alone.
         local = [CapacityType.SPOT, CapacityType.ON_DEMAND]

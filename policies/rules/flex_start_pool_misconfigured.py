@@ -35,7 +35,7 @@ def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
         (
             False if strategy.absent else negated(strategy.equals("SHORT_LIVED")),
             "upgradeSettings.strategy",
-            "flex-start pools are upgraded as SHORT_LIVED alone; write that",
+            "flex-start pools are upgraded as SHORT_LIVED alone; leave upgradeSettings out, GKE sets that by itself",
         ),
         (_positive(pool.at("initialNodeCount")), "initialNodeCount", "flex-start pools begin with no node; write 0"),
         (_positive(pool.at("nodeCount")), "nodeCount", "flex-start pools scale from 0; give autoscaling instead"),
@@ -81,7 +81,7 @@ RULE = Rule(
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
     why="GKE refuses some of these when the pool is made, after the cluster is; others keep it from ever getting a node.",
-    remediation="Set a flex-start pool as GKE's recipe has it: no reservation, no repair, SHORT_LIVED upgrades, autoscaled from 0 nodes.",
+    remediation="Set a flex-start pool as GKE's recipe has it: no reservation, no repair, no upgrade settings, autoscaled from 0 nodes.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",
     sources=(
         "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2352",

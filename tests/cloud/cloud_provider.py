@@ -17,7 +17,6 @@ from cloud_refusals import CloudRefusalError, refuse_create, refuse_delete, refu
 from cloud_resources import kinds
 from cluster_side import ClusterSide
 from google.protobuf import empty_pb2
-from known_violations import is_known
 from pulumi.runtime.proto import provider_pb2
 from rule_checks import violations
 from rule_differences import changes
@@ -62,8 +61,7 @@ class CloudProvider(OfflineProvider):
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """The inputs, or what the real provider's validation refuses of them."""
-        token, name, inputs = type_of(request.urn), resource_name(request.urn), decode(request.news)
-        refused = [each for each in violations(token, inputs) if not is_known(name, each)]
+        refused = violations(type_of(request.urn), decode(request.news))
         failures = [provider_pb2.CheckFailure(property=each.path, reason=f"{each.path} {each.problem}") for each in refused]
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 

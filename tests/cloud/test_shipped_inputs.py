@@ -1,46 +1,21 @@
-"""What the shipped cloud stacks say to the clouds: the providers take all of it, but for what is listed as known."""
+"""What the shipped cloud stacks say to the clouds: the providers take all of it."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import pytest
 from cloud_resources import MADE_BY_THE_CLOUD, id_forms, kinds
-from known_violations import KNOWN, is_known
+from declared_inputs import refused_inputs
 from program_declarations import as_shipped
 from resource_rules import rules_by_type
-from rule_checks import Violation, violations
 
 from infra.deployment.resource_ids import resource_ids
-from lab.providers.values import UNKNOWN, is_list, is_object
 
 STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 
-def known(value: Any) -> Any:
-    """Inputs as the engine sends them, with what is not known yet."""
-    if is_object(value):
-        return UNKNOWN if value == {"$unknown": True} else {key: known(each) for key, each in value.items()}
-    return [known(each) for each in value] if is_list(value) else value
-
-
-@cache
-def refused(stack: str) -> tuple[tuple[str, Violation], ...]:
-    """The violations of a stack, each with the name of its resource."""
-    made = [each for each in as_shipped(stack).made.values() if each.type.startswith(("gcp:", "aws:"))]
-    return tuple((each.name, violation) for each in made for violation in violations(each.type, known(each.inputs)))
-
-
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_provider_takes_every_input_of_a_shipped_stack_but_what_is_listed(stack: str) -> None:
-    assert [f"{name}: {violation}" for name, violation in refused(stack) if not is_known(name, violation)] == []
-
-
-@pytest.mark.parametrize("entry,name", [(entry, name) for entry in KNOWN for name in sorted(entry.names)])
-def test_what_is_listed_still_occurs(entry: Any, name: str) -> None:
-    """When this fails, something was mended: take it off the list."""
-    assert any(entry.covers(found, violation) for stack in STACKS for found, violation in refused(stack) if found == name)
+def test_the_provider_takes_every_input_of_a_shipped_stack(stack: str) -> None:
+    assert refused_inputs(as_shipped(stack).made.values()) == []
 
 
 @pytest.mark.parametrize("stack", STACKS)

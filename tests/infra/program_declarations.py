@@ -71,7 +71,7 @@ class Declarations:
         return found
 
 
-class _Preview(MockMonitor):
+class Preview(MockMonitor):
     """Answers as the first preview of a stack is answered: with the inputs, and nothing that only the cloud knows."""
 
     def __init__(self) -> None:
@@ -83,7 +83,14 @@ class _Preview(MockMonitor):
             inputs, after = _plain(MessageToDict(request.object)), {_named(each) for each in request.dependencies}
             made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after, request.protect)
             self.declarations.made[_named(urn)] = made
+            identity, outputs = self.made(made)
+            request.object.update(outputs)
+            return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=request.object)
         return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
+
+    def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:  # noqa: ARG002 -- for those that make something
+        """The id of a resource and what the cloud adds to its inputs; in a preview there is neither."""
+        return "", {}
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
         self.declarations.read.append(f"{request.type} {request.id}")
@@ -127,9 +134,11 @@ def shipped(stack: str, **changes: Any) -> dict[str, Any]:
     return yaml.safe_load((STACKS / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"] | changes
 
 
-def declared(stack: str, settings: dict[str, Any]) -> Declarations:
-    monitor = _Preview()
-    pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=True, monitor=monitor)
+def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = None) -> Declarations:
+    """What the program declares for these settings: in a preview, or when resources are made by a monitor of the caller's."""
+    preview = monitor is None
+    monitor = monitor or Preview()
+    pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=preview, monitor=monitor)
 
     @pulumi.runtime.test
     def program() -> None:

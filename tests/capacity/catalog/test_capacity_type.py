@@ -117,7 +117,7 @@ def test_flex_start_is_no_spot_but_has_the_quota_of_spot() -> None:
         ("node_config.reservation_affinity.consume_reservation_type", "NO_RESERVATION"),
         ("autoscaling.location_policy", "ANY"),
         ("autoscaling.max_node_count", None),
-        ("upgrade_settings.strategy", "SHORT_LIVED"),
+        ("upgrade_settings.strategy", None),
     ],
 )
 def test_a_dws_pool_leaves_these_options_alone(capacity_type: CapacityType, option: str, only: str | None) -> None:

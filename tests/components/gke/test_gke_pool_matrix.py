@@ -111,8 +111,8 @@ def test_a_pool_asks_for_its_capacity_type_and_no_other(capacity_type: CapacityT
     }
     wanted = {
         CapacityType.SPOT: {"spot": True},
-        CapacityType.FLEX_START: {"flex_start": True, "run": "604800s", "strategy": "SHORT_LIVED", "repair": False},
-        CapacityType.QUEUED: {"flex_start": True, "queued": True, "strategy": "SHORT_LIVED", "repair": False},
+        CapacityType.FLEX_START: {"flex_start": True, "run": "604800s", "repair": False},
+        CapacityType.QUEUED: {"flex_start": True, "queued": True, "repair": False},
         CapacityType.RESERVED: {},
         CapacityType.ON_DEMAND: {},
     }[capacity_type]

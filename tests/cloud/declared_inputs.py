@@ -1,0 +1,27 @@
+"""What the real providers' own validation says against the inputs that a program declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rule_checks import violations
+
+from lab.providers.values import UNKNOWN, is_list, is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from program_declarations import Declared
+
+
+def refused_inputs(made: Iterable[Declared]) -> list[str]:
+    """The violations of the clouds' resources among these, each with its resource's name."""
+    of_clouds = [each for each in made if each.type.startswith(("gcp:", "aws:"))]
+    return [f"{each.name}: {violation}" for each in of_clouds for violation in violations(each.type, as_sent(each.inputs))]
+
+
+def as_sent(value: Any) -> Any:
+    """Inputs as the engine sends them: what is not known yet, or is a secret here, is any value."""
+    if is_object(value):
+        return UNKNOWN if value in ({"$unknown": True}, {"$secret": True}) else {key: as_sent(each) for key, each in value.items()}
+    return [as_sent(each) for each in value] if is_list(value) else value

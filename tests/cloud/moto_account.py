@@ -1,0 +1,133 @@
+"""An AWS account in moto, and a run of the program that makes its resources there: as `up` does, but for the engine and the provider."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, cast
+
+import boto3
+from aws_calls import create
+from aws_models import operation_model, refused
+from botocore import xform_name
+from botocore.validate import ParamValidator
+from program_declarations import Declared, Preview, declared, shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from aws_order import Made
+    from moto.core.config import DefaultConfig
+
+ACCOUNT = "123456789012"
+"""Moto's own."""
+
+REGION = "us-east-1"
+
+MANAGED: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
+"""Moto knows AWS's own policies when it is asked to."""
+
+_ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "CreateAddon": lambda _: {},
+    "UpdateAddon": lambda _: {},
+    "DeleteAddon": lambda _: {},
+    "CreateAccessEntry": lambda _: {},
+    "DeleteAccessEntry": lambda _: {},
+    "AssociateAccessPolicy": lambda _: {},
+    "DisassociateAccessPolicy": lambda _: {},
+    "CreatePodIdentityAssociation": lambda asked: {"association": {"associationId": f"a-{asked['namespace']}"}},
+    "DeletePodIdentityAssociation": lambda _: {},
+}
+
+LACKING = {("eks", operation) for operation in _ANSWERS}
+"""The operations that moto 5.2.5 does not have: for these the request is judged by botocore's model alone, and answered here.
+
+moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations.
+"""
+
+
+class RefusedRequestError(Exception):
+    """A request that AWS's own model does not allow."""
+
+
+class MotoAccount:
+    """The account: asks moto what it knows, and keeps every request."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Any] = {}
+        self._turn = threading.RLock()
+        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+
+    def client(self, service: str) -> Any:
+        """A client of boto3's."""
+        with self._turn:
+            if service not in self._clients:
+                self._clients[service] = cast("Any", boto3).client(service, region_name=REGION)
+            return self._clients[service]
+
+    def call(self, service: str, operation: str, parameters: dict[str, Any]) -> Any:
+        """Asks, once AWS's model has nothing against the request."""
+        model = operation_model(service, operation)
+        assert model.input_shape is not None
+        problems = [*refused(model.input_shape, parameters, operation)]
+        if report := ParamValidator().validate(parameters, model.input_shape).generate_report():
+            problems.append(report)
+        if problems:
+            raise RefusedRequestError("; ".join(problems))
+        with self._turn:
+            self.asked.append((service, operation, parameters))
+            if (service, operation) in LACKING:
+                return _ANSWERS[operation](parameters)
+            answer = getattr(self.client(service), xform_name(operation))(**parameters)
+            return self._as_aws(operation, answer)
+
+    def _as_aws(self, operation: str, answer: Any) -> Any:
+        """What AWS does besides, and moto does not: a cluster gets a security group."""
+        if operation == "CreateCluster" and "clusterSecurityGroupId" not in answer["cluster"]["resourcesVpcConfig"]:
+            subnets = self.client("ec2").describe_subnets(SubnetIds=answer["cluster"]["resourcesVpcConfig"]["subnetIds"])["Subnets"]
+            name = f"eks-cluster-sg-{answer['cluster']['name']}"
+            group = self.client("ec2").create_security_group(GroupName=name, Description="EKS", VpcId=subnets[0]["VpcId"])
+            answer["cluster"]["resourcesVpcConfig"]["clusterSecurityGroupId"] = group["GroupId"]
+        if operation == "DeleteCluster":
+            groups = self.client("ec2").describe_security_groups()["SecurityGroups"]
+            [own] = [each["GroupId"] for each in groups if each["GroupName"] == f"eks-cluster-sg-{answer['cluster']['name']}"]
+            self.client("ec2").delete_security_group(GroupId=own)
+        return answer
+
+
+class Up(Preview):
+    """Makes every resource of AWS's in the account when the program registers it, and gives back what AWS says of it."""
+
+    def __init__(self, account: MotoAccount) -> None:
+        super().__init__()
+        self.account = account
+        self.created: dict[str, Made] = {}
+
+    def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:
+        """The id and the outputs; what is not AWS's is taken as made."""
+        if not declared.type.startswith("aws:"):
+            return declared.name, {}
+        made = create(self.account, declared.type, declared.inputs)
+        self.created[f"{declared.type} {declared.name}"] = made
+        return str(made.identity), dict(made.outputs)
+
+
+def up(stack: str, account: MotoAccount) -> Up:
+    """Brings a shipped stack up."""
+    run = Up(account)
+    declared(stack, shipped(stack, account=ACCOUNT), run)
+    return run
+
+
+def destroy(run: Up) -> list[str]:
+    """Deletes everything, each after what needs it. Of what may go, first that which was made first: the order that hides least."""
+    left = dict(run.declarations.made)
+    gone: list[str] = []
+    while left:
+        needed = {each for made in left.values() for each in (*made.after, made.parent)}
+        name = next(each for each in left if each not in needed)
+        del left[name]
+        if name in run.created:
+            for service, operation, parameters in run.created[name].deleted_by:
+                run.account.call(service, operation, parameters)
+            gone.append(name)
+    return gone

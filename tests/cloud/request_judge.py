@@ -1,0 +1,52 @@
+"""What AWS's own models say against the requests by which a program's resources would be made, without making any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aws_calls import create
+from aws_models import UNKNOWN, UntranslatableError, operation_model, refused
+
+from lab.providers.values import is_list, is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from program_declarations import Declared
+
+
+class PaperAccount:
+    """An account that makes nothing: it judges requests, and nobody knows yet what AWS would answer."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def call(self, service: str, operation: str, parameters: dict[str, Any]) -> Any:
+        """Judges a request."""
+        shape = operation_model(service, operation).input_shape
+        assert shape is not None
+        self.problems += refused(shape, parameters, operation)
+        return UNKNOWN
+
+
+def refused_requests(made: Iterable[Declared]) -> list[str]:
+    """What is refused of the requests for the AWS resources among these, each with the resource's name."""
+    return [f"{each.name}: {problem}" for each in made if each.type.startswith("aws:") for problem in refused_of(each.type, each.inputs)]
+
+
+def refused_of(kind: str, inputs: dict[str, Any]) -> list[str]:
+    """What is refused of the requests for one resource: by the models, or because an input has no place in them."""
+    account = PaperAccount()
+    try:
+        made = create(account, kind, _known(inputs))
+    except UntranslatableError as error:
+        return [*account.problems, str(error)]
+    for service, operation, parameters in made.deleted_by:
+        account.call(service, operation, parameters)
+    return account.problems
+
+
+def _known(value: Any) -> Any:
+    if is_object(value):
+        return UNKNOWN if value in ({"$unknown": True}, {"$secret": True}) else {key: _known(each) for key, each in value.items()}
+    return [_known(each) for each in value] if is_list(value) else value

@@ -1,0 +1,225 @@
+"""The EKS stacks' AWS resources are made in moto by the calls of the real provider, are as they were meant, and go again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore import xform_name
+from moto import mock_aws
+from moto_account import ACCOUNT, LACKING, MANAGED, MotoAccount, Up, destroy, up
+from program_declarations import shipped
+
+from lab.providers.values import is_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.thorough
+
+STACKS = ("dev-eks", "prod-eks")
+
+NOT_KEPT = {
+    "cluster": {"accessConfig", "bootstrapSelfManagedAddons", "deletionProtection", "upgradePolicy", "zonalShiftConfig"},
+    "nodegroup": {"nodeRepairConfig", "updateConfig"},
+}
+"""What moto 5.2.5 takes of an EKS request and forgets (moto/eks/models.py): the request is judged, what it does is not."""
+
+ALL_THERE: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("ec2", "describe_vpcs", {}),
+    ("ec2", "describe_subnets", {}),
+    ("ec2", "describe_internet_gateways", {}),
+    ("ec2", "describe_nat_gateways", {"Filter": [{"Name": "state", "Values": ["pending", "available"]}]}),
+    ("ec2", "describe_addresses", {}),
+    ("ec2", "describe_route_tables", {}),
+    ("ec2", "describe_security_groups", {}),
+    ("ec2", "describe_vpc_endpoints", {"Filters": [{"Name": "vpc-endpoint-state", "Values": ["pending", "available"]}]}),
+    ("ec2", "describe_launch_templates", {}),
+    ("eks", "list_clusters", {}),
+    ("events", "list_rules", {}),
+    ("iam", "list_policies", {"Scope": "Local"}),
+    ("iam", "list_roles", {}),
+    ("kms", "list_aliases", {}),
+    ("logs", "describe_log_groups", {}),
+    ("s3", "list_buckets", {}),
+    ("sqs", "list_queues", {}),
+)
+"""Every list that the stacks' resources stand in."""
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[MotoAccount]:
+    with mock_aws(config=MANAGED):
+        yield MotoAccount()
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def run(account: MotoAccount, request: pytest.FixtureRequest) -> Iterator[Up]:
+    """A stack that is up; what it has made is gone before the next one's turn, and the tests hold that nothing else is."""
+    account.asked.clear()
+    before = everything(account)
+    found = up(request.param, account)
+    yield found
+    destroy(found)
+    assert everything(account) == before, "what is left after a destroy costs money, or is in the way of the next up"
+
+
+def everything(account: MotoAccount) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for service, method, arguments in ALL_THERE:
+        answer = getattr(account.client(service), method)(**arguments)
+        found[f"{service} {method}"] = {key: value for key, value in answer.items() if key not in {"ResponseMetadata", "Owner"}}
+    return found
+
+
+def ec2(run: Up, what: str, **arguments: Any) -> list[dict[str, Any]]:
+    answer = getattr(run.account.client("ec2"), f"describe_{what}")(**arguments)
+    return next(value for value in answer.values() if is_list(value))
+
+
+def named(run: Up, what: str) -> dict[str, dict[str, Any]]:
+    """What the stack made of a kind of EC2's, by the tag Name."""
+    tagged = [({tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}, each) for each in ec2(run, what)]
+    return {tags["Name"]: each for tags, each in tagged if tags.get("cluster")}
+
+
+def stack_of(run: Up) -> str:
+    return run.created["aws:eks/cluster:Cluster cluster-cluster"].identity
+
+
+def asked(run: Up, operation: str) -> list[dict[str, Any]]:
+    return [parameters for _, name, parameters in run.account.asked if name == operation]
+
+
+def way_out(run: Up, subnet: dict[str, Any]) -> set[str]:
+    """What a subnet's route to everywhere leads to: the beginning of its id."""
+    tables = ec2(run, "route_tables", Filters=[{"Name": "association.subnet-id", "Values": [subnet["SubnetId"]]}])
+    [table] = tables
+    out = [each for each in table["Routes"] if each.get("DestinationCidrBlock") == "0.0.0.0/0"]
+    return {str(each.get("NatGatewayId") or each.get("GatewayId")).partition("-")[0] for each in out}
+
+
+def test_every_aws_resource_of_the_stack_is_made(run: Up) -> None:
+    declared = [name for name in run.declarations.made if name.startswith("aws:")]
+
+    assert sorted(run.created) == sorted(declared)
+    assert len(declared) > 100
+
+
+def test_subnets_are_in_their_zones_and_lead_where_they_should(run: Up) -> None:
+    cluster, subnets = stack_of(run), named(run, "subnets")
+
+    for zone in shipped(f"{cluster}-eks")["zones"]:
+        private, public = subnets[f"{cluster}-private-{zone}"], subnets[f"{cluster}-public-{zone}"]
+        assert {private["AvailabilityZone"], public["AvailabilityZone"]} == {zone}
+        assert (way_out(run, private), way_out(run, public)) == ({"nat"}, {"igw"})
+        assert not private["MapPublicIpOnLaunch"]
+    control_plane = [each for name, each in subnets.items() if "-control-plane-" in name]
+    assert len({each["AvailabilityZone"] for each in control_plane}) == 2
+    assert [way_out(run, each) for each in control_plane] == [set(), set()]
+
+
+def test_the_cluster_and_its_nodes_are_where_and_as_the_program_says(run: Up) -> None:
+    name, subnets = stack_of(run), named(run, "subnets")
+    eks: Any = run.account.client("eks")
+
+    cluster = eks.describe_cluster(name=name)["cluster"]
+    [group] = eks.list_nodegroups(clusterName=name)["nodegroups"]
+    nodes = eks.describe_nodegroup(clusterName=name, nodegroupName=group)["nodegroup"]
+
+    assert set(cluster["resourcesVpcConfig"]["subnetIds"]) == {
+        each["SubnetId"] for key, each in subnets.items() if key.startswith(f"{name}-control-plane")
+    }
+    assert set(nodes["subnets"]) == {each["SubnetId"] for key, each in subnets.items() if key.startswith(f"{name}-private")}
+    assert nodes["launchTemplate"]["id"] in {each["LaunchTemplateId"] for each in ec2(run, "launch_templates")}
+    [create_cluster], [create_group] = asked(run, "CreateCluster"), asked(run, "CreateNodegroup")
+    assert {key for key, value in create_cluster.items() if not same(cluster.get(key), value)} == NOT_KEPT["cluster"]
+    kept = {**nodes, "launchTemplate": {key: nodes["launchTemplate"][key] for key in create_group["launchTemplate"]}}
+    assert {key for key, value in create_group.items() if not same(kept.get(key), value)} == NOT_KEPT["nodegroup"]
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Whether AWS has what was asked for; it may say more."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(same(found.get(key), value) for key, value in wanted.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType] -- JSON
+    return found == wanted
+
+
+def test_every_role_has_policies_that_are_there_and_no_other_team_s(run: Up) -> None:
+    iam: Any = run.account.client("iam")
+    attached: dict[str, list[str]] = {}
+    for role in iam.list_roles()["Roles"]:
+        name = role["RoleName"]
+        policies = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
+        attached[name] = [each["PolicyName"] for each in policies] + iam.list_role_policies(RoleName=name)["PolicyNames"]
+
+    assert all(attached.values()), f"a role without a policy is for nothing: {attached}"
+    # Moto refuses to attach a policy of AWS's that its list of them, made from AWS's own, does not have.
+    assert attached[f"{stack_of(run)}-cluster"] == ["AmazonEKSClusterPolicy"]
+    assert len(attached[f"KarpenterControllerRole-{stack_of(run)}"]) == 6
+
+
+def test_interruptions_reach_the_queue_and_nothing_else_does(run: Up) -> None:
+    events: Any = run.account.client("events")
+    sqs: Any = run.account.client("sqs")
+    url = run.created["aws:sqs/queue:Queue interruptions-queue"].identity
+    queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    rules = events.list_rules(NamePrefix=f"{stack_of(run)}-")["Rules"]
+
+    targets = {rule["Name"]: [each["Arn"] for each in events.list_targets_by_rule(Rule=rule["Name"])["Targets"]] for rule in rules}
+
+    assert len(rules) == 5
+    assert all(found == [queue["QueueArn"]] for found in targets.values())
+    assert {each["Effect"] for each in json.loads(queue["Policy"])["Statement"]} == {"Allow", "Deny"}
+    assert queue["SqsManagedSseEnabled"] == "true"
+
+
+def test_buckets_are_closed_and_encrypted_and_the_key_is_rotated(run: Up) -> None:
+    s3: Any = run.account.client("s3")
+    kms: Any = run.account.client("kms")
+    buckets = [str(made.identity) for name, made in run.created.items() if name.startswith("aws:s3/bucket:Bucket ")]
+
+    assert len(buckets) == 2
+    for bucket in buckets:
+        assert all(s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"].values())
+        assert s3.get_bucket_encryption(Bucket=bucket)["ServerSideEncryptionConfiguration"]["Rules"]
+        assert s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+        assert {each["Effect"] for each in json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"])["Statement"]} == {"Deny"}
+    assert kms.get_key_rotation_status(KeyId=key_of(run))["KeyRotationEnabled"]
+    assert [each["TargetKeyId"] for each in kms.list_aliases()["Aliases"] if each["AliasName"] == f"alias/eks/{stack_of(run)}"] == [
+        key_of(run)
+    ]
+
+
+def key_of(run: Up) -> str:
+    return run.created["aws:kms/key:Key cluster-key"].identity
+
+
+def test_add_ons_entries_and_identities_are_asked_for_in_their_order(run: Up) -> None:
+    """Moto has none of them, so what is left to judge is the request, and what was there when it came."""
+    order = [operation for _, operation, _ in run.account.asked]
+
+    def first(operation: str, **wanted: str) -> int:
+        return next(
+            number
+            for number, (_, name, parameters) in enumerate(run.account.asked)
+            if name == operation and wanted.items() <= parameters.items()
+        )
+
+    assert {each["addonName"] for each in asked(run, "CreateAddon")} >= {"vpc-cni", "coredns", "kube-proxy", "eks-pod-identity-agent"}
+    assert first("CreateAddon", addonName="vpc-cni") < order.index("CreateNodegroup") < first("CreateAddon", addonName="coredns")
+    assert {each["type"] for each in asked(run, "CreateAccessEntry")} == {"EC2_LINUX"}
+    assert {each["roleArn"].split(":")[4] for each in asked(run, "CreatePodIdentityAssociation")} == {ACCOUNT}
+
+
+@pytest.mark.parametrize("service,operation", sorted(LACKING))
+def test_moto_still_lacks_what_the_table_says(account: MotoAccount, service: str, operation: str) -> None:
+    """When moto learns one, the table gets shorter: then it judges what is made, too."""
+    model = account.client(service).meta.service_model.operation_model(operation)
+    arguments: dict[str, Any] = dict.fromkeys(model.input_shape.required_members, "test")
+    if "accessScope" in arguments:
+        arguments["accessScope"] = {"type": "cluster"}
+
+    with pytest.raises(Exception, match=r"Not yet implemented|NotImplemented|Not Implemented|not been implemented|404"):
+        getattr(account.client(service), xform_name(operation))(**arguments)

@@ -1,0 +1,119 @@
+"""A hypothesis strategy for whole settings of a cloud: valid pools, classes and teams, and what is around them in every form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+from valid_settings import valid_settings
+
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.platform import Platform
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+LOG_DAYS = [1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653]
+
+
+def some(**fields: SearchStrategy[Any]) -> SearchStrategy[dict[str, Any]]:
+    """Any of these fields, or none."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def system_pools(cloud: Cloud) -> SearchStrategy[dict[str, Any]]:
+    machines = [each.name for each in machines_of(cloud).values() if each.gpu is None]
+    sizes = st.tuples(st.integers(1, 6), st.integers(0, 6))
+
+    def pool(machine: str, size: tuple[int, int]) -> dict[str, Any]:
+        return {"machine": machine, "min_nodes": size[0], "max_nodes": size[0] + size[1]}
+
+    return st.builds(pool, st.sampled_from(machines), sizes)
+
+
+OTHER_WORK = some(max_vcpu=st.integers(0, 10_000), max_memory_gib=st.integers(0, 40_000))
+PUBLIC = st.fixed_dictionaries(
+    {"access": st.just("public_cidrs"), "cidrs": st.lists(st.sampled_from(["203.0.113.0/24", "198.51.100.7/32"]), min_size=1)}
+)
+
+
+SMALL = ["10.0.250.0/28", "10.0.250.16/28"]
+
+
+@st.composite
+def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
+    region = document["region"]
+    zones = sorted({*document["zones"], *draw(st.lists(st.sampled_from([f"{region}{letter}" for letter in "abcdef"]), max_size=6))})
+    made = {
+        "private_cidrs": [f"10.0.{32 * number}.0/19" for number in range(len(zones))],
+        "public_cidrs": [f"10.0.{200 + number}.0/24" for number in range(len(zones))],
+        **draw(
+            some(
+                nat=st.sampled_from(["per-zone", "single"]),
+                services_cidr=st.sampled_from(
+                    ["172.20.0.0/16", "10.100.0.0/12", "192.168.0.0/24", "172.20.0.0/25", "11.0.0.0/16", "10.100.0.0/16"]
+                ),
+                pods_per_node=st.integers(4, 250),
+                control_plane_cidrs=st.sampled_from([[], [*SMALL], SMALL[:1], ["10.0.199.0/24", "10.0.0.0/27"]]),
+                control_plane_zones=st.lists(st.sampled_from([f"{region}{letter}" for letter in "abcdef"]), max_size=3),
+                runner_cidrs=st.lists(st.sampled_from(["10.1.0.0/16", "192.168.7.0/24"])),
+            )
+        ),
+    }
+    there = {
+        "existing_vpc": "vpc-0a1b2c3d4e5f60718",
+        "existing_private_subnets": [f"subnet-0a1b2c3d4e5f6071{n}" for n in range(len(zones))],
+    }
+    cluster = document["cluster"] | draw(
+        some(
+            name=st.sampled_from(["ml", "a", "Prod_1", "c" * 100]),
+            support=st.sampled_from(["standard", "extended"]),
+            deletion_protection=st.booleans(),
+            system_pool=system_pools(Cloud.AWS),
+            other_work=OTHER_WORK,
+            admin_roles=st.lists(
+                st.sampled_from(["arn:aws:iam::111122223333:role/admins", "arn:aws:iam::444455556666:role/path/ops"]), unique=True
+            ),
+            log_days=st.sampled_from(LOG_DAYS),
+            create_spot_role=st.booleans(),
+            existing=st.just("somebodys"),
+        )
+    )
+    people = st.lists(st.sampled_from(["nlp", "arn:aws:iam::111122223333:role/people", "arn:aws-cn:iam::444455556666:role/a/b"]))
+    teams = [each | draw(some(submitters=people, viewers=people)) for each in document["teams"]]
+    return {
+        "zones": zones,
+        "teams": teams,
+        "account": draw(st.sampled_from(["111122223333", "000000000001"])),
+        "network": draw(st.sampled_from([made, made, there])),
+        "cluster": cluster,
+        **draw(some(control_plane=PUBLIC)),
+    }
+
+
+@st.composite
+def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
+    cluster = document.get("cluster", {}) | draw(
+        some(
+            name=st.sampled_from(["ml", "a", "c" * 40]),
+            release_channel=st.sampled_from(["rapid", "regular", "stable"]),
+            deletion_protection=st.booleans(),
+            system_pool=system_pools(Cloud.GCP),
+            maintenance=st.fixed_dictionaries({"start_utc": st.sampled_from(["00:00", "23:59"]), "hours": st.integers(4, 24)}),
+            other_work=OTHER_WORK,
+            groups_domain=st.just("example.com"),
+            existing=st.just("somebodys"),
+        )
+    )
+    there = {"existing_network": "shared", "existing_subnetwork": "nodes", "pods_range": "p", "services_range": "s"}
+    made = draw(some(nodes_cidr=st.sampled_from(["10.0.0.0/20", "10.0.0.0/22"]), max_pods_per_node=st.integers(8, 256)))
+    access = st.sampled_from([{"access": "private"}, {"access": "dns_iam"}]) | PUBLIC
+    return {"cluster": cluster, "network": draw(st.sampled_from([made, made, there])), "control_plane": draw(access)}
+
+
+@st.composite
+def whole_settings(draw: DrawFn, platform: Platform) -> dict[str, Any]:
+    """Settings of a cloud with everything around its pools, too; some of them are refused."""
+    document = draw(valid_settings([platform]))
+    surroundings = eks_surroundings if platform is Platform.EKS else gke_surroundings
+    return document | draw(surroundings(document))
