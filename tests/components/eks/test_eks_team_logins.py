@@ -18,7 +18,7 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/aws-reserved/sso.amazonaws.com/us-east-1/AW
 
 
 def args(**changes: Any) -> EksTeamLoginsArgs:
-    return {"cluster_name": "prod", "groups": {ROLE: ["nlp"]}, "tags": TAGS} | changes  # pyright: ignore[reportReturnType] -- a test's own
+    return {"cluster_name": "prod", "groups": {ROLE: ["nlp"]}, "tags": TAGS} | changes  # pyrefly: ignore[bad-return] -- a test's own
 
 
 def test_a_role_with_its_path_has_one_entry_with_all_its_groups_in_one_order_always(register: Register) -> None:
