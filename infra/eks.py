@@ -92,7 +92,8 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))
     other = settings.cluster.other_work
     if other.max_vcpu and other.max_memory_gib:
-        own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **_disk_args(other.volume(OTHER_WORK_VOLUME))}
+        disk = _disk_args(other.volume(OTHER_WORK_VOLUME))
+        own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
         node_class = Ec2NodeClass(f"{OTHER_WORK}-class", own, after_karpenter)
         CpuNodePool(
             OTHER_WORK,
@@ -148,7 +149,7 @@ def _disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
 def node_class_args(pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -> Ec2NodeClassArgs:
     """The node class of one pool: what all have in common, with the pool's own disks, network cards, reservations and tags."""
     machines = [machines_of(Cloud.AWS)[name] for name in pool.machines]
-    args: Ec2NodeClassArgs = {
+    args: Ec2NodeClassArgs = {  # pyrefly: ignore[open-unpacking] -- no other keys
         **common,
         "node_class": pool.name,
         "zones": list(pool.zones),

@@ -69,7 +69,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
     set_by_gke = {*marks.labels, GKE_ACCELERATOR_LABEL}
     tainted_by_gke = {taint.key for taint in marks.taints}
     node_options = cast("GkeNodeOptionsArgs", options.model_dump(mode="json", include=set(GkeNodeOptions.model_fields)))
-    return {
+    return {  # pyrefly: ignore[open-unpacking] -- no other keys
         **node_options,
         "pool": pool.name,
         "project": settings.project,

@@ -218,7 +218,7 @@ class EksCluster(pulumi.ComponentResource):
     """The command of the AWS CLI that writes the cluster into a person's own kubeconfig."""
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = ClusterShape(**args)
+        shape = ClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_cluster(name, shape)
         super().__init__("flexspot:index:EksCluster", name, {**vars(shape)}, opts)
         cluster = self._cluster(name, shape)

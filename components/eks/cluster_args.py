@@ -151,7 +151,7 @@ class ClusterShape:
     @property
     def nodes(self) -> SystemPool:
         """The system pool with its defaults."""
-        return SystemPool(**self.system_pool)
+        return SystemPool(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
 
     @property
     def ami_family(self) -> str:

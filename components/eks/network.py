@@ -346,7 +346,7 @@ class EksNetwork(pulumi.ComponentResource):
     """Ids of the subnets for the control plane's own addresses."""
 
     def __init__(self, name: str, args: EksNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = NetworkShape(**args)
+        shape = NetworkShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_network(name, shape)
         super().__init__("flexspot:index:EksNetwork", name, {**vars(shape), "endpoints": shape.services}, opts)
         child = pulumi.ResourceOptions(parent=self)

@@ -118,7 +118,7 @@ class GkeCluster(pulumi.ComponentResource):
     """The gcloud command that writes the cluster into a person's own kubeconfig."""
 
     def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = ClusterShape(**args)
+        shape = ClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_cluster(name, shape)
         super().__init__("flexspot:index:GkeCluster", name, {**vars(shape)}, opts)
         cluster = container.Cluster(

@@ -185,7 +185,7 @@ class ClusterShape:
     @property
     def nodes(self) -> SystemPool | None:
         """The system pool with its defaults; None on Autopilot."""
-        return None if self.system_pool is None else SystemPool(**self.system_pool)
+        return None if self.system_pool is None else SystemPool(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
 
 
 LARGEST_CEILING = 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ TYPE_TOKEN = re.compile(r"flexspot:index:[A-Z][A-Za-z0-9]*")
 
 # A path of one machine: a home folder, a temporary folder, or a place that only a build machine has.
 MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/\w+|Users/\w+|tmp|work|opt/wheels)/[\w.-]+")
+
+
+# A comment that hides what a type checker says; and one that names the rule and the reason.
+HIDDEN = re.compile(r"#\s*(?:type|pyrefly|pyright|mypy|ty):\s*ignore.*")
+EXPLAINED = re.compile(r"# pyrefly: ignore\[[a-z-]+(?:, [a-z-]+)*\] -- \S.*")
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -92,3 +98,35 @@ def has_tests(path: Path) -> bool:
     bodies = [ast.parse(path.read_text(encoding="utf-8")).body]
     bodies += [node.body for node in bodies[0] if isinstance(node, ast.ClassDef)]
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for body in bodies for node in body)
+
+
+def test_the_type_checker_reads_every_python_file() -> None:
+    configured = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pyrefly"]
+    included = [CHECKOUT / each for each in configured["project-includes"]]
+
+    assert [str(path) for path in tracked("*.py") if not any(path.is_relative_to(each) for each in included)] == []
+    assert [
+        key for key in ("project-excludes", "baseline", "replace-imports-with-any", "ignore-missing-imports") if key in configured
+    ] == []
+
+
+def test_what_hides_a_mistake_of_types_names_the_rule_and_the_reason() -> None:
+    hidden = {
+        f"{path.relative_to(CHECKOUT)}:{number}": found[0]
+        for path in tracked("*.py")
+        if path != Path(__file__).resolve()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (found := HIDDEN.search(line))
+    }
+
+    assert {place: comment for place, comment in hidden.items() if not EXPLAINED.fullmatch(comment)} == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["x = 1  # type: ignore", "x = 1  # pyrefly: ignore", "# pyrefly: ignore-errors", "x = 1  # pyrefly: ignore[bad-return]"]
+)
+def test_a_comment_without_a_rule_or_a_reason_is_found(line: str) -> None:
+    found = HIDDEN.search(line)
+
+    assert found
+    assert not EXPLAINED.fullmatch(found[0])
