@@ -142,7 +142,7 @@ def test_the_cluster_and_its_nodes_are_where_and_as_the_program_says(run: Up) ->
 def same(found: Any, wanted: Any) -> bool:
     """Whether AWS has what was asked for; it may say more."""
     if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(same(found.get(key), value) for key, value in wanted.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType] -- JSON
+        return isinstance(found, dict) and all(same(found.get(key), value) for key, value in wanted.items())
     return found == wanted
 
 
