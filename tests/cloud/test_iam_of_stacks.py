@@ -1,0 +1,193 @@
+"""The IAM documents of the EKS stacks, before judges that we did not write: parliament lints them, principalmapper decides by them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from foreign_iam import Finding, findings, foreign_decision, service_decision
+from iam_evaluator import Request, Verdict, decide
+from moto.iam.aws_managed_policies import aws_managed_policies_data
+from program_declarations import as_shipped, plan_of
+
+if TYPE_CHECKING:
+    from components.iam import Document
+
+pytestmark = pytest.mark.thorough
+
+STACKS = ("dev-eks", "prod-eks")
+DOCUMENTED = {"policy": False, "assumeRolePolicy": True}
+"""The inputs that are documents, and whether they say who may take a role."""
+
+UPSTREAM = "as Karpenter's own CloudFormation template has it (website/content/en/docs/getting-started of aws/karpenter-provider-aws)"
+ACCEPTED: dict[tuple[str, str], str] = {
+    ("RESOURCE_MISMATCH", "karpenter-identity-node-lifecycle-policy"): "a launch touches several kinds, each with conditions of its own, "
+    f"so that no one statement names them all; {UPSTREAM}",
+    ("RESOURCE_MISMATCH", "karpenter-identity-resource-discovery-policy"): f"AWS's public parameters belong to no account; {UPSTREAM}",
+    (
+        "MISMATCHED_TYPE",
+        "*-policy",
+    ): "parliament takes 1.2 for no number; s3:TlsVersion has a point (S3 user guide, condition keys)",
+    ("UNKNOWN_CONDITION_FOR_ACTION", "*-policy"): "of s3:*, two actions do not know s3:TlsVersion: these are not denied for it",
+}
+"""What parliament says and stays, by its name of it and the resource, and why."""
+
+
+@cache
+def documents(stack: str) -> dict[str, str]:
+    """Every document of the stack, by its resource and input."""
+    made = [each for each in as_shipped(stack).made.values() if each.type.startswith("aws:")]
+    return {f"{each.name} {key}": each.inputs[key] for each in made for key in DOCUMENTED if key in each.inputs}
+
+
+@cache
+def found(stack: str) -> tuple[tuple[str, Finding], ...]:
+    judged = {name: findings(text, trust=DOCUMENTED[name.rpartition(" ")[2]]) for name, text in documents(stack).items()}
+    return tuple((name.partition(" ")[0], each) for name, all_of in judged.items() for each in all_of)
+
+
+def reason(resource: str, finding: Finding) -> str | None:
+    of_buckets = resource in {"checkpoints-policy", "datasets-policy"} and "s3:TlsVersion" in finding.details
+    return ACCEPTED.get((finding.issue, "*-policy" if of_buckets else resource))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_document_is_known_before_anything_is_made(stack: str) -> None:
+    """So that it can be judged in a preview, by these tests and by rules."""
+    assert len(documents(stack)) > 20
+    assert all(isinstance(json.loads(each)["Statement"], list) for each in documents(stack).values())
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_no_document_has_a_finding_that_is_not_accepted_with_a_reason(stack: str) -> None:
+    assert [(resource, each) for resource, each in found(stack) if reason(resource, each) is None] == []
+
+
+def test_what_is_accepted_is_still_found() -> None:
+    reasons = {reason(resource, each) for stack in STACKS for resource, each in found(stack)}
+
+    assert set(ACCEPTED.values()) == reasons - {None}
+
+
+@pytest.mark.parametrize(
+    "statement,issue",
+    [
+        ({"Effect": "Allow", "Action": "ec2:RunInstance", "Resource": "*"}, "UNKNOWN_ACTION"),
+        ({"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::b"}, "RESOURCE_MISMATCH"),
+        (
+            {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*", "Condition": {"Bool": {"aws:Tls": "true"}}},
+            "UNKNOWN_CONDITION",
+        ),
+    ],
+)
+def test_parliament_sees_what_is_wrong(statement: dict[str, Any], issue: str) -> None:
+    said = findings(json.dumps({"Version": "2012-10-17", "Statement": [statement]}))
+
+    assert any(each.issue.startswith(issue) for each in said), said
+
+
+def of_controller(stack: str) -> list[Document]:
+    return [json.loads(text) for name, text in documents(stack).items() if name.startswith("karpenter-identity-") and "role" not in name]
+
+
+def both(given: list[Document], request: Request) -> Verdict:
+    """The verdict of both evaluators, which must be one."""
+    own, foreign = decide(given, request), foreign_decision(given, request)
+    assert own is foreign, request
+    return own
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("action", ["ec2:RunInstances", "ec2:CreateFleet", "ec2:TerminateInstances"])
+def test_karpenter_starts_and_ends_instances_with_its_clusters_tags_alone(stack: str, action: str) -> None:
+    cluster = stack.removesuffix("-eks")
+    kind = "aws:ResourceTag" if action == "ec2:TerminateInstances" else "aws:RequestTag"
+    own = {f"{kind}/kubernetes.io/cluster/{cluster}": "owned", f"{kind}/karpenter.sh/nodepool": "l4"}
+    own |= {} if kind == "aws:ResourceTag" else {f"{kind}/eks:eks-cluster-name": cluster}
+    others = {key.replace(f"/{cluster}", "/other"): value for key, value in own.items()}
+    instance = "arn:aws:ec2:us-east-1:111122223333:instance/i-0a1b2c3d4e5f60718"
+
+    def verdict(context: dict[str, str], resource: str = instance) -> Verdict:
+        return both(of_controller(stack), Request(action, resource, context))
+
+    assert verdict(own) is Verdict.ALLOWED
+    assert {verdict({}), verdict(others)} == {Verdict.NOT_ALLOWED}
+    assert {verdict({key: value for key, value in own.items() if key != left_out}) for left_out in own} == {Verdict.NOT_ALLOWED}
+    assert verdict(own, instance.replace("us-east-1", "eu-west-1")) is Verdict.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_karpenter_gives_its_nodes_role_to_ec2_and_no_other(stack: str) -> None:
+    cluster, ec2 = stack.removesuffix("-eks"), {"iam:PassedToService": "ec2.amazonaws.com"}
+
+    def verdict(role: str, context: dict[str, str]) -> Verdict:
+        return both(of_controller(stack), Request("iam:PassRole", f"arn:aws:iam::111122223333:role/{role}", context))
+
+    assert verdict(f"KarpenterNodeRole-{cluster}", ec2) is Verdict.ALLOWED
+    assert verdict(f"KarpenterNodeRole-{cluster}", {"iam:PassedToService": "lambda.amazonaws.com"}) is Verdict.NOT_ALLOWED
+    assert verdict("admin", ec2) is Verdict.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_team_reads_and_writes_its_own_prefix_and_no_other(stack: str) -> None:
+    cluster, teams = stack.removesuffix("-eks"), [each.name for each in plan_of(stack).teams]
+    checkpoints, datasets = (f"arn:aws:s3:::111122223333-{cluster}-{name}-us-east-1" for name in ("checkpoints", "datasets"))
+    writes = ["s3:PutObject", "s3:DeleteObject"]
+
+    for team in teams:
+        given: list[Document] = [json.loads(documents(stack)[f"{team}-storage-policy policy"])]
+        for other in teams:
+            wanted = Verdict.ALLOWED if other == team else Verdict.NOT_ALLOWED
+            of_objects = [both(given, Request(each, f"{checkpoints}/{other}/run/1.pt")) for each in ("s3:GetObject", *writes)]
+            of_lists = both(given, Request("s3:ListBucket", checkpoints, {"s3:prefix": f"{other}/run"}))
+            assert {*of_objects, of_lists} == {wanted}, (team, other)
+        assert both(given, Request("s3:ListBucket", checkpoints)) is Verdict.NOT_ALLOWED, "a list of everything names other teams' work"
+        assert {both(given, Request(each, f"{datasets}/shared/a")) for each in writes} == {Verdict.NOT_ALLOWED}
+        assert both(given, Request("s3:PutBucketPolicy", checkpoints)) is Verdict.NOT_ALLOWED
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_node_passes_no_role_and_takes_none(stack: str) -> None:
+    """By AWS's own documents of the policies that nodes have, as moto brings them."""
+    managed = aws_managed_policies()
+    roles = ("karpenter-nodes-role", "cluster-system-role")
+    names = {each.inputs["name"] for each in as_shipped(stack).made.values() if each.name in roles}
+    attached = as_shipped(stack).inputs_of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+    given = [managed[each["policyArn"]] for each in attached if each["role"] in names]
+    anything: dict[str, str] = {"iam:PassedToService": "ec2.amazonaws.com"}
+
+    assert len(given) == 6
+    for action in (
+        "iam:PassRole",
+        "iam:AttachRolePolicy",
+        "iam:CreateRole",
+        "sts:AssumeRole",
+        "ec2:RunInstances",
+        "ec2:TerminateInstances",
+    ):
+        assert foreign_decision(given, Request(action, "arn:aws:iam::111122223333:role/admin", anything)) is Verdict.NOT_ALLOWED, action
+    image = "arn:aws:ecr:us-east-1:602401143452:repository/eks/pause"
+    assert foreign_decision(given, Request("ecr:BatchGetImage", image)) is Verdict.ALLOWED
+
+
+@cache
+def aws_managed_policies() -> dict[str, Document]:
+    written: dict[str, Any] = json.loads(aws_managed_policies_data)
+    return {f"arn:aws:iam::aws:policy{each['Path']}{name}": each["Document"] for name, each in written.items()}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_events_alone_may_send_to_the_interruption_queue_and_by_tls(stack: str) -> None:
+    document: Document = json.loads(documents(stack)["interruptions-policy policy"])
+    queue = f"arn:aws:sqs:us-east-1:111122223333:{stack.removesuffix('-eks')}"
+
+    def verdict(principal: str, secure: str = "true") -> Verdict:
+        request = Request("sqs:SendMessage", queue, {"aws:SecureTransport": secure}, principal)
+        assert decide([document], request) is service_decision(document, request), request
+        return decide([document], request)
+
+    assert verdict("events.amazonaws.com") is Verdict.ALLOWED
+    assert verdict("events.amazonaws.com", "false") is Verdict.DENIED
+    assert verdict("s3.amazonaws.com") is Verdict.NOT_ALLOWED
