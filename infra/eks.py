@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
-from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.platform import partition_of
 from capacity.catalog.versions import Chart
 from capacity.plan.access import groups_by_role
+from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
@@ -84,7 +84,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
                 {"cluster": place.cluster, "pool": pool.name, "tags": place.tags | billing_label(pool)},
                 pulumi.ResourceOptions(provider=aws),
             )
-        own = node_class_args(pool, wanted, common)
+        own = node_class_args(plan, pool, wanted, common)
         if group is not None:
             own["placement_group"] = group.name
         node_class = Ec2NodeClass(f"{pool.name}-class", own, after_karpenter)
@@ -146,9 +146,9 @@ def _disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
     return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}
 
 
-def node_class_args(pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -> Ec2NodeClassArgs:
+def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -> Ec2NodeClassArgs:
     """The node class of one pool: what all have in common, with the pool's own disks, network cards, reservations and tags."""
-    machines = [machines_of(Cloud.AWS)[name] for name in pool.machines]
+    machines = machines_of_pool(plan, pool)
     args: Ec2NodeClassArgs = {  # pyrefly: ignore[open-unpacking] -- no other keys
         **common,
         "node_class": pool.name,

@@ -17,6 +17,7 @@ from capacity.cost.plan_comparison import figures_data, plan_cost_data
 from capacity.cost.plan_cost import plan_cost
 from capacity.plan.build import build_plan, image_book_of, price_book_of
 from capacity.plan.model import plan_data
+from capacity.plan.own_machines import own_price_rows
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings
 from capacity.values.engine_marks import SIGNATURE, UNKNOWNS
@@ -131,7 +132,8 @@ class PlannedResources:
 def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedResources, own_prices: Path | None) -> None:
     """Writes the file; `own_prices` is the stack's own price file. Raises ExplainedError when it cannot be written."""
     cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
-    own = None if own_prices is None else read_records(own_prices, PriceFile).model_dump(mode="json")
+    read = None if own_prices is None else read_records(own_prices, PriceFile)
+    own = own_price_rows(planned.settings, read)
     content = {
         "version": VERSION,
         "stack": stack,
@@ -139,7 +141,7 @@ def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedRe
         "plan": plan_data(planned.plan),
         "resources": list(heard.resources.values()),
         "policies": heard.verdicts,
-        "cost": {**plan_cost_data(cost), "own_prices": own},
+        "cost": {**plan_cost_data(cost), "own_prices": None if own is None else own.model_dump(mode="json")},
     }
     try:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

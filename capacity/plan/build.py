@@ -14,6 +14,7 @@ from capacity.catalog.price_book import PriceBook, prices_of
 from capacity.plan.checks import disagreements
 from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
+from capacity.plan.own_machines import described_machines, described_prices
 from capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
 from capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, team_plans, topology_plans
 from capacity.plan.resolve import resolve
@@ -40,7 +41,7 @@ def build_plan(
     `prices` is the price book that budgets are checked against, `images` the releases of nodes' images; default: the shipped ones. Raises
     SettingsError naming `source` with everything that cannot work; what works and is probably not meant is in the plan's warnings.
     """
-    resolved, problems = resolve(settings, prices or prices_of(VOCABULARIES[settings.cloud].catalog), images or shipped_images())
+    resolved, problems = resolve(settings, prices or _described_in(settings), images or shipped_images())
     problems += disagreements(resolved)
     if refused := [each for each in problems if each.refused]:
         raise SettingsError(source, refused)
@@ -73,6 +74,7 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
         admission=admission_plan(settings),
         versions=version_plan(settings, resolved.images),
         spending=spending_plan(resolved),
+        own_machines={name: resolved.machines[name] for name in described_machines(settings)},
         warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
     )
 
@@ -144,15 +146,22 @@ def plan_of_stack_file(path: Path) -> StackPlan:
 
 
 def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> PriceBook:
-    """The shipped prices, with those of the settings' own `prices_file` (a path from `folder`) before them.
+    """The shipped prices, with those of the settings' `machines` before them, and before both those of the settings' own `prices_file`.
+
+    The file is a path from `folder`.
 
     Raises SettingsError naming `source` when that file is missing or breaks its schema.
     """
-    book = prices_of(VOCABULARIES[settings.cloud].catalog)
+    book = _described_in(settings)
     if settings.prices_file is None:
         return book
     with _own_file(source, "prices_file", settings.prices_file, "it looks like capacity/catalog/prices/*.yaml"):
         return book.overridden_by(folder / settings.prices_file)
+
+
+def _described_in(settings: PlatformSettings) -> PriceBook:
+    book, described = prices_of(VOCABULARIES[settings.cloud].catalog), described_prices(settings)
+    return book if described is None else book.with_rows_of(described, "stack file")
 
 
 def image_book_of(settings: PlatformSettings, folder: Path, source: str) -> ImageBook:

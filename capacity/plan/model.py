@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from capacity.catalog.data_files import Record
 from capacity.catalog.price_book import ServiceItem  # noqa: TC001 -- capacity.cost reads these annotations at run time
 
 if TYPE_CHECKING:
     from capacity.catalog.capacity_type import CapacityType
+    from capacity.catalog.machines import Machine
     from capacity.catalog.platform import Platform
     from capacity.catalog.workload_classes import Removal
     from capacity.plan.kueue_configuration import PodsReady
@@ -332,7 +334,8 @@ class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
     `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue, `versions` what is installed. `spending` is what else will be billed, and the budget.
+    the times of the cluster's Kueue, `versions` what is installed. `spending` is what else will be billed, and the budget. `own_machines` are
+    those that the settings describe, by name: what they say goes before the catalog.
     """
 
     cloud: Platform
@@ -354,6 +357,7 @@ class Plan:
     admission: AdmissionPlan
     versions: VersionPlan
     spending: SpendingPlan
+    own_machines: dict[str, Machine]
     warnings: tuple[PlanWarning, ...]
 
 
@@ -377,6 +381,8 @@ def _plain(value: Any) -> Any:
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, tuple):

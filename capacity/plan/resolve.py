@@ -13,6 +13,7 @@ from capacity.catalog.machines import Cloud, is_zone_id, machines_of, machines_w
 from capacity.catalog.platform import VOCABULARIES, Platform, Vocabulary
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
 from capacity.plan.model import Amount
+from capacity.plan.own_machines import with_described
 from capacity.settings.cluster import GkeMode
 from capacity.settings.platform import GkeSettings, ZoneMachines
 from capacity.settings.stack_file import said, shown
@@ -156,11 +157,13 @@ def resolve(settings: PlatformSettings, prices: PriceBook, images: ImageBook) ->
     """The settings with what they name, as far as it could be looked up, and what could not."""
     problems: list[SettingsProblem] = []
     words = VOCABULARIES[settings.cloud]
-    machines, facts = machines_of(words.catalog), _facts(settings)
+    machines, described_wrongly = with_described(settings, words.catalog, machines_of(words.catalog))
+    problems += described_wrongly
+    facts = _facts(settings)
     known_classes = _classes(settings, problems)
     pools: dict[str, ResolvedPool] = {}
     for number, each in enumerate(settings.pools):
-        pool = _pool(f"pools.{number}", each, machines, words.catalog, known_classes, problems)
+        pool = _pool(f"pools.{number}", each, machines=machines, cloud=words.catalog, classes=known_classes, problems=problems)
         problems += _capacity_type(f"pools.{number}", each, facts)
         if pool is not None and each.capacity_type in facts:
             pools[each.name] = pool
@@ -216,6 +219,7 @@ def _capacity_type(path: str, pool: PoolSettings, facts: dict[CapacityType, Capa
 def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own place
     path: str,
     pool: PoolSettings,
+    *,
     machines: dict[str, Machine],
     cloud: Cloud,
     classes: dict[str, WorkloadClass],
@@ -251,10 +255,14 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
 def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Cloud) -> Iterator[SettingsProblem]:
     machine = machines.get(name)
     with_gpus = [each.name for each in machines.values() if each.gpu]
-    if unserved := unserved_family(cloud, name):
+    unserved = unserved_family(cloud, name) if machine is None else None
+    if unserved is not None:
         yield SettingsProblem(path, repr(name), unserved.problem, unserved.instead, "machine-not-served")
     elif machine is None:
-        yield SettingsProblem(path, repr(name), "is not a machine of the catalog", nearest(name, with_gpus), "unknown-machine")
+        allowed = nearest(name, with_gpus)
+        if cloud is Cloud.AWS and "." in name:
+            allowed += "; on EKS, describe one that EC2 has and the catalog does not know in `machines`"
+        yield SettingsProblem(path, repr(name), "is not a machine of the catalog", allowed, "unknown-machine")
     elif machine.gpu is None:
         yield SettingsProblem(path, repr(name), "has no GPU", f"pools are GPU pools; {nearest(name, with_gpus)}", "machine-without-gpu")
 

@@ -11,6 +11,7 @@ from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform, default_services
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.controllers import Controllers, EksControllers
+from capacity.settings.machines import DescribedMachine
 from capacity.settings.network import CONTROL_PLANE_ZONES, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
@@ -169,6 +170,9 @@ class EksSettings(PlatformSettings):
 
     measurement: EksMeasurement = EksMeasurement()
     """What tells Prometheus of GPUs, and what it records."""
+
+    machines: tuple[DescribedMachine, ...] = ()
+    """Machines of EC2 that the catalog does not know, for pools and the system pool."""
 
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""

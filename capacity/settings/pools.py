@@ -38,7 +38,7 @@ class PoolSettings(DescribedRecord):
     """The pool's name, by which shares and limits mean it."""
 
     machine: str
-    """A machine of the catalog."""
+    """A machine of the catalog, or on EKS one of `machines`."""
 
     capacity_type: CapacityType
     """How the capacity is bought."""

@@ -37,6 +37,7 @@ _WORDS = (
     (r"a valid string$", "text"),
     (r"a valid integer$", "a whole number"),
     (r"a valid boolean$", "true or false"),
+    (r"a valid decimal$", "a number"),
     (r"greater than or equal to ", "at least "),
     (r"less than or equal to ", "at most "),
     (r"( items?) after validation, not \d+$", r"\1"),

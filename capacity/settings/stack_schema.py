@@ -14,7 +14,7 @@ from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.settings.platform import MODELS
 from capacity.settings.pools import EksPool, GkePool, LocalPool
 from capacity.settings.stack_file import SETTINGS_KEY
-from capacity.values.names import FORMS, NAME
+from capacity.values.names import EC2_MACHINE, FORMS, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,14 +63,18 @@ def stack_file_schema() -> dict[str, Any]:
 
 
 def _name_the_machines(definitions: dict[str, Any]) -> None:
-    """Machines are names of the catalog; an editor lists those that have GPUs where a pool is written."""
+    """Machines are names of the catalog; an editor lists those that have GPUs where a pool is written, and takes those of `machines`."""
     for platform in MODELS:
         machines = machines_of(VOCABULARIES[platform].catalog).values()
         names = [machine.name for machine in machines if machine.gpu]
         fields: dict[str, Any] = definitions[_POOLS[platform].__name__]["properties"]
-        fields["machine"]["enum"] = names
-        if "alternatives" in fields:
-            fields["alternatives"]["items"]["enum"] = names
+        own = [{"type": "string", "pattern": EC2_MACHINE}] if "machines" in MODELS[platform].model_fields else []
+        wanted = [fields["machine"]] + ([fields["alternatives"]["items"]] if "alternatives" in fields else [])
+        for each in wanted:
+            if own:
+                each["anyOf"] = [{"enum": names}, *own]
+            else:
+                each["enum"] = names
 
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "settings-reference.md"
@@ -163,6 +167,8 @@ def _plain(told: dict[str, Any]) -> str:
             return _between(told)
         case "boolean":
             return "`true` or `false`"
+        case "number":
+            return f"a number up to {told['maximum']:,}"
         case _:
             pattern = told.get("pattern", "")
             return "a name" if pattern == NAME else _cell(FORMS.get(pattern, "text"))

@@ -86,6 +86,8 @@ IMAGE = _form(
     r"^[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
     "an image, with a tag or a digest (@sha256:...), such as registry.example.com/team/trainer:1.4",
 )
+EC2_MACHINE = _form(r"^[a-z]+\d+[a-z0-9-]*\.[a-z0-9-]+$", "an instance type of EC2, such as p6-b300.48xlarge")
+GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower case with hyphens, such as l4 or rtx-pro-server-6000")
 VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")
 CHECKPOINT_FOLDER = _form(
     r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", "a relative path without a slash at its ends, such as bert/run-3"

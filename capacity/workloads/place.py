@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import machines_of
-from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.platform import Platform
+from capacity.plan.own_machines import machines_of_pool
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.quantities import count_quantity, mib_quantity
 from capacity.workloads.requests import image_problems, label_problems, refuse
@@ -16,7 +16,6 @@ from capacity.workloads.requests import image_problems, label_problems, refuse
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.catalog.machines import Machine
     from capacity.plan.model import Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
     from capacity.workloads.requests import WorkloadRequest
 
@@ -54,12 +53,6 @@ def quantity_problems(request: WorkloadRequest) -> list[SettingsProblem]:
         problem = "is no amount of memory above 0"
         problems.append(SettingsProblem("memory", repr(request.memory), problem, "write one such as 512Mi or 32Gi"))
     return problems
-
-
-def machines_of_pool(plan: Plan, pool: PoolPlan) -> tuple[Machine, ...]:
-    """The catalog's machines of a pool, the one asked for first."""
-    catalog = machines_of(VOCABULARIES[plan.cloud].catalog)
-    return tuple(catalog[name] for name in pool.machines)
 
 
 def fits(plan: Plan, pool: PoolPlan, request: WorkloadRequest) -> bool:

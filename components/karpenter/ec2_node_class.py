@@ -301,7 +301,7 @@ def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, 
 def _network_interfaces(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
     """One interface with an address, and EFA-only interfaces, which need none, one on each network card that takes one; none without EFA.
 
-    The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other the EFA interface is at device index 0.
+    The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other that is at device index 0.
     Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards" (efa-acc-inst-types, read
     2026-11-24), and EKS User Guide, "Manage EFA devices on Amazon EKS".
     """

@@ -68,7 +68,7 @@ def made(register: Register, name: str, capacity_type: str, **options: Any) -> M
 
     def declare() -> None:
         GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, DRIVER_TAINTS))
-        Ec2NodeClass("class", node_class_args(pool, wanted, COMMON))
+        Ec2NodeClass("class", node_class_args(plan, pool, wanted, COMMON))
 
     registered = register(declare)
     [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
@@ -117,3 +117,36 @@ def test_efa_is_on_every_network_card_of_any_machine_that_has_it(name: str, regi
     assert cards == list(range(first, first + pool.machine.efa_interfaces))
     assert (first == 1) == (name == "p6-b300.48xlarge"), "its first card takes no EFA interface"
     assert pool.requirements["vpc.amazonaws.com/efa.present"] == ["true"]
+
+
+def test_a_machine_of_the_stack_file_becomes_what_one_of_the_catalog_becomes(register: Register) -> None:
+    described = {
+        "name": "p7.48xlarge",
+        "vcpu": 224,
+        "memory_mib": 2_097_152,
+        "gpu": {"name": "r100", "count": 8, "memory_mib": 294_912},
+        "local_nvme_gb": 30_400,
+        "efa_interfaces": 40,
+        "efa_first_card": 1,
+    }
+    changes = {"machines": [described], "pools.0.machine": "p7.48xlarge", "pools.0.efa": True, "pools.0.max_nodes": NODES}
+    settings = parse_settings(changed("eks", changes | {"teams.0.shares": {"l4-spot": 1}}), "test")
+    plan = build_plan(settings, "test")
+    [pool], [wanted] = plan.pools, settings.pools
+    assert isinstance(wanted, EksPool)
+
+    def declare() -> None:
+        GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, DRIVER_TAINTS))
+        Ec2NodeClass("class", node_class_args(plan, pool, wanted, COMMON))
+
+    registered = register(declare)
+
+    [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
+    [node_class] = registered.of("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
+    requirements = {each["key"]: each["values"] for each in node_pool["spec"]["template"]["spec"]["requirements"]}
+    assert requirements["node.kubernetes.io/instance-type"] == ["p7.48xlarge"]
+    assert requirements["karpenter.k8s.aws/instance-gpu-memory"] == ["294912"]
+    assert node_pool["spec"]["limits"]["nvidia.com/gpu"] == str(8 * NODES)
+    assert node_class["spec"]["instanceStorePolicy"] == "RAID0"
+    cards = [each["networkCardIndex"] for each in node_class["spec"]["networkInterfaces"]]
+    assert cards == list(range(41)), "an address on card 0, EFA on 1 to 40: more than any machine of the catalog has"

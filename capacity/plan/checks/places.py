@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from capacity.catalog.machines import Architecture, Cloud
 from capacity.settings.network import Access
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
@@ -198,6 +199,13 @@ def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsPr
         yield SettingsProblem(path, repr(name), "is not a machine of the catalog", nearest(name, plain), "unknown-machine")
     elif machine.gpu is not None:
         yield SettingsProblem(path, repr(name), "has GPUs, which controllers do not use", nearest(name, plain), "system-pool-with-gpu")
+    elif machine.architecture is Architecture.ARM64:
+        remedy = nearest(name, [each for each in plain if resolved.machines[each].architecture is Architecture.AMD64])
+        yield SettingsProblem(path, repr(name), "is arm64, and the system nodes' image is of x86_64", remedy, "system-pool-with-arm64")
+    elif resolved.words.catalog is Cloud.AWS and not machine.max_pods:
+        remedy = "give max_pods in its description"
+        problem = "is described without max_pods, by which a node keeps memory for itself"
+        yield SettingsProblem(path, repr(name), problem, remedy, "system-machine-without-max-pods")
 
 
 def buckets_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

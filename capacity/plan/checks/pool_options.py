@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Architecture
 from capacity.catalog.platform import Platform
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from capacity.catalog.workload_classes import Fallback
@@ -158,6 +159,21 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[Sett
                 yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
 
 
+def a_pool_has_one_architecture(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A job's image is built for one kind of processor, or for several; Karpenter launches whichever machine it likes."""
+    for pool in resolved.pools.values():
+        first = pool.machines[0]
+        for number, other in enumerate(pool.machines[1:]):
+            if other.architecture is not first.architecture:
+                problem = f"is {other.architecture}, but {first.name} is {first.architecture}"
+                path, remedy = f"{pool.path}.alternatives.{number}", "make it a pool of its own"
+                yield SettingsProblem(path, repr(other.name), problem, remedy, "mixed-architectures-in-pool")
+        if first.architecture is Architecture.ARM64:
+            problem = "is arm64, on which nothing of the platform was tried"
+            remedy = f"see that images of {', '.join(pool.settings.serves)} are built for arm64, and that the AMI has a driver for its GPUs"
+            yield SettingsProblem(f"{pool.path}.machine", repr(first.name), problem, remedy, "arm64-not-tried", refused=False)
+
+
 def _efa_cards(machine: Machine) -> str:
     return f"{machine.efa_interfaces}{f' (from network card {machine.efa_first_card})' if machine.efa_first_card else ''}"
 
@@ -249,6 +265,7 @@ CHECKS = (
     the_floor_is_below_the_ceiling,
     split_gpus_are_for_services,
     gke_takes_the_pools,
+    a_pool_has_one_architecture,
     efa_is_on_machines_that_have_it,
     a_placement_group_is_in_one_zone,
     placed_nodes_say_where_they_are,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
+    from capacity.settings.machines import DescribedMachine
 
 
 def zones_are_two_to_six(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -38,7 +39,18 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
         return
     yield from _listed_zones(resolved, "zones", resolved.zones)
     yield from _listed_zones(resolved, _OF_EKS, control_plane)
+    for number, machine in enumerate(_described(resolved)):
+        path = f"machines.{number}.zones"
+        if any(_is_id(resolved, zone) is not bool(ids) for zone in machine.zones):
+            problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and nobody knows which are the same"
+            yield SettingsProblem(path, ", ".join(machine.zones), problem, "write both alike", "zone-names-and-ids")
+        else:
+            yield from _listed_zones(resolved, path, machine.zones)
     yield from _zones_of_pools(resolved)
+
+
+def _described(resolved: ResolvedSettings) -> tuple[DescribedMachine, ...]:
+    return resolved.settings.machines if isinstance(resolved.settings, EksSettings) else ()
 
 
 _OF_EKS = "network.control_plane_zones"

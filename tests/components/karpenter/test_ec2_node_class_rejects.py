@@ -41,8 +41,7 @@ Register = Callable[[Callable[[], object]], Any]
         ),
         (
             {"efa_interfaces": -1},
-            "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, and beside one with an address there is room "
-            "for 149; leave it out for none",
+            "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, and beside one with an address",
         ),
         ({"efa_interfaces": 150}, "efa_interfaces (is 150): it is the number of the machine's network cards with EFA"),
         ({"efa_first_card": 1}, "efa_first_card (is 1): it is a network card's number, from 0, of a machine with efa_interfaces"),

@@ -1,0 +1,213 @@
+"""Machines that a stack file describes: used like those of the catalog, and never against them."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from plan_settings import eks, gke, plan_of, pool, pool_of, refusals, team
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.price_book import PriceFile
+from capacity.cost.costed_plan import costed, shipped_use
+from capacity.cost.plan_cost import plan_cost
+from capacity.plan.build import price_book_of
+from capacity.plan.model import Amount, plan_data
+from capacity.plan.own_machines import machines_of_pool, own_price_rows
+from capacity.settings.stack_file import parse_settings
+from capacity.values.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GPU = {"name": "r100", "count": 8, "memory_mib": 294912}
+PRICE = {"on_demand_usd_per_hour": 150.5, "as_of": "2026-11-24"}
+BESIDE = {"vcpu": 224, "memory_mib": 2097152, "local_nvme_gb": 30400, "efa_interfaces": 32, "efa_first_card": 1}
+NEW: dict[str, Any] = {"name": "p7.48xlarge", "gpu": GPU, **BESIDE}
+
+
+def with_machine(machine: dict[str, Any], pool_machine: str = "p7.48xlarge", **pool_fields: Any) -> dict[str, Any]:
+    """EKS with described machines, and a pool of two nodes of one."""
+    kind = pool_fields.pop("capacity_type", "spot")
+    return eks(
+        pool("p", pool_machine, kind, 2, "training", **pool_fields),
+        machines=[machine],
+        classes={"training": {"capacity": ["reserved", "spot", "on-demand"]}},
+        teams=[team("red", shares={"p": 1})],
+    )
+
+
+def test_a_pool_of_a_described_machine_is_planned_as_of_any_other() -> None:
+    plan = plan_of(with_machine(NEW, efa=True))
+
+    made = pool_of(plan, "p")
+    assert made.ceiling == Amount(16, 448, 4_194_304)
+    assert (made.accelerator, made.gpu_model, made.gpus_per_node) == ("r100", "r100", 8)
+    assert made.labels["karpenter.k8s.aws/instance-gpu-name"] == "r100"
+    assert made.labels["karpenter.k8s.aws/instance-gpu-memory"] == "294912"
+    assert plan.flavors[0].ceiling == Amount(16, 448, 4_194_304)
+    [machine] = machines_of_pool(plan, made)
+    assert (machine.efa_interfaces, machine.efa_first_card, machine.local_ssd_gb) == (32, 1, 30400)
+    written = json.loads(json.dumps(plan_data(plan)))["own_machines"]["p7.48xlarge"]
+    assert (written["vcpu"], written["gpu"]["counts"]) == (224, [8])
+
+
+def test_nothing_that_others_read_is_changed_by_a_description() -> None:
+    before = dict(machines_of(Cloud.AWS))
+    plan_of(with_machine(NEW))
+
+    assert machines_of(Cloud.AWS) == before
+    assert "p7.48xlarge" not in before
+    [problem] = refusals(eks(pool("p", "p7.48xlarge", "spot", 2, "training")))
+    assert problem.rule == "unknown-machine"
+    assert problem.allowed.endswith("describe one that EC2 has and the catalog does not know in `machines`")
+
+
+def test_a_price_that_is_not_given_is_unknown_and_not_nothing(tmp_path: Path) -> None:
+    settings = parse_settings(with_machine(NEW, capacity_type="on-demand"), "test")
+    plan = plan_of(with_machine(NEW, capacity_type="on-demand"))
+
+    cost = plan_cost(costed(plan), price_book_of(settings, tmp_path, "test"), shipped_use())
+
+    assert "on-demand price of p7.48xlarge in us-east-1" in cost.unknown
+
+
+def test_a_price_that_is_given_counts_with_its_day(tmp_path: Path) -> None:
+    written = with_machine(NEW | {"price": PRICE}, capacity_type="on-demand")
+    book = price_book_of(parse_settings(written, "test"), tmp_path, "test")
+
+    cost = plan_cost(costed(plan_of(written)), book, shipped_use())
+
+    [line] = [each for each in cost.lines if each.section == "pool"]
+    assert line.unknown == ()
+    assert line.figures is not None
+    assert line.figures.worst_usd == Decimal("219730.00"), "two nodes at 150.50 for 730 hours"
+    assert [(str(each.as_of), each.verified) for each in line.prices] == [("2026-11-24", False)]
+    assert book.find("p7.48xlarge", "us-east-1", CapacityType.SPOT) is None
+
+
+def test_a_plan_that_is_written_down_takes_the_prices_along_and_a_price_file_goes_before_them() -> None:
+    settings = parse_settings(with_machine(NEW | {"price": PRICE | {"spot_usd_per_hour": 40}}), "test")
+    row = {"machine": "p7.48xlarge", "region": "us-east-1", "capacity_type": "spot", "usd_per_hour": "33", "source": "list"}
+    source = {"citation": "a list of prices", "as_of": "2026-11-01", "verified": False}
+    file = PriceFile.model_validate({"cloud": "aws", "sources": {"list": source}, "prices": [row]})
+
+    rows = own_price_rows(settings, file)
+
+    assert rows is not None
+    assert {each.capacity_type.value: str(each.usd_per_hour) for each in rows.prices} == {"spot": "33", "on-demand": "150.5"}
+    assert PriceFile.model_validate(rows.model_dump(mode="json")) == rows
+    plain = parse_settings(with_machine(NEW), "test")
+    assert (own_price_rows(plain, file), own_price_rows(plain, None)) == (file, None)
+
+
+def test_a_description_that_contradicts_the_catalog_is_refused_field_by_field() -> None:
+    wrong = {"name": "g7.2xlarge", "vcpu": 8, "memory_mib": 65536, "gpu": {"name": "rtx-pro-4500", "count": 2, "memory_mib": 32768}}
+
+    problems = refusals(with_machine(wrong, "g7.2xlarge"))
+
+    told = {each.path: each.problem for each in problems if each.rule == "machine-contradicts-catalog"}
+    assert set(told) == {"machines.0.memory_mib", "machines.0.gpu", "machines.0.local_nvme_gb"}
+    assert told["machines.0.memory_mib"] == "g7.2xlarge has 32768 in the catalog (moto-5.2.1)"
+
+
+def test_a_description_stays_right_when_the_catalog_learns_of_its_machine() -> None:
+    right = {"name": "g7.2xlarge", "vcpu": 8, "memory_mib": 32768, "gpu": {"name": "rtx-pro-4500", "count": 1, "memory_mib": 32768}}
+    right["local_nvme_gb"] = 440
+
+    [warning] = [each for each in plan_of(with_machine(right, "g7.2xlarge")).warnings if each.path == "machines.0"]
+    assert (warning.rule, warning.text) == ("machine-in-catalog", "says what the catalog knows already; leave it out")
+    priced = plan_of(with_machine(right | {"zones": ["us-east-1f"], "price": PRICE}, "g7.2xlarge"))
+    assert [each.rule for each in priced.warnings if each.path == "machines.0"] == []
+    assert priced.own_machines["g7.2xlarge"].zones["us-east-1"] == ("us-east-1f",), "what changes with time is taken from the description"
+    assert "us-west-2" in priced.own_machines["g7.2xlarge"].zones
+
+
+@pytest.mark.parametrize(
+    "change,rule,path",
+    [
+        ({"name": "g4ad.xlarge"}, "machine-not-served", "machines.0.name"),
+        ({"name": "trn2.3xlarge"}, "machine-not-served", "machines.0.name"),
+        ({"zones": ["us-west-2a"]}, "zone-outside-region", "machines.0.zones.0"),
+        ({"zones": ["use1-az1"]}, "zone-names-and-ids", "machines.0.zones"),
+    ],
+)
+def test_a_description_that_cannot_be_is_refused(change: dict[str, Any], rule: str, path: str) -> None:
+    problems = refusals(with_machine(NEW | change, "g6.xlarge"))
+
+    assert [(each.rule, each.path) for each in problems] == [(rule, path)]
+
+
+def test_a_name_is_described_once() -> None:
+    settings = with_machine(NEW)
+    settings["machines"] = [NEW, NEW | {"vcpu": 192}]
+
+    [problem] = refusals(settings)
+
+    assert (problem.rule, problem.path) == ("duplicate-name", "machines.1.name")
+
+
+@pytest.mark.parametrize(
+    "change,text",
+    [
+        ({"name": "p7"}, "an instance type of EC2"),
+        ({"vcpu": 0}, "machines.0.vcpu (is 0): should be at least 1"),
+        ({"gpu": GPU | {"count": 0}}, "machines.0.gpu.count (is 0): should be at least 1"),
+        ({"gpu": GPU | {"name": "R 100"}}, "a GPU's name in lower case"),
+        ({"gpu": GPU | {"manufacturer": "amd"}}, "is not a setting"),
+        ({"efa_interfaces": 0}, "has efa_first_card without efa_interfaces"),
+        ({"price": {"as_of": "2026-11-24"}}, "has no price"),
+        ({"price": {"on_demand_usd_per_hour": 0, "as_of": "2026-11-24"}}, "should be greater than 0"),
+        ({"price": {"on_demand_usd_per_hour": 1}}, "machines.0.price.as_of: is missing"),
+        ({"architecture": "x86_64"}, "allowed: amd64, arm64"),
+    ],
+)
+def test_a_description_is_held_to_its_form(change: dict[str, Any], text: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        parse_settings(with_machine(NEW | change), "test")
+
+    assert text in str(refused.value)
+
+
+def test_a_described_machine_is_offered_where_its_description_says() -> None:
+    settings = with_machine(NEW | {"zones": ["us-east-2c"]}) | {"region": "us-east-2", "zones": ["us-east-2a", "us-east-2b"]}
+    [problem] = refusals(settings)
+    assert (problem.rule, problem.path) == ("zone-without-machine", "pools.0.machine")
+
+
+def test_arm_is_let_through_with_a_warning_and_never_mixed() -> None:
+    arm = NEW | {"architecture": "arm64"}
+
+    assert "arm64-not-tried" in {each.rule for each in plan_of(with_machine(arm)).warnings}
+    like = {"name": "p7a.48xlarge", "gpu": GPU, **BESIDE}
+    settings = with_machine(arm, alternatives=["p7a.48xlarge"])
+    settings["machines"].append(like)
+    [problem] = refusals(settings)
+    assert (problem.rule, problem.path) == ("mixed-architectures-in-pool", "pools.0.alternatives.0")
+
+
+@pytest.mark.parametrize(
+    "machine,rule",
+    [
+        ({"max_pods": 58}, None),
+        ({}, "system-machine-without-max-pods"),
+        ({"architecture": "arm64", "max_pods": 58}, "system-pool-with-arm64"),
+    ],
+)
+def test_the_system_pool_takes_a_described_machine_that_says_enough(machine: dict[str, Any], rule: str | None) -> None:
+    described = {"name": "m8i.2xlarge", "vcpu": 8, "memory_mib": 32768, **machine}
+    settings = with_machine(described, "g6.xlarge")
+    settings["cluster"] = settings["cluster"] | {"system_pool": {"machine": "m8i.2xlarge", "min_nodes": 3, "max_nodes": 4}}
+
+    if rule is None:
+        assert plan_of(settings).spending.system_nodes is not None
+    else:
+        assert [each.rule for each in refusals(settings)] == [rule]
+
+
+def test_gke_describes_no_machines() -> None:
+    with pytest.raises(SettingsError, match="machines: is a setting of cloud eks, not of gke"):
+        parse_settings(gke(pool("p", "g2-standard-4", "spot", 1, "training"), machines=[NEW]), "test")
