@@ -17,6 +17,7 @@ from capacity.values.names import is_production
 from components.cloud_names import EksPlace, node_role_name, queue_name
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
 from components.eks.cluster import EksCluster
+from components.eks.dcgm_exporter import DcgmExporter
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.network import EksNetwork
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
@@ -198,6 +199,9 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     karpenter, nodes = _karpenter(plan, settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
     GpuPlugins("gpu-plugins", _plugin_args(plan, settings), in_cluster)
+    measured = settings.measurement
+    if measured.dcgm_exporter:
+        DcgmExporter("dcgm-exporter", {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}, in_cluster)
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
     if own:
@@ -277,6 +281,7 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             },
             "addon_versions": plan.versions.addons,
             "ami": wanted.ami,
+            "metrics_server": wanted.addons.metrics_server,
             "owner_labels": plan.labels,
             "tags": place.tags,
         },
@@ -309,7 +314,6 @@ def _karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its ow
             "cluster": place.cluster,
             "cluster_name": cluster.cluster_name,
             "partition": place.partition,
-            "create_spot_role": settings.cluster.create_spot_role,
             # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
             "cni_policy": settings.cluster.existing is not None,
             "tags": place.tags,

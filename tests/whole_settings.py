@@ -75,7 +75,7 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
                 st.sampled_from(["arn:aws:iam::111122223333:role/admins", "arn:aws:iam::444455556666:role/path/ops"]), unique=True
             ),
             log_days=st.sampled_from(LOG_DAYS),
-            create_spot_role=st.booleans(),
+            addons=some(metrics_server=st.booleans()),
             existing=st.just("somebodys"),
         )
     )

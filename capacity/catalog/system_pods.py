@@ -19,13 +19,17 @@ _FILE = Path(__file__).parent / "system_pods.yaml"
 
 
 class SystemPod(Record):
-    """Pods of one kind: `replicas` of them, or one on every node. `apart` says that no two share a node; without room one waits."""
+    """Pods of one kind: `replicas` of them, or one on every node. `apart` says that no two share a node; without room one waits.
+
+    `addon` is the setting of `cluster.addons` without which there are none.
+    """
 
     name: str
     cpu_milli: Annotated[int, Field(ge=0)] = 0
     memory_mib: Annotated[int, Field(ge=0)] = 0
     replicas: Annotated[int, Field(ge=1)] | None = None
     apart: bool = False
+    addon: str | None = None
     source: str = ""
 
 

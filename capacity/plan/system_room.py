@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.system_pods import NodeRoom, SystemPod, node_room, system_pods_of
 from capacity.settings.controllers import EksControllers
+from capacity.settings.platform import EksSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from capacity.catalog.machines import Cloud, Machine
-    from capacity.settings.platform import EksSettings, GkeSettings
+    from capacity.settings.platform import GkeSettings
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]
 def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Machine) -> SystemRoom:
     """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling; on EKS nothing scales the group."""
     pool = settings.cluster.system_pool
-    pods = (*system_pods_of(cloud), *own_pods(settings))
+    addons = settings.cluster.addons.model_dump() if isinstance(settings, EksSettings) else {}
+    clouds = [each for each in system_pods_of(cloud) if each.addon is None or addons[each.addon]]
+    pods = (*clouds, *own_pods(settings))
     return SystemRoom(
         pool.min_nodes if isinstance(settings.controllers, EksControllers) else pool.max_nodes, node_room(cloud, machine), pods
     )

@@ -130,6 +130,14 @@ LogDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731,
 """The periods for which CloudWatch keeps logs. https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
 
 
+class EksAddons(DescribedRecord):
+    """What a cluster that is made gets besides what it cannot do without."""
+
+    metrics_server: bool = True
+    """Whether metrics-server is installed, which tells autoscalers of pods and `kubectl top` what pods use; false where something else
+    does."""
+
+
 class EksCluster(DescribedRecord):
     """An EKS cluster."""
 
@@ -165,6 +173,9 @@ class EksCluster(DescribedRecord):
     other_work: EksOtherWork = EksOtherWork()
     """Room for work without GPUs, Spot before on-demand."""
 
+    addons: EksAddons = EksAddons()
+    """What the cluster gets besides what it cannot do without."""
+
     node_repair: bool = True
     """Whether Karpenter replaces a node that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU
     among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most."""
@@ -175,9 +186,6 @@ class EksCluster(DescribedRecord):
     log_days: LogDays = 90
     """For how many days the control plane's logs are kept, of the periods that CloudWatch has."""
 
-    create_spot_role: bool = False
-    """Whether this stack makes the account's role for Spot instances, which one stack of an account may do if nobody has."""
-
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
-    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
-    `node_repair` and `create_spot_role` are then used. Default: one is made."""
+    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work` and
+    `node_repair` are then used. Default: one is made."""

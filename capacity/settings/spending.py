@@ -75,8 +75,12 @@ class GkeMeasurement(Measurement):
 
 
 class EksMeasurement(Measurement):
-    """Measurement on EKS. By default Prometheus, whichever it is, finds the Service by its annotations."""
+    """Measurement on EKS. By default Prometheus, whichever it is, finds Services by their annotations."""
+
+    dcgm_exporter: bool = True
+    """Whether NVIDIA's DCGM exporter runs on GPU nodes and tells how busy GPUs are, which recording rules, reports and alerts of idle GPUs
+    read; false where the cluster has one, such as the GPU operator's or that of CloudWatch's add-on: one alone gets profiling series."""
 
     prometheus: Literal[PrometheusKind.OPERATOR, PrometheusKind.ANNOTATIONS] = PrometheusKind.ANNOTATIONS
-    """Who scrapes kube-state-metrics and evaluates the recording rules: `operator`, the Prometheus operator; `annotations`, any other that
+    """Who scrapes both exporters and evaluates the recording rules: `operator`, the Prometheus operator; `annotations`, any other that
     looks for prometheus.io/scrape on Services."""

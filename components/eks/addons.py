@@ -65,7 +65,11 @@ AFTER_NODES = (
 )
 """Those that wait for a node to run on."""
 
-ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES)
+METRICS_SERVER = EksAddon("metrics-server", {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
+"""An add-on of the community, which EKS installs and its project answers for (EKS user guide, "Community add-ons"). What is said here are
+its defaults: without it, no autoscaler of pods and no `kubectl top` works."""
+
+ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, METRICS_SERVER)
 
 _NAMESPACE = "kube-system"
 
@@ -90,7 +94,8 @@ class AddonInstaller:
 
     def after_nodes(self, nodes: pulumi.Resource) -> list[pulumi.Resource]:
         """The other add-ons, which EKS reports as healthy only once they run."""
-        return [self._install(addon, [nodes]) for addon in AFTER_NODES]
+        wanted = [*AFTER_NODES, METRICS_SERVER] if self.shape.metrics_server else AFTER_NODES
+        return [self._install(addon, [nodes]) for addon in wanted]
 
     def _install(self, addon: EksAddon, after: Sequence[pulumi.Resource]) -> pulumi.Resource:
         waits_for = [*after]
@@ -227,13 +232,15 @@ class GpuPlugins(pulumi.ComponentResource):
         )
 
 
-def _nvidia() -> dict[str, Any]:
+def on_nvidia_gpus() -> dict[str, Any]:
+    """The affinity to nodes that Karpenter launched with NVIDIA GPUs, which have the label before they boot."""
     on_gpus = {"matchExpressions": [{"key": _GPU_MANUFACTURER_LABEL, "operator": "In", "values": ["nvidia"]}]}
-    return {
-        # The chart's own terms, a list, are replaced by this one.
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_gpus]}}},
-        "tolerations": [{"operator": "Exists"}],
-    }
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_gpus]}}}
+
+
+def _nvidia() -> dict[str, Any]:
+    # The chart's own terms, a list, are replaced by this one.
+    return {"affinity": on_nvidia_gpus(), "tolerations": [{"operator": "Exists"}]}
 
 
 def _efa(machines: list[str] | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.settings.cluster import EksCluster
+from capacity.settings.cluster import EksAddons, EksCluster
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
 from capacity.settings.network import ControlPlane
 from components.cloud_names import cluster_arn
@@ -103,6 +103,9 @@ class EksClusterArgs(TypedDict):
     an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. Those of a stack are in its plan, from
     capacity/catalog/versions.yaml: not here, because which there are depends on the version of Kubernetes."""
 
+    metrics_server: NotRequired[bool]
+    """Whether the add-on metrics-server is installed, which tells autoscalers of pods and `kubectl top` what pods use. Default: True."""
+
     owner_labels: NotRequired[dict[str, str]]
     """Labels of the system nodes that say whose they are, to reports. Default: none."""
 
@@ -145,6 +148,7 @@ class ClusterShape:
     system_pool: EksSystemPoolArgs
     ami: str
     addon_versions: dict[str, str] = field(default_factory=dict[str, str])
+    metrics_server: bool = EksAddons.default("metrics_server")
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
     tags: dict[str, str] = field(default_factory=dict[str, str])
 

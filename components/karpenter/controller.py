@@ -43,8 +43,6 @@ CNI_POLICY = "AmazonEKS_CNI_Policy"
 """To give pods addresses. Karpenter v1.14's template gives it to nodes too, and with them to every pod on the host's network; the add-on
 vpc-cni has it by an identity of its own (EKS user guide, "Amazon EKS node IAM role")."""
 
-_SPOT = "spot.amazonaws.com"
-
 
 class KarpenterNodeIdentityArgs(TypedDict):
     """Arguments of KarpenterNodeIdentity."""
@@ -56,22 +54,13 @@ class KarpenterNodeIdentityArgs(TypedDict):
     """The same name, known when the cluster exists: an output of the cluster, for which the access entry waits."""
 
     tags: dict[str, str]
-    """Tags of the role, the access entry and the Spot role."""
+    """Tags of the role and the access entry."""
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
 
     cni_policy: NotRequired[bool]
     """Whether nodes give pods their addresses with their own role, as where the CNI has no identity of its own. Default: False."""
-
-    create_spot_role: NotRequired[bool]
-    """Whether to make the account's service-linked role for Spot, without which no Spot node is launched. Default: False.
-
-    An account has one, AWSServiceRoleForEC2Spot, and whoever made it first has it: most accounts do, since EC2 makes it with the first
-    Spot request from its console. `aws iam get-role --role-name AWSServiceRoleForEC2Spot` shows it; where that answers NoSuchEntity, set
-    this in one stack of the account. Made twice, AWS refuses with "has been taken in this account". It stays when the stack goes, for the
-    other clusters of the account.
-    """
 
 
 class KarpenterNodeIdentity(pulumi.ComponentResource):
@@ -93,13 +82,10 @@ class KarpenterNodeIdentity(pulumi.ComponentResource):
     def __init__(self, name: str, args: KarpenterNodeIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         where = f"KarpenterNodeIdentity {name}:"
         partition = args.get("partition", "aws")
-        create_spot_role = args.get("create_spot_role", False)
         policies = MANAGED_POLICIES | ({"cni": CNI_POLICY} if args.get("cni_policy", False) else {})
         check_cluster_name(where, args["cluster"])
         check_choice(f"{where} partition", partition, list(PARTITIONS))
-        super().__init__(
-            "flexspot:index:KarpenterNodeIdentity", name, {**args, "partition": partition, "create_spot_role": create_spot_role}, opts
-        )
+        super().__init__("flexspot:index:KarpenterNodeIdentity", name, {**args, "partition": partition}, opts)
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
             f"{name}-role",
@@ -116,13 +102,6 @@ class KarpenterNodeIdentity(pulumi.ComponentResource):
         entry = eks.AccessEntry(
             f"{name}-access", cluster_name=args["cluster_name"], principal_arn=role.arn, type="EC2_LINUX", tags=args["tags"], opts=child
         )
-        if create_spot_role:
-            iam.ServiceLinkedRole(
-                f"{name}-spot-role",
-                aws_service_name=_SPOT,
-                tags=args["tags"],
-                opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
-            )
         joined = [entry.id, *(each.id for each in attached)]
         self.role_name = pulumi.Output.all(role.name, *joined).apply(lambda known: known[0])
         self.role_arn = pulumi.Output.all(role.arn, *joined).apply(lambda known: known[0])
@@ -168,7 +147,9 @@ class KarpenterControllerIdentityArgs(TypedDict):
 
 
 class KarpenterControllerIdentity(pulumi.ComponentResource):
-    """A role for Karpenter v1.14's controller with the six policies that upstream gives it, taken through EKS Pod Identity.
+    """A role for Karpenter v1.14's controller with upstream's six policies and one more, taken through EKS Pod Identity.
+
+    The seventh lets EC2 make the account's role for Spot, AWSServiceRoleForEC2Spot, with the first Spot instance that is launched.
 
     The cluster needs the add-on eks-pod-identity-agent. The role is taken by pods of this cluster, namespace and service account alone:
     EKS sends them as request tags, which the trust policy asks for (EKS user guide, "Create IAM role with trust policy required by EKS

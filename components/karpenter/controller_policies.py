@@ -172,10 +172,28 @@ _DESCRIBED = (
 )
 
 
-def controller_policies(scope: ControllerScope) -> dict[str, Document]:
-    """Karpenter v1.14's six policies for one cluster, by the part of their names that says what they are for.
+SPOT_ROLE = "SpotRole"
+"""The one policy that upstream does not have."""
 
-    Six, as upstream has them: in one document they are over what IAM takes as soon as the cluster's name has 18 characters or so.
+_SPOT_SERVICE = "spot.amazonaws.com"
+
+
+def _spot_role(scope: ControllerScope) -> Statement:
+    """EC2 makes the account's role for Spot with the first launch of a Spot instance, if whoever launches may have it made.
+
+    docs/decisions/0024-ec2-makes-the-role-for-spot.md says why nobody else does.
+    """
+    role = f"arn:{scope.partition}:iam::{scope.account}:role/aws-service-role/{_SPOT_SERVICE}/AWSServiceRoleForEC2Spot"
+    return {
+        **_allow("AllowCreationOfSpotServiceLinkedRole", "iam:CreateServiceLinkedRole", role),
+        "Condition": {"StringEquals": {"iam:AWSServiceName": _SPOT_SERVICE}},
+    }
+
+
+def controller_policies(scope: ControllerScope) -> dict[str, Document]:
+    """Karpenter v1.14's six policies for one cluster, and a seventh, by the part of their names that says what they are for.
+
+    Apart, as upstream has them: in one document they are over what IAM takes as soon as the cluster's name has 18 characters or so.
     Source: website/content/en/v1.14/getting-started/getting-started-with-karpenter/cloudformation.yaml of aws/karpenter-provider-aws.
 
     Raises ValueError for names so long that IAM would refuse a document.
@@ -194,6 +212,7 @@ def controller_policies(scope: ControllerScope) -> dict[str, Document]:
             }
         ),
         "ResourceDiscovery": _document(*_discovery(scope)),
+        SPOT_ROLE: _document(_spot_role(scope)),
     }
     for policy, document in documents.items():
         characters = counted_characters(document)

@@ -100,10 +100,8 @@ def test_access_entries_are_for_roles_that_eks_makes_none_for(stack: str) -> Non
 
 
 @each_eks_stack
-def test_the_account_is_given_no_service_linked_role_unless_its_settings_ask(stack: str) -> None:
-    asked = shipped(stack)["cluster"].get("create_spot_role", False)
-
-    assert bool(as_shipped(stack).of("aws:iam/serviceLinkedRole:ServiceLinkedRole")) is asked
+def test_the_account_is_given_no_service_linked_role(stack: str) -> None:
+    assert as_shipped(stack).of("aws:iam/serviceLinkedRole:ServiceLinkedRole") == []
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ GOOGLES_RULES = "kubernetes:monitoring.googleapis.com/v1:ClusterRules"
 OPERATORS = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor"
 OPERATORS_RULES = "kubernetes:monitoring.coreos.com/v1:PrometheusRule"
 FILE = "kubernetes:core/v1:ConfigMap"
+RELEASE = "kubernetes:helm.sh/v3:Release"
 
 ENVIRONMENT, OWNER, TEAM = (f"flexspot.dev/{each}" for each in ("environment", "owner", "team"))
 
@@ -68,6 +69,22 @@ def test_on_eks_the_exporter_runs_where_controllers_do() -> None:
 
     assert spec["nodeSelector"]["flexspot.dev/system"] == "true"
     assert spec["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
+
+
+@pytest.mark.parametrize("stack,there", [("dev-eks", True), ("prod-eks", True), ("prod-gke", False)])
+def test_how_busy_gpus_are_is_told_by_an_exporter_on_eks_and_by_google_on_gke(stack: str, there: object) -> None:
+    assert (f"{RELEASE} dcgm-exporter-release" in as_shipped(stack).made) is there
+
+
+def test_where_the_cluster_has_an_exporter_of_dcgms_none_is_made() -> None:
+    assert f"{RELEASE} dcgm-exporter-release" not in declared("dev-eks", shipped("dev-eks", measurement={"dcgm_exporter": False})).made
+
+
+def test_with_the_prometheus_operator_dcgms_exporter_has_a_monitor_that_it_selects() -> None:
+    made = declared("dev-eks", shipped("dev-eks", measurement={"prometheus": "operator", "monitor_labels": {"release": "prometheus"}}))
+
+    monitor = made.made[f"{RELEASE} dcgm-exporter-release"].inputs["values"]["serviceMonitor"]
+    assert (monitor["enabled"], monitor["additionalLabels"]) == (True, {"release": "prometheus"})
 
 
 @each_cloud_stack

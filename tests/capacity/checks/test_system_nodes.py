@@ -23,8 +23,8 @@ def test_two_nodes_of_two_vcpu_cannot_hold_what_the_first_up_deploys() -> None:
     [problem] = found(controllers_have_room, "eks", LARGE)
 
     assert str(problem) == (
-        "cluster.system_pool.min_nodes (is 2): nodes of m6i.large, with 1930m vCPU and 6903 MiB for pods each, have no room for karpenter; "
-        "use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
+        "cluster.system_pool.min_nodes (is 2): nodes of m6i.large, with 1930m vCPU and 6903 MiB for pods each, have no room for "
+        "2 x karpenter; use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
     )
     assert told(controllers_have_room, "eks", LARGE) == [TOO_SMALL]
 
@@ -53,6 +53,14 @@ def test_copies_of_karpenter_need_a_node_each() -> None:
 
 def test_memory_counts_like_processors() -> None:
     assert told(controllers_have_room, "eks", {"controllers": {"kueue": {"memory_mib": 20_000}}}) == [TOO_SMALL]
+
+
+def test_an_add_on_takes_room_where_there_is_one() -> None:
+    # Two nodes of 1930m, 220m of each for daemons: with one lost, all but 40m are asked for without the 200m of metrics-server.
+    full: dict[str, Any] = LARGE | {"controllers": {"karpenter": {"cpu_milli": 500}, "kueue": {"cpu_milli": 375}}}
+
+    assert told(controllers_have_room, "eks", full) == [NO_SPARE]
+    assert told(controllers_have_room, "eks", full | {"cluster.addons": {"metrics_server": False}}) == []
 
 
 def test_what_the_cluster_has_of_its_own_takes_no_room() -> None:

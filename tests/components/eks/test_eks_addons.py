@@ -60,6 +60,7 @@ def test_a_cluster_gets_these_add_ons_and_its_configuration_of_them_prevails(add
         "aws-ebs-csi-driver",
         "aws-mountpoint-s3-csi-driver",
         "eks-node-monitoring-agent",
+        "metrics-server",
     }
     assert {each.name for each in ADDONS} == addons.keys()
     for each in addons.values():
@@ -72,8 +73,15 @@ def test_nodes_come_after_what_they_need_and_before_what_needs_them(waits: dict[
     assert waits["eks-eks-pod-identity-agent"] == []
     assert waits["eks-vpc-cni"] == ["eks-eks-pod-identity-agent", "eks-vpc-cni-role-AmazonEKS_CNI_Policy"]
     assert set(waits["eks-system-nodes"]) > {"eks-eks-pod-identity-agent", "eks-kube-proxy", "eks-vpc-cni"}
-    for name in ("coredns", "aws-ebs-csi-driver", "aws-mountpoint-s3-csi-driver", "eks-node-monitoring-agent"):
+    for name in ("coredns", "aws-ebs-csi-driver", "aws-mountpoint-s3-csi-driver", "eks-node-monitoring-agent", "metrics-server"):
         assert waits[f"eks-{name}"][0] == "eks-system-nodes"
+
+
+def test_what_pods_use_is_told_from_system_nodes_unless_something_else_tells_it(
+    addons_of: Callable[..., dict[str, dict[str, Any]]],
+) -> None:
+    assert configuration(addons_of()["metrics-server"]) == {"replicas": 2, "tolerations": CRITICAL}
+    assert "metrics-server" not in addons_of(metrics_server=False)
 
 
 def test_network_policies_hold(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:

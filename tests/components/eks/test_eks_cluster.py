@@ -182,6 +182,7 @@ def test_what_is_inside_waits_for_nodes_add_ons_and_the_discovery_tag(register: 
         "Addon",
         "Addon",
         "Addon",
+        "Addon",
     ]
 
 

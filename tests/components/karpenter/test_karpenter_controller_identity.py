@@ -1,4 +1,4 @@
-"""KarpenterControllerIdentity: a role with the six policies, for the controller's pods alone."""
+"""KarpenterControllerIdentity: a role with the seven policies, for the controller's pods alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 
-KINDS = {"node-lifecycle", "iam-integration", "eks-integration", "interruption", "zonal-shift", "resource-discovery"}
+KINDS = {"node-lifecycle", "iam-integration", "eks-integration", "interruption", "zonal-shift", "resource-discovery", "spot-role"}
 
 
 def args(**changes: Any) -> KarpenterControllerIdentityArgs:
@@ -42,7 +42,7 @@ def registered(**changes: Any) -> Aws:
     return declared(lambda: KarpenterControllerIdentity("karpenter", args(**changes)))[0]
 
 
-def test_the_role_has_the_six_policies_each_by_an_attachment_of_its_own() -> None:
+def test_the_role_has_the_seven_policies_each_by_an_attachment_of_its_own() -> None:
     aws = registered()
 
     documents = {inputs["name"]: json.loads(inputs["policy"]) for inputs in aws.of(POLICY).values()}

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from karpenter_args import Aws
 
 ACCESS_ENTRY = "aws:eks/accessEntry:AccessEntry"
-SPOT_ROLE = "aws:iam/serviceLinkedRole:ServiceLinkedRole"
 
 CNI = "AmazonEKS_CNI_Policy"
 UPSTREAM = {"AmazonEKSWorkerNodePolicy", CNI, "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"}
@@ -69,22 +68,6 @@ def test_nodes_join_by_an_access_entry_without_groups_or_user_which_eks_would_re
     }
 
 
-def test_the_accounts_spot_role_is_made_only_where_it_is_asked_for() -> None:
-    assert registered().of(SPOT_ROLE) == {}
-    assert registered(create_spot_role=True).of(SPOT_ROLE) == {"nodes-spot-role": {"awsServiceName": "spot.amazonaws.com", "tags": TAGS}}
-
-
-def test_the_spot_role_stays_when_the_stack_goes() -> None:
-    retained: dict[str, bool | None] = {}
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        retained[resource.name] = resource.opts.retain_on_delete
-
-    declared(lambda: KarpenterNodeIdentity("nodes", args(create_spot_role=True), pulumi.ResourceOptions(transformations=[note])))
-
-    assert {name for name, stays in retained.items() if stays} == {"nodes-spot-role"}
-
-
 def test_a_cluster_with_the_longest_name_has_a_role_whose_name_fits() -> None:
     [role] = registered(cluster=LONG_NAME).of(ROLE).values()
 
@@ -98,7 +81,7 @@ def test_its_outputs_are_the_roles_name_and_arn() -> None:
 
 
 def test_its_children_are_its_own_and_named_after_it() -> None:
-    parents, made = parents_of(lambda opts: KarpenterNodeIdentity("nodes", args(create_spot_role=True), opts))
+    parents, made = parents_of(lambda opts: KarpenterNodeIdentity("nodes", args(), opts))
 
     children = [
         "nodes-role",
@@ -106,7 +89,6 @@ def test_its_children_are_its_own_and_named_after_it() -> None:
         "nodes-image-reader",
         "nodes-session-manager",
         "nodes-access",
-        "nodes-spot-role",
     ]
     assert parents == {"nodes": None} | dict.fromkeys(children, made)
 

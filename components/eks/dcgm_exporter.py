@@ -1,0 +1,98 @@
+"""NVIDIA's DCGM exporter: how busy the GPUs of Karpenter's nodes are, by pod."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
+
+from capacity.catalog.platform import PrometheusKind
+from components.eks.addons import NAMESPACE, on_nvidia_gpus
+from components.measurement import INTERVAL_SECONDS, checked_kind
+
+CHART, REPOSITORY = "dcgm-exporter", "https://nvidia.github.io/dcgm-exporter/helm-charts"
+VERSION = "4.8.4"
+"""NVIDIA's chart and exporter of 2026-09 with DCGM 4.6.1 (NVIDIA/dcgm-exporter pull request 745)."""
+
+PORT = 9400
+
+RESOURCES = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+"""More than the chart's own limit of 512 MiB, under which exporters of machines with eight GPUs are ended: they have 417 to 511 MiB at rest
+(pytorch/ci-infra issue 1011, which went to 1 GiB). The chart's 200m of CPU would make scrapes of such machines late (NVIDIA/dcgm-exporter
+pull request 741)."""
+
+
+class DcgmExporterArgs(TypedDict):
+    """Arguments of DcgmExporter."""
+
+    prometheus: str
+    """Who scrapes it: `operator` (the Prometheus operator), or `annotations`."""
+
+    monitor_labels: NotRequired[dict[str, str]]
+    """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+
+
+class DcgmExporter(pulumi.ComponentResource):
+    """NVIDIA's DCGM exporter on nodes that Karpenter launched with NVIDIA GPUs, and what has it scraped.
+
+    It tolerates every taint, asks for no GPU, and sees all of a node's through the nodes' default runtime, which is NVIDIA's on both images
+    (AL2023 and Bottlerocket). It has the capability SYS_ADMIN: without it there are no profiling series, and on Bottlerocket none at all
+    (bottlerocket-os/bottlerocket issue 3992). So it runs in kube-system, and not beside kube-state-metrics, where Pod Security is
+    `restricted`.
+
+    EKS's node monitoring agent has an engine of DCGM of its own on the same nodes. Profiling series (DCGM_FI_PROF_*) can be read by one
+    engine of a node (aws/eks-node-monitoring-agent issue 256). The agent serves none; another exporter, such as that of the GPU operator
+    or of CloudWatch's add-on, takes them away from this one.
+
+    Raises ValueError for an unknown `prometheus`, Google's, and monitor labels that nobody would read. The chart was not installed here:
+    its values are those of its repository.
+    """
+
+    version: pulumi.Output[str]
+    """The version of the chart and the exporter, known once the release is there."""
+
+    def __init__(self, name: str, args: DcgmExporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        where = f"DcgmExporter {name}"
+        prometheus, labels = checked_kind(where, args["prometheus"]), args.get("monitor_labels", {})
+        if prometheus is PrometheusKind.MANAGED:
+            raise ValueError(
+                f"{where}: prometheus is {prometheus}, Google's service, which reads nothing on EKS; use operator or annotations"
+            )
+        if labels and prometheus is not PrometheusKind.OPERATOR:
+            raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
+        super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)
+        release = Release(
+            f"{name}-release",
+            ReleaseArgs(
+                chart=CHART,
+                version=VERSION,
+                repository_opts=RepositoryOptsArgs(repo=REPOSITORY),
+                name=CHART,
+                namespace=NAMESPACE,
+                # A release that fails half-way is taken back, so that the next try begins clean.
+                atomic=True,
+                timeout=600,
+                values=_values(prometheus, labels),
+            ),
+            pulumi.ResourceOptions(parent=self),
+        )
+        self.version = release.id.apply(lambda _: VERSION)
+        self.register_outputs({"version": self.version})
+
+
+def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str]) -> dict[str, Any]:
+    by_operator = prometheus is PrometheusKind.OPERATOR
+    found = {"prometheus.io/scrape": "true", "prometheus.io/port": str(PORT)}
+    # The chart has a monitor by default, whose kind is the operator's: without it the release would fail.
+    monitor: dict[str, Any] = {"enabled": by_operator}
+    if by_operator:
+        # `honorLabels`: the pod that holds the GPU, and not the exporter's own.
+        monitor |= {"interval": f"{INTERVAL_SECONDS}s", "honorLabels": True, "additionalLabels": monitor_labels}
+    return {
+        "affinity": on_nvidia_gpus(),
+        "tolerations": [{"operator": "Exists"}],
+        "securityContext": {"runAsNonRoot": False, "runAsUser": 0, "capabilities": {"add": ["SYS_ADMIN"]}},
+        "resources": RESOURCES,
+        "service": {"annotations": {} if by_operator else found},
+        "serviceMonitor": monitor,
+    }

@@ -1,0 +1,109 @@
+"""DcgmExporter: on every node with NVIDIA GPUs, found by whichever Prometheus there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from chart_values import unknown_values
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.eks.dcgm_exporter import DcgmExporter, DcgmExporterArgs
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+
+Register = Callable[[Callable[[], object]], Any]
+
+CHART_VALUES = yaml.safe_load(
+    """
+    securityContext: {runAsNonRoot: false, runAsUser: 0, capabilities: {add: [SYS_ADMIN]}}
+    service: {enable: true, type: ClusterIP, internalTrafficPolicy: Cluster, clusterIP: "", port: 9400, address: ":9400", annotations: {}}
+    resources: {}
+    serviceMonitor:
+      {apiVersion: monitoring.coreos.com/v1, enabled: true, interval: 15s, honorLabels: false, additionalLabels: {}, relabelings: []}
+    nodeSelector: {}
+    tolerations: []
+    affinity: {}
+    """
+)
+"""What can be said to NVIDIA's chart of what is said here: deployment/values.yaml of NVIDIA/dcgm-exporter at 9190a38."""
+
+
+def args(**changes: Any) -> DcgmExporterArgs:
+    return {"prometheus": "annotations"} | changes  # pyright: ignore[reportReturnType] -- a test's own
+
+
+def release(register: Register, **changes: Any) -> dict[str, Any]:
+    [made] = register(lambda: DcgmExporter("dcgm", args(**changes))).of(RELEASE)
+    return made
+
+
+def test_nvidias_chart_is_pinned_and_taken_back_where_it_fails(register: Register) -> None:
+    made = release(register)
+
+    assert (made["chart"], made["version"], made["name"], made["namespace"]) == ("dcgm-exporter", "4.8.4", "dcgm-exporter", "kube-system")
+    assert made["repositoryOpts"] == {"repo": "https://nvidia.github.io/dcgm-exporter/helm-charts"}
+    assert made["atomic"] is True
+
+
+@pytest.mark.parametrize("prometheus", ["annotations", "operator"])
+def test_the_chart_has_every_value_that_it_is_given(prometheus: str, register: Register) -> None:
+    assert unknown_values(release(register, prometheus=prometheus)["values"], CHART_VALUES) == []
+
+
+def test_it_runs_on_every_node_with_nvidia_gpus_and_on_no_other(register: Register) -> None:
+    values = release(register)["values"]
+
+    assert values["tolerations"] == [{"operator": "Exists"}]
+    [term] = values["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    [label] = term["matchExpressions"]
+    assert label == {"key": "karpenter.k8s.aws/instance-gpu-manufacturer", "operator": "In", "values": ["nvidia"]}
+
+
+def test_it_takes_no_gpu_and_may_read_those_of_the_node(register: Register) -> None:
+    values = release(register)["values"]
+
+    assert values["securityContext"]["capabilities"] == {"add": ["SYS_ADMIN"]}
+    assert values["resources"]["requests"].keys() == {"cpu", "memory"}
+    # More than an exporter of eight GPUs was seen to have.
+    assert values["resources"]["limits"]["memory"] == "1Gi"
+
+
+def test_prometheus_finds_it_by_its_services_annotations_and_no_kind_of_the_operator_is_asked_for(register: Register) -> None:
+    values = release(register)["values"]
+
+    assert values["service"]["annotations"] == {"prometheus.io/scrape": "true", "prometheus.io/port": "9400"}
+    assert values["serviceMonitor"] == {"enabled": False}
+
+
+def test_the_operator_finds_it_by_a_monitor_with_its_labels_and_keeps_the_pods_names(register: Register) -> None:
+    values = release(register, prometheus="operator", monitor_labels={"release": "prometheus"})["values"]
+
+    assert values["serviceMonitor"] == {
+        "enabled": True,
+        "interval": "60s",
+        "honorLabels": True,
+        "additionalLabels": {"release": "prometheus"},
+    }
+    assert values["service"]["annotations"] == {}
+
+
+@pytest.mark.parametrize(
+    "changes,problem",
+    [
+        ({"prometheus": "datadog"}, "prometheus is datadog; it is managed, operator, annotations"),
+        ({"prometheus": "managed"}, "prometheus is managed, Google's service"),
+        ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nobody selects by them"),
+    ],
+)
+def test_what_nobody_would_read_is_refused(changes: dict[str, Any], problem: str, register: Register) -> None:
+    with pytest.raises(ValueError, match=f"DcgmExporter dcgm: {problem}"):
+        release(register, **changes)
+
+
+def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
+    component = Analyzer("flexspot").analyze([DcgmExporter])["component_definitions"]["DcgmExporter"]
+
+    assert {name for name, each in component.inputs.items() if not each.optional} == {"prometheus"}
