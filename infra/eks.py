@@ -11,7 +11,7 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
-from components.cloud_names import EksPlace, node_role_name, partition_of, queue_name
+from components.cloud_names import EksPlace, cluster_arn, node_role_name, partition_of, queue_name
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
 from components.eks.cluster import EksCluster
 from components.eks.existing_cluster import ExistingEksCluster
@@ -168,7 +168,8 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     on_aws = pulumi.ResourceOptions(provider=aws)
     cluster = _cluster(plan, settings, place, on_aws)
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
-    kubernetes = cluster_provider("cluster", cluster.kubeconfig, pulumi.ResourceOptions(depends_on=cluster.access))
+    arn = cluster.cluster_name.apply(lambda known: cluster_arn(place.partition, place.region, place.account, known))
+    kubernetes = cluster_provider("cluster", cluster.kubeconfig, arn, pulumi.ResourceOptions(depends_on=cluster.access))
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     karpenter, nodes = _karpenter(settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)

@@ -44,6 +44,10 @@ class Declared:
     provider: str
     after: set[str]
     protected: bool = False
+    by_input: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """For each top-level input the resources that its value comes from."""
+    ignored: list[str] = field(default_factory=list[str])
+    """The inputs whose changes the program ignores."""
 
 
 @dataclass
@@ -71,19 +75,34 @@ class Declarations:
         return found
 
 
-class _Preview(MockMonitor):
-    """Answers as the first preview of a stack is answered: with the inputs, and nothing that only the cloud knows."""
+def id_of(name: str) -> str:
+    """The id that a resource is given where it is said to be there already; `name` is `TYPE NAME`."""
+    return f"<{name}>"
 
-    def __init__(self) -> None:
+
+class _Preview(MockMonitor):
+    """Answers as the first preview of a stack is answered: with the inputs, and nothing that only the cloud knows.
+
+    With `there` as a later one is, as far as ids go.
+    """
+
+    def __init__(self, *, there: bool) -> None:
         self.declarations = Declarations()
+        self._there = there
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
         urn = self.make_urn(request.parent, request.type, request.name)
         if request.type != "pulumi:pulumi:Stack":
             inputs, after = _plain(MessageToDict(request.object)), {_named(each) for each in request.dependencies}
             made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after, request.protect)
+            made.by_input = {key: {_named(each) for each in of.urns} for key, of in request.propertyDependencies.items()}
+            made.ignored = list(request.ignoreChanges)
             self.declarations.made[_named(urn)] = made
-        return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
+        if not self._there or not request.custom:
+            return resource_pb2.RegisterResourceResponse(urn=urn, object=request.object)
+        identity = id_of(_named(urn))
+        request.object.update(_of_the_cluster(request.type, identity, MessageToDict(request.object)))
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=request.object)
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
         self.declarations.read.append(f"{request.type} {request.id}")
@@ -94,6 +113,23 @@ class _Preview(MockMonitor):
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
         raise AssertionError(f"the program invokes nothing; {request.tok} was called")
+
+
+def _of_the_cluster(kind: str, identity: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """What a cluster answers about its API server, so that its kubeconfig is known; nothing of other resources."""
+    if kind == "aws:eks/cluster:Cluster":
+        network = {**inputs["vpcConfig"], "clusterSecurityGroupId": f"sg of {identity}"}
+        return {"endpoint": f"https://{identity}", "certificateAuthority": {"data": identity}, "vpcConfig": network}
+    if kind == "gcp:container/cluster:Cluster":
+        endpoints = inputs["controlPlaneEndpointsConfig"]
+        by_name = {**endpoints.get("dnsEndpointConfig", {}), "endpoint": f"{identity}.gke.goog"}
+        authority = {**inputs["masterAuth"], "clusterCaCertificate": identity}
+        return {
+            "endpoint": identity,
+            "masterAuth": authority,
+            "controlPlaneEndpointsConfig": {**endpoints, "dnsEndpointConfig": by_name},
+        }
+    return {}
 
 
 class _NoMocks(pulumi.runtime.Mocks):
@@ -127,8 +163,9 @@ def shipped(stack: str, **changes: Any) -> dict[str, Any]:
     return yaml.safe_load((STACKS / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"] | changes
 
 
-def declared(stack: str, settings: dict[str, Any]) -> Declarations:
-    monitor = _Preview()
+def declared(stack: str, settings: dict[str, Any], *, there: bool = False) -> Declarations:
+    """What the program declares; with `there` the resources have ids already, as in a later preview."""
+    monitor = _Preview(there=there)
     pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=True, monitor=monitor)
 
     @pulumi.runtime.test  # pyright: ignore[reportUnknownMemberType] -- untyped in the SDK
