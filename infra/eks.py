@@ -14,7 +14,7 @@ from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
-from components.cloud_names import EksPlace, node_role_name, queue_name
+from components.cloud_names import EksPlace, cluster_arn, node_role_name, queue_name
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
 from components.eks.cluster import EksCluster
 from components.eks.dcgm_exporter import DcgmExporter
@@ -191,7 +191,8 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     on_aws = pulumi.ResourceOptions(provider=aws)
     cluster = _cluster(plan, settings, place, on_aws)
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
-    kubernetes = cluster_provider("cluster", cluster.kubeconfig, pulumi.ResourceOptions(depends_on=cluster.access))
+    arn = cluster.cluster_name.apply(lambda known: cluster_arn(place.partition, place.region, place.account, known))
+    kubernetes = cluster_provider("cluster", cluster.kubeconfig, arn, pulumi.ResourceOptions(depends_on=cluster.access))
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     if groups := groups_by_role(settings.teams):
         logins: EksTeamLoginsArgs = {"cluster_name": cluster.cluster_name, "groups": groups, "partition": place.partition, "tags": tags}

@@ -236,4 +236,9 @@ def _errors_in(text: str) -> tuple[str, ...]:
 def _remedy(text: str) -> str:
     if "[mandatory]" in text:
         return "mend what the policies name above; nothing that they stopped was deployed."
+    if "marked for protection" in text or "because it is protected" in text:
+        return (
+            "take the change back; or, if it is meant, run `up` with `cluster.deletion_protection: false` as the only change first, "
+            "and then this one."
+        )
     return "read the messages above, mend their cause and run the same command again: it continues where this one stopped."

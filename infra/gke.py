@@ -251,7 +251,8 @@ def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     first: list[pulumi.Resource] = [cluster] if cluster.system_pool is None else [cluster.system_pool]
     if settings.cluster.mode is GkeMode.STANDARD:
         declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, first=first)
-    provider = cluster_provider("cluster", cluster.kubeconfig)
+    path = cluster.cluster_name.apply(lambda known: f"projects/{settings.project}/locations/{settings.region}/clusters/{known}")
+    provider = cluster_provider("cluster", cluster.kubeconfig, path)
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
     kueue = declare_kueue(plan, on_cluster, settings)

@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
 
 
-def cluster_provider(name: str, kubeconfig: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> Provider:
+def cluster_provider(
+    name: str, kubeconfig: pulumi.Input[str], cluster: pulumi.Input[str] | None = None, opts: pulumi.ResourceOptions | None = None
+) -> Provider:
     """The Kubernetes provider of a stack, for the cluster of `kubeconfig`: a path, or the text itself.
+
+    - **Known by `cluster`**, a cloud's own name of it that waits for the cluster. Without one the provider takes another address of the
+      API server for another cluster and replaces every object on it, teams' volumes among them: `control_plane.access` changes it on GKE.
 
     - **Server-side apply**, so that the API server knows which fields are the program's, and leaves alone what controllers add.
     - **Forced.** What the program says of a field holds: a ceiling that somebody raised is taken back by the next `up` that looks at it,
@@ -54,6 +59,7 @@ def cluster_provider(name: str, kubeconfig: pulumi.Input[str], opts: pulumi.Reso
     return Provider(
         name,
         kubeconfig=kubeconfig,
+        cluster_identifier=cluster,
         enable_server_side_apply=True,
         enable_patch_force=True,
         upsert_existing_objects=False,

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.names import is_production
 from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out, show_table
 from infra.cli.lab_commands import lab_home, show_next_steps
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.build import StackPlan
     from infra.deployment.drift import Drift, Drifts
+    from infra.deployment.losses import Loss, Losses
     from infra.engine import StackRun
     from lab.tools.build import Tools
 
@@ -82,6 +84,16 @@ def show_drift(found: Sequence[Drift], consequence: str) -> None:
         out.print(f"and {len(found) - _ROWS} more.")
 
 
+def show_losses(found: Sequence[Loss]) -> None:
+    """What would go that holds something, in words; nothing when nothing would."""
+    from infra.deployment.losses import told  # noqa: PLC0415
+
+    if found:
+        out.print("[bold red]This takes away what holds something:[/]")
+        for line in told(found):
+            out.print(f"  {escape(line)}")
+
+
 def show_cost_line(planned: StackPlan) -> None:
     """What the stack costs a month, in one line; nothing for a lab, whose nodes are fake."""
     from capacity.cost.costed_plan import costed, shipped_use  # noqa: PLC0415
@@ -108,6 +120,11 @@ NotMade = Annotated[
     list[str] | None, typer.Option("--not-made", metavar="URN", help="What an interrupted run did not create; where it asks.")
 ]
 
+AllowReplace = Annotated[
+    list[str] | None,
+    typer.Option("--allow-replace", metavar="KIND=NAME", help="What may go although it holds something, in production; where it asks."),
+]
+
 Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
 
 
@@ -130,13 +147,17 @@ def preview(
 ) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
     from infra.deployment.drift import Drifts  # noqa: PLC0415
+    from infra.deployment.losses import Losses, refusal  # noqa: PLC0415
 
     if offline and refresh:
         raise bad_usage("--offline and --refresh cannot both be: offline there is nothing to look at.", "leave one of them out.")
-    drifts, found = Drifts(), planned(stack)
+    drifts, losses, found = Drifts(), Losses(), planned(stack)
     with _offline_run(stack) if offline else _run(stack, found, lab) as run:
-        counts = _previewed(run, found, drifts, plan_out=plan_out, refresh=refresh)
+        counts = _previewed(run, found, drifts, losses, plan_out=plan_out, refresh=refresh)
         show_drift(drifts.found, "`up` would change it back")
+        show_losses(losses.found)
+        if refused := refusal(losses.found, (), production=is_production(found.settings.environment)):
+            out.print(escape(f"`up` will not do it: {refused.problem} What to do: {refused.remedy}"))
         _show(counts, "would be")
 
 
@@ -149,18 +170,27 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = True,
     made: Made = None,
     not_made: NotMade = None,
+    allow_replace: AllowReplace = None,
 ) -> None:
-    """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything."""
+    """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything.
+
+    In production nothing that holds something is replaced unless --allow-replace names it: no cluster, network, pool, bucket or team's
+    storage.
+    """
     from capacity.catalog.platform import Platform  # noqa: PLC0415
     from infra.deployment.drift import Drifts  # noqa: PLC0415
+    from infra.deployment.losses import Losses, refusal  # noqa: PLC0415
 
     require_somebody_to_ask("up", yes=yes)
-    drifts, found = Drifts(), planned(stack)
+    drifts, losses, found = Drifts(), Losses(), planned(stack)
     answers = told_answers(made, not_made)
     with _run(stack, found, lab) as run:
         run.settle(_tell, answers)
-        counts = _previewed(run, found, drifts, refresh=refresh)
+        counts = _previewed(run, found, drifts, losses, refresh=refresh)
         show_drift(drifts.found, "it is changed back")
+        show_losses(losses.found)
+        if refused := refusal(losses.found, allow_replace or (), production=is_production(found.settings.environment)):
+            raise refused
         _show(counts, "would be")
         show_cost_line(found)
         if _changes(counts) or drifts.found:
@@ -201,8 +231,13 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
     out.print("nothing was changed by hand.")
 
 
-def _previewed(run: StackRun, found: StackPlan, drifts: Drifts, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
-    """A preview; its plan is written for `flexspot cost` even when a policy refuses it, because the cost may be the reason."""
+def _previewed(  # noqa: PLR0913 -- who hears of the preview, and what is asked of it
+    run: StackRun, found: StackPlan, drifts: Drifts, losses: Losses, *, plan_out: Path | None = None, refresh: bool
+) -> Mapping[str, int]:
+    """A preview; its plan is written for `flexspot cost` even when a policy refuses it, because the cost may be the reason.
+
+    Where it fails for what is protected, what would have gone is told before that.
+    """
     from infra.program import PlannedResources, write_plan_file  # noqa: PLC0415
 
     heard = PlannedResources()
@@ -210,9 +245,13 @@ def _previewed(run: StackRun, found: StackPlan, drifts: Drifts, *, plan_out: Pat
     def hear(event: EngineEvent) -> None:
         heard.hear(event)
         drifts.hear(event)
+        losses.hear(event)
 
     try:
         return run.preview(_tell, color=out.is_terminal, hear=hear, refresh=refresh)
+    except ExplainedError:
+        show_losses(losses.found)
+        raise
     finally:
         if plan_out is not None:
             own_prices = found.settings.prices_file

@@ -28,7 +28,9 @@ def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Differ
         if rules is None or attribute is None:
             found.append(Difference(each.path, each.change, replaces=False))
         elif not _means_nothing(attribute, each.change, before, after, each.path):
-            replaces = _always(rules) or any(_replaces(rules, part, before, after) for part in _touched(rules, attribute, each.change))
+            unknown = each.change is not Change.DELETE and _value_at(after, each.path) is UNKNOWN
+            touched = _touched(rules, attribute, each.change, unknown=unknown)
+            replaces = _always(rules) or any(_replaces(rules, part, before, after) for part in touched)
             found.append(Difference(each.path, each.change, replaces))
     return found
 
@@ -47,11 +49,16 @@ def _means_nothing(attribute: Attribute, change: Change, before: Any, after: Any
     return _value_at(after if change is Change.ADD else before, path) == default and change is not Change.UPDATE
 
 
-def _touched(rules: ResourceRules, attribute: Attribute, change: Change) -> Iterator[Attribute]:
-    """The attribute, and all inside a block that comes or goes as a whole."""
+def _touched(rules: ResourceRules, attribute: Attribute, change: Change, *, unknown: bool) -> Iterator[Attribute]:
+    """The attribute, and all inside a block that comes or goes as a whole.
+
+    Of a block that is not known the bridge knows that there is one, with what it must have (pulumi/pulumi-terraform-bridge,
+    pkg/tfbridge/schema.go, makeTerraformUnknown).
+    """
     yield attribute
-    if change is not Change.UPDATE and attribute.is_block:
-        yield from (each for path, each in rules.attributes.items() if path.startswith(f"{attribute.path}."))
+    if attribute.is_block and (change is not Change.UPDATE or unknown):
+        inside = (each for path, each in rules.attributes.items() if path.startswith(f"{attribute.path}."))
+        yield from (each for each in inside if not unknown or each.facts.get("required"))
 
 
 def _replaces(rules: ResourceRules, attribute: Attribute, before: Any, after: Any) -> bool:

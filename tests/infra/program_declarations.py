@@ -44,6 +44,10 @@ class Declared:
     provider: str
     after: set[str]
     protected: bool = False
+    by_input: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """For each top-level input the resources that its value comes from."""
+    ignored: list[str] = field(default_factory=list[str])
+    """The inputs whose changes the program ignores."""
 
 
 @dataclass
@@ -71,6 +75,11 @@ class Declarations:
         return found
 
 
+def id_of(name: str) -> str:
+    """The id that a resource is given where it is said to be there already; `name` is `TYPE NAME`."""
+    return f"<{name}>"
+
+
 class Preview(MockMonitor):
     """Answers as the first preview of a stack is answered: with the inputs, and nothing that only the cloud knows."""
 
@@ -82,6 +91,8 @@ class Preview(MockMonitor):
         if request.type != "pulumi:pulumi:Stack":
             inputs, after = _plain(MessageToDict(request.object)), {_named(each) for each in request.dependencies}
             made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after, request.protect)
+            made.by_input = {key: {_named(each) for each in of.urns} for key, of in request.propertyDependencies.items()}
+            made.ignored = list(request.ignoreChanges)
             self.declarations.made[_named(urn)] = made
             identity, outputs = self.made(made)
             request.object.update(outputs)
@@ -101,6 +112,34 @@ class Preview(MockMonitor):
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
         raise AssertionError(f"the program invokes nothing; {request.tok} was called")
+
+
+class LaterPreview(Preview):
+    """Answers as a later preview is, as far as ids go: each resource has one, and a cluster its API server."""
+
+    def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:
+        """The id, and what a cluster answers."""
+        if declared.type.startswith(COMPONENTS):
+            return "", {}
+        identity = id_of(f"{declared.type} {declared.name}")
+        return identity, _of_the_cluster(declared.type, identity, declared.inputs)
+
+
+def _of_the_cluster(kind: str, identity: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """What a cluster answers about its API server, so that its kubeconfig is known; nothing of other resources."""
+    if kind == "aws:eks/cluster:Cluster":
+        network = {**inputs["vpcConfig"], "clusterSecurityGroupId": f"sg of {identity}"}
+        return {"endpoint": f"https://{identity}", "certificateAuthority": {"data": identity}, "vpcConfig": network}
+    if kind == "gcp:container/cluster:Cluster":
+        endpoints = inputs["controlPlaneEndpointsConfig"]
+        by_name = {**endpoints.get("dnsEndpointConfig", {}), "endpoint": f"{identity}.gke.goog"}
+        authority = {**inputs["masterAuth"], "clusterCaCertificate": identity}
+        return {
+            "endpoint": identity,
+            "masterAuth": authority,
+            "controlPlaneEndpointsConfig": {**endpoints, "dnsEndpointConfig": by_name},
+        }
+    return {}
 
 
 class _NoMocks(pulumi.runtime.Mocks):
@@ -134,10 +173,13 @@ def shipped(stack: str, **changes: Any) -> dict[str, Any]:
     return yaml.safe_load((STACKS / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"] | changes
 
 
-def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = None) -> Declarations:
-    """What the program declares for these settings: in a preview, or when resources are made by a monitor of the caller's."""
+def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = None, *, there: bool = False) -> Declarations:
+    """What the program declares for these settings: in a preview, or when resources are made by a monitor of the caller's.
+
+    With `there` the resources have ids already, as in a later preview.
+    """
     preview = monitor is None
-    monitor = monitor or Preview()
+    monitor = monitor or (LaterPreview() if there else Preview())
     pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=preview, monitor=monitor)
 
     @pulumi.runtime.test

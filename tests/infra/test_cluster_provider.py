@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from engine_steps import steps
 from program_declarations import STACKS, as_shipped, declared, shipped
 
 PROVIDER = "pulumi:providers:kubernetes"
@@ -19,7 +20,24 @@ def test_every_stack_has_one_provider_that_forces_and_never_upserts(stack: str) 
 
     # A provider of another name would be another one to the state: everything would be replaced.
     assert provider.name == ("lab" if stack == "local" else "cluster")
-    assert {key: value for key, value in provider.inputs.items() if key != "kubeconfig"} == SETTINGS
+    assert {key: value for key, value in provider.inputs.items() if key not in {"kubeconfig", "clusterIdentifier"}} == SETTINGS
+
+
+@pytest.mark.parametrize(
+    "stack,changes",
+    [
+        ("prod-gke", {"control_plane": {"access": "dns_iam"}}),
+        ("prod-gke", {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}}),
+        ("prod-eks", {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}}),
+    ],
+)
+def test_another_way_to_the_api_server_is_no_other_cluster(stack: str, changes: dict[str, object]) -> None:
+    """Taken for another one, every object on it would be replaced, teams' volumes among them."""
+    before, after = (declared(stack, shipped(stack, **each), there=True) for each in ({}, changes))
+
+    lost = [each.name for each in steps(before, after).lost if each.kind.startswith(("kubernetes:", PROVIDER))]
+
+    assert lost == []
 
 
 @pytest.mark.parametrize("stack", SHIPPED)

@@ -1,0 +1,186 @@
+"""What a run takes away that holds something: clusters, networks, GPU pools, buckets, teams' storage; said in words, and asked for.
+
+The engine says "replace" of a route table and of a bucket alike. These here are what somebody has to have meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from capacity.values.errors import ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pulumi.automation import EngineEvent
+
+
+class Held(StrEnum):
+    """What holds something."""
+
+    CLUSTER = "cluster"
+    NETWORK = "network"
+    POOL = "pool"
+    BUCKET = "bucket"
+    TEAM_STORAGE = "team-storage"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A type of resources that hold something: what, how it is called, and what goes with it. `inside` is the component around it."""
+
+    held: Held
+    called: str
+    with_it: str = ""
+    inside: str = ""
+
+
+_KINDS = {
+    "aws:eks/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    "gcp:container/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    "aws:ec2/vpc:Vpc": _Kind(Held.NETWORK, "VPC"),
+    "aws:ec2/subnet:Subnet": _Kind(Held.NETWORK, "subnet"),
+    "gcp:compute/network:Network": _Kind(Held.NETWORK, "network"),
+    "gcp:compute/subnetwork:Subnetwork": _Kind(Held.NETWORK, "subnetwork"),
+    "gcp:container/nodePool:NodePool": _Kind(Held.POOL, "pool", "with its nodes and what runs on them"),
+    "kubernetes:karpenter.sh/v1:NodePool": _Kind(Held.POOL, "pool", "with its nodes and what runs on them"),
+    "aws:s3/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
+    "gcp:storage/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
+    "kubernetes:core/v1:Namespace": _Kind(Held.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
+    "kubernetes:core/v1:PersistentVolumeClaim": _Kind(Held.TEAM_STORAGE, "volume claim"),
+    "gcp:storage/managedFolder:ManagedFolder": _Kind(Held.TEAM_STORAGE, "folder", "with everything in it"),
+    # Karpenter's own queue holds nothing that stays.
+    "aws:sqs/queue:Queue": _Kind(Held.TEAM_STORAGE, "work queue", "with the items in it", "flexspot:index:SqsWorkQueue"),
+    "gcp:pubsub/topic:Topic": _Kind(Held.TEAM_STORAGE, "topic", "with the items in it", "flexspot:index:PubsubWorkQueue"),
+    "gcp:pubsub/subscription:Subscription": _Kind(
+        Held.TEAM_STORAGE, "subscription", "with the items in it", "flexspot:index:PubsubWorkQueue"
+    ),
+}
+
+_WHOLE = frozenset({"aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster", "aws:ec2/vpc:Vpc", "gcp:compute/network:Network"})
+"""What nobody takes out of a stack file as a pool, a team or a zone is taken out: its deletion is asked for as its replacement is."""
+
+_OPTION = "--allow-replace"
+_LISTED = 12
+
+
+def held(urn_type: str) -> Held | None:
+    """What a resource holds, by its type with those around it (`A$B$C`); None where nothing is lost with it."""
+    kind = _kind(urn_type)
+    return None if kind is None else kind.held
+
+
+def _kind(urn_type: str) -> _Kind | None:
+    around, _, own = urn_type.rpartition("$")
+    kind = _KINDS.get(own)
+    return kind if kind is not None and (not kind.inside or kind.inside in around.split("$")) else None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One resource that goes. `replaced`: another one comes in its place. `protected`: as deployed, the cloud refuses its deletion."""
+
+    urn_type: str
+    name: str
+    replaced: bool
+    protected: bool = False
+
+    @property
+    def held(self) -> Held:
+        """What it holds."""
+        return _KINDS[self._own].held
+
+    @property
+    def permission(self) -> str:
+        """How a person says that it may go."""
+        return f"{_KINDS[self._own].called.replace(' ', '-')}={self.name}"
+
+    @property
+    def words(self) -> str:
+        """What happens, in a line."""
+        kind = _KINDS[self._own]
+        done = "is deleted and made anew" if self.replaced else "is deleted"
+        lost = f" {done}" + (f", {kind.with_it}" if kind.with_it else "")
+        return f"{kind.called} {self.name}{lost}"
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether a person has to say so, in production: taking a pool or a team out of the stack file says it already."""
+        return self.replaced or self.held is Held.BUCKET or self._own in _WHOLE
+
+    @property
+    def _own(self) -> str:
+        return self.urn_type.rpartition("$")[2]
+
+
+@dataclass
+class Losses:
+    """Hears the engine's events of a preview, and keeps what would go."""
+
+    _found: dict[str, Loss] = field(default_factory=dict[str, Loss])
+
+    @property
+    def found(self) -> list[Loss]:
+        """What goes, the cluster first."""
+        order = list(Held)
+        return sorted(self._found.values(), key=lambda each: (order.index(each.held), each.name))
+
+    def hear(self, event: EngineEvent) -> None:
+        """Takes note of one event."""
+        if event.resource_pre_event is None:
+            return
+        step = event.resource_pre_event.metadata
+        op = str(getattr(step.op, "value", step.op))
+        if op not in {"replace", "delete-replaced", "delete"} or step.old is None:
+            return
+        urn_type = step.urn.split("::")[2]
+        if _kind(urn_type) is not None:
+            inputs: Mapping[str, Any] = step.old.inputs or {}
+            protected = inputs.get("deletionProtection") is True
+            replaced = op != "delete" or (step.urn in self._found and self._found[step.urn].replaced)
+            self._found[step.urn] = Loss(urn_type, _name(inputs, step.urn), replaced, protected)
+
+
+def _name(inputs: Mapping[str, Any], urn: str) -> str:
+    """The name by which a person knows a resource."""
+    metadata: Mapping[str, Any] = inputs.get("metadata") or {}
+    if metadata.get("name"):
+        return "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
+    tags: Mapping[str, Any] = inputs.get("tags") or {}
+    return str(inputs.get("name") or inputs.get("bucket") or tags.get("Name") or urn.rpartition("::")[2])
+
+
+def told(losses: Iterable[Loss]) -> list[str]:
+    """The losses in lines, as many as anybody reads."""
+    lines = [each.words for each in losses]
+    return lines if len(lines) <= _LISTED else [*lines[:_LISTED], f"and {len(lines) - _LISTED} more"]
+
+
+def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool) -> ExplainedError | None:
+    """Why `up` does not do this: losses that nobody has said are meant. None where it may.
+
+    `allowed` are permissions as `Loss.permission` writes them; that of a cluster holds for what is on it. A cluster that is protected as
+    deployed is refused everywhere: the cloud would refuse its deletion too, after everything around it is gone.
+    """
+    found, given = list(losses), set(allowed)
+    if kept := [each for each in found if each.protected]:
+        return ExplainedError(
+            "a cluster would be deleted whose deletion protection is on as it is deployed. Nothing was changed.",
+            "take the change back; or, if it is meant, run `up` with `cluster.deletion_protection: false` as the only change first.",
+            evidence=tuple(told(kept)),
+        )
+    whole = any(each.held is Held.CLUSTER and each.permission in given for each in found)
+    on_it = {Held.POOL, Held.TEAM_STORAGE}
+    missing = [each for each in found if each.asked_for and each.permission not in given and not (whole and each.held in on_it)]
+    if production and missing:
+        # With the cluster's all on it are given.
+        needed = [each for each in missing if each.held not in on_it] or missing
+        options = " ".join(f"{_OPTION} {each.permission}" for each in needed[:_LISTED])
+        return ExplainedError(
+            "this is a production stack, and nobody has said that these may go. Nothing was changed.",
+            f"take the change back; or, if it is meant, run the same command with {options}",
+            evidence=tuple(told(missing)),
+        )
+    return None

@@ -1,0 +1,190 @@
+"""What the engine would do with a stack that is there when its program declares something else: a model of its step generator.
+
+Providers answer by the rule files and by the stand-in Kubernetes provider's tables; a replacement under an explicit name deletes first,
+with everything that would have to be replaced after it. The engine's own code is pulumi/pulumi, pkg/resource/deploy/step_generator.go
+(`generateStepsFromDiff`, `calculateDependentReplacements`), read 2026-11-24.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from program_declarations import COMPONENTS, id_of
+from provider_answers import answered, deletes_first
+
+from lab.providers.planning import not_ignored
+from lab.providers.values import UNKNOWN, is_list, is_object
+
+if TYPE_CHECKING:
+    from program_declarations import Declarations, Declared
+
+    from lab.providers.planning import Difference
+
+
+class Operation(StrEnum):
+    """What becomes of a resource."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What becomes of one resource. `paths` are the inputs that change; of a replacement those that it is for.
+
+    `first` says that the old one goes before the new one comes.
+    """
+
+    name: str
+    operation: Operation
+    paths: tuple[str, ...] = ()
+    first: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.name.partition(" ")[0]
+
+
+@dataclass
+class Run:
+    """The steps in the engine's order, and the protected resources for which it refuses the whole."""
+
+    steps: list[Step] = field(default_factory=list[Step])
+    refused: list[str] = field(default_factory=list[str])
+
+    def of(self, *operations: Operation) -> list[Step]:
+        return [each for each in self.steps if each.operation in operations]
+
+    @property
+    def lost(self) -> list[Step]:
+        """The resources that go, for good or for another one."""
+        return self.of(Operation.REPLACE, Operation.DELETE)
+
+
+def steps(before: Declarations, after: Declarations) -> Run:
+    """What an `up` of `after` does where `before` was deployed. Components deploy nothing and are left out."""
+    return _Engine(before, after).run()
+
+
+class _Engine:
+    def __init__(self, before: Declarations, after: Declarations) -> None:
+        self._before, self._after = before.made, after.made
+        self._gone: dict[str, None] = {}
+        """What is replaced, so that what only the cloud says of it is not known."""
+        self._deleted_first: dict[str, tuple[str, ...]] = {}
+        """What went before its own turn, with the inputs for which it had to."""
+        self._run = Run()
+
+    def run(self) -> Run:
+        for name, new in self._after.items():
+            if not new.type.startswith(COMPONENTS):
+                self._register(name, new)
+        for name, old in self._before.items():
+            if name not in self._after and not old.type.startswith(COMPONENTS):
+                if old.protected:
+                    self._run.refused.append(name)
+                self._run.steps.append(Step(name, Operation.DELETE))
+        return self._run
+
+    def _register(self, name: str, new: Declared) -> None:
+        old = self._before.get(name)
+        if old is None:
+            self._gone[name] = None
+            self._run.steps.append(Step(name, Operation.CREATE))
+            return
+        found = self._differences(old, new, self._unknown)
+        paths = tuple(each.written for each in found if each.replaces)
+        if name in self._deleted_first:
+            self._replace(name, self._deleted_first[name], first=True)
+        elif paths or self._provider_gone(new):
+            if old.protected and new.protected:
+                self._run.refused.append(name)
+            first = deletes_first(new.type, old.inputs, new.inputs)
+            self._replace(name, paths or ("its provider",), first=first)
+            if first:
+                self._delete_dependents(name)
+        elif found:
+            self._run.steps.append(Step(name, Operation.UPDATE, tuple(each.written for each in found)))
+
+    def _replace(self, name: str, paths: tuple[str, ...], *, first: bool) -> None:
+        self._gone[name] = None
+        self._run.steps.append(Step(name, Operation.REPLACE, paths, first))
+
+    def _provider_gone(self, new: Declared) -> bool:
+        return _provider(new) in self._gone
+
+    def _delete_dependents(self, root: str) -> None:
+        """What the engine deletes before `root`: each old resource that would be replaced if it did not know what it has of it."""
+        condemned = {root}
+        names = list(self._before)
+        for name in names[names.index(root) + 1 :]:
+            old = self._before[name]
+            if old.type.startswith(COMPONENTS) or name in self._gone or name in self._deleted_first:
+                continue
+            if _provider(old) in condemned:
+                paths: tuple[str, ...] = ("its provider",)
+            else:
+                touched = [key for key, origins in old.by_input.items() if origins & condemned]
+                if not touched:
+                    continue
+                unknown = _Blank(frozenset(touched))
+                found = self._differences(old, old, unknown)
+                paths = tuple(each.written for each in found if each.replaces)
+            if paths:
+                condemned.add(name)
+                self._deleted_first[name] = paths
+                if old.protected:
+                    self._run.refused.append(name)
+
+    def _differences(self, old: Declared, new: Declared, unknown: Any) -> list[Difference]:
+        before = {key: _marked(value, old.by_input.get(key, set())) for key, value in old.inputs.items()}
+        after = {key: unknown(key, value, new.by_input.get(key, set())) for key, value in new.inputs.items()}
+        return not_ignored(answered(new.type, before, after), new.ignored)
+
+    def _unknown(self, _key: str, value: Any, origins: set[str]) -> Any:
+        """A new input as the engine has it: unknown where it holds what only the cloud says of something that is made anew."""
+        lost = set(self._gone)
+        texts = [id_of(each) for each in lost]
+
+        def filled(part: Any) -> Any:
+            if is_object(part):
+                if part == {"$unknown": True}:
+                    return UNKNOWN if origins & lost else _mark(origins)
+                return {key: filled(each) for key, each in part.items()}
+            if is_list(part):
+                return [filled(each) for each in part]
+            return UNKNOWN if isinstance(part, str) and any(text in part for text in texts) else part
+
+        return filled(value)
+
+
+@dataclass(frozen=True)
+class _Blank:
+    """Some inputs as a whole unknown."""
+
+    keys: frozenset[str]
+
+    def __call__(self, key: str, value: Any, origins: set[str]) -> Any:
+        return UNKNOWN if key in self.keys else _marked(value, origins)
+
+
+def _mark(origins: set[str]) -> str:
+    return f"of {', '.join(sorted(origins))}"
+
+
+def _marked(value: Any, origins: set[str]) -> Any:
+    """A deployed input: what is not known here was known, and came from `origins`."""
+    if is_object(value):
+        return _mark(origins) if value == {"$unknown": True} else {key: _marked(each, origins) for key, each in value.items()}
+    return [_marked(each, origins) for each in value] if is_list(value) else value
+
+
+def _provider(each: Declared) -> str:
+    """The provider of a resource as `TYPE NAME`, "" where it is the default one."""
+    _, _, kinds, named = f"{each.provider}::::::".split("::", 3)
+    name = named.partition("::")[0]
+    return f"{kinds.rpartition('$')[2]} {name}" if name and not name.startswith("default") else ""

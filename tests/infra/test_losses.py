@@ -1,0 +1,103 @@
+"""What a run takes away that holds something: in words, and refused where nobody said that it is meant."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from infra.deployment.losses import Held, Losses, held, refusal, told
+
+if TYPE_CHECKING:
+    from infra.deployment.losses import Loss
+
+PLACE = "urn:pulumi:prod-gke::flexspot"
+CLUSTER = f"{PLACE}::flexspot:index:GkeCluster$gcp:container/cluster:Cluster::cluster-cluster"
+POOL = f"{PLACE}::flexspot:index:GkeGpuNodePool$gcp:container/nodePool:NodePool::a100-flex-node-pool"
+BUCKET = f"{PLACE}::flexspot:index:GcsBucket$gcp:storage/bucket:Bucket::checkpoints-bucket"
+NAMESPACE = f"{PLACE}::flexspot:index:Team$kubernetes:core/v1:Namespace::nlp-namespace"
+CLAIM = f"{PLACE}::flexspot:index:GcsFuseVolume$kubernetes:core/v1:PersistentVolumeClaim::nlp-checkpoints-claim"
+ROUTER = f"{PLACE}::flexspot:index:GkeNetwork$gcp:compute/router:Router::network-router"
+
+INPUTS: dict[str, dict[str, Any]] = {
+    CLUSTER: {"name": "prod", "deletionProtection": False},
+    POOL: {"name": "a100-flex"},
+    BUCKET: {"name": "acme-prod-checkpoints"},
+    NAMESPACE: {"metadata": {"name": "nlp"}},
+    CLAIM: {"metadata": {"name": "checkpoints", "namespace": "nlp"}},
+    ROUTER: {"name": "prod-router"},
+}
+
+
+def heard(*steps: tuple[str, str], **inputs: Any) -> list[Loss]:
+    losses = Losses()
+    for op, urn in steps:
+        old = SimpleNamespace(inputs={**INPUTS[urn], **inputs})
+        losses.hear(SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=SimpleNamespace(urn=urn, op=op, old=old))))  # pyright: ignore[reportArgumentType] -- what of an event is read
+    return losses.found
+
+
+def test_what_goes_is_told_in_words_with_what_goes_with_it() -> None:
+    found = heard(("delete", POOL), ("replace", BUCKET), ("delete-replaced", NAMESPACE), ("replace", CLAIM))
+
+    assert told(found) == [
+        "pool a100-flex is deleted, with its nodes and what runs on them",
+        "bucket acme-prod-checkpoints is deleted and made anew, with everything in it",
+        "namespace nlp is deleted and made anew, with everything in it",
+        "volume claim nlp/checkpoints is deleted and made anew",
+    ]
+
+
+def test_a_replacement_is_told_once_whatever_steps_it_has() -> None:
+    assert len(heard(("delete-replaced", POOL), ("replace", POOL), ("create-replacement", POOL), ("delete", POOL))) == 1
+    assert heard(("delete-replaced", POOL), ("delete", POOL))[0].replaced
+
+
+def test_what_holds_nothing_and_what_changes_in_place_is_not_told() -> None:
+    assert heard(("replace", ROUTER), ("update", CLUSTER), ("same", BUCKET), ("create-replacement", POOL)) == []
+
+
+def test_a_namespace_of_the_platform_and_a_queue_of_karpenters_hold_nothing() -> None:
+    assert held("flexspot:index:KubeStateMetrics$kubernetes:core/v1:Namespace") is None
+    assert held("flexspot:index:InterruptionQueue$aws:sqs/queue:Queue") is None
+    assert held("flexspot:index:SqsWorkQueue$aws:sqs/queue:Queue") is Held.TEAM_STORAGE
+
+
+@pytest.mark.parametrize("urn", [CLUSTER, POOL, BUCKET, NAMESPACE, CLAIM])
+def test_production_replaces_nothing_that_holds_something_unless_a_person_names_it(urn: str) -> None:
+    found = heard(("replace", urn))
+
+    refused = refusal(found, (), production=True)
+    assert refused is not None
+    assert refused.exit_code == 1
+    assert f"--allow-replace {found[0].permission}" in refused.remedy
+    assert refusal(found, [found[0].permission], production=True) is None
+    assert refusal(found, (), production=False) is None
+
+
+def test_taking_a_pool_or_a_team_out_of_the_file_says_that_it_may_go_and_taking_the_cluster_away_does_not() -> None:
+    assert refusal(heard(("delete", POOL), ("delete", NAMESPACE), ("delete", CLAIM)), (), production=True) is None
+    assert refusal(heard(("delete", CLUSTER)), (), production=True) is not None
+    assert refusal(heard(("delete", BUCKET)), (), production=True) is not None
+
+
+def test_who_lets_a_cluster_go_lets_go_what_is_on_it_but_no_bucket() -> None:
+    on_it = [("replace", CLUSTER), ("delete-replaced", POOL), ("delete-replaced", NAMESPACE), ("delete-replaced", CLAIM)]
+
+    refused = refusal(heard(*on_it), (), production=True)
+    assert refused is not None
+    assert refused.remedy.count("--allow-replace") == 1
+    assert refusal(heard(*on_it), ["cluster=prod"], production=True) is None
+    assert refusal(heard(*on_it, ("replace", BUCKET)), ["cluster=prod"], production=True) is not None
+
+
+@pytest.mark.parametrize("production", [True, False])
+def test_a_cluster_that_is_protected_as_deployed_goes_by_no_option(production: object) -> None:
+    """The cloud refuses its deletion, and by then everything around it would be gone."""
+    found = heard(("delete-replaced", CLUSTER), deletionProtection=True)
+
+    refused = refusal(found, ["cluster=prod"], production=bool(production))
+    assert refused is not None
+    assert "cluster.deletion_protection: false" in refused.remedy
+    assert "as the only change first" in refused.remedy
