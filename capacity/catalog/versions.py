@@ -24,6 +24,7 @@ class Addon(StrEnum):
     EBS_DRIVER = "aws-ebs-csi-driver"
     S3_DRIVER = "aws-mountpoint-s3-csi-driver"
     NODE_MONITORING = "eks-node-monitoring-agent"
+    METRICS_SERVER = "metrics-server"
 
 
 BEFORE_NODES = (Addon.POD_IDENTITY_AGENT, Addon.KUBE_PROXY, Addon.VPC_CNI)

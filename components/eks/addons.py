@@ -65,7 +65,7 @@ AFTER_NODES = (
 )
 """Those that wait for a node to run on."""
 
-METRICS_SERVER = EksAddon("metrics-server", {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
+METRICS_SERVER = EksAddon(Addon.METRICS_SERVER, {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
 """An add-on of the community, which EKS installs and its project answers for (EKS user guide, "Community add-ons"). What is said here are
 its defaults: without it, no autoscaler of pods and no `kubectl top` works."""
 

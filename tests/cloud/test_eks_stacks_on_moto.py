@@ -157,7 +157,7 @@ def test_every_role_has_policies_that_are_there_and_no_other_team_s(run: Up) -> 
     assert all(attached.values()), f"a role without a policy is for nothing: {attached}"
     # Moto refuses to attach a policy of AWS's that its list of them, made from AWS's own, does not have.
     assert attached[f"{stack_of(run)}-cluster"] == ["AmazonEKSClusterPolicy"]
-    assert len(attached[f"KarpenterControllerRole-{stack_of(run)}"]) == 6
+    assert len(attached[f"KarpenterControllerRole-{stack_of(run)}"]) == 7
 
 
 def test_interruptions_reach_the_queue_and_nothing_else_does(run: Up) -> None:
