@@ -59,8 +59,8 @@ class Cluster:
         # The client is not typed, and what it returns is JSON: Any, from here on.
         self._client: Any = DynamicClient(kubernetes_client.ApiClient(settings), cache_file=str(kubeconfig.with_name("discovery.json")))
 
-    def apply(self, *objects: KubeObject) -> list[KubeObject]:
-        """Server-side apply, in the order given. Raises ApiException with the server's own words when it refuses."""
+    def apply(self, *objects: KubeObject, dry_run: bool = False) -> list[KubeObject]:
+        """Server-side apply, in the order given; a dry run judges and keeps nothing. Raises ApiException with the server's own words."""
         return [
             self._resource(f"{each['apiVersion']}/{each['kind']}")
             .server_side_apply(
@@ -69,6 +69,7 @@ class Cluster:
                 namespace=each["metadata"].get("namespace"),
                 field_manager=FIELD_MANAGER,
                 force_conflicts=True,
+                **({"dry_run": "All"} if dry_run else {}),
             )
             .to_dict()
             for each in objects

@@ -164,7 +164,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             ),
             # The autoscaler's count is not ours to read, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
-            # No upgrade_settings: for DWS capacity GKE makes them SHORT_LIVED by itself, and the provider takes no such value.
+            # No upgrade_settings: for DWS capacity GKE makes them SHORT_LIVED by itself, and the provider lets no person say so.
             management=container.NodePoolManagementArgs(auto_upgrade=True, auto_repair=not pool.is_dws),
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
             if pool.capacity_type is CapacityType.QUEUED

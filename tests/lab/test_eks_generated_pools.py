@@ -1,0 +1,128 @@
+"""A real API server takes every NodePool and EC2NodeClass of 200 generated settings, by the definitions of Karpenter's AWS chart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from kubernetes.client.exceptions import ApiException
+from pulumi_aws import Provider as AwsProvider
+from pulumi_kubernetes import Provider
+from server_questions import changed, integers, serving
+from whole_settings import whole_settings
+
+from capacity.catalog.platform import Platform
+from capacity.plan.build import build_plan
+from capacity.settings.platform import EksSettings
+from capacity.settings.stack_file import parse_settings
+from capacity.values.errors import SettingsError
+from components.cloud_names import EksPlace
+from infra.eks import declare_pools
+from lab.cluster import read_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.model import Plan
+    from lab.cluster import Cluster, KubeObject
+    from lab.tools.build import Tools
+
+pytestmark = [pytest.mark.lab, pytest.mark.thorough]
+
+Register = Callable[[Callable[[], object]], Any]
+
+SETTINGS = 200
+
+KINDS = ("NodePool", "EC2NodeClass")
+
+GROUP = "aws.karpenter.sh"
+"""Where the test server has the chart's NodePool. Its rules say which labels of AWS's there are; those of the core take any."""
+
+
+@pytest.fixture
+def defined(cluster: Cluster, tools: Tools) -> Iterator[Cluster]:
+    """An API server with the chart's EC2NodeClass, and with its NodePool in a group of its own: the lab's Karpenter keeps the core's."""
+    [node_class] = read_objects(*tools.assets("karpenter-aws", "crds"))
+    [node_pool] = read_objects(*tools.assets("karpenter-aws", "pool-crds"))
+    node_pool["metadata"]["name"] = f"nodepools.{GROUP}"
+    node_pool["spec"]["group"] = GROUP
+    with serving(cluster, node_class) as first, serving(first, node_pool) as ready:
+        yield ready
+
+
+def generated(count: int) -> list[tuple[Plan, EksSettings]]:
+    """So many settings that are accepted, with their plans."""
+    found: list[tuple[Plan, EksSettings]] = []
+
+    @settings(max_examples=count, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+    @given(whole_settings(Platform.EKS))
+    def draw(document: dict[str, Any]) -> None:
+        try:
+            wanted = parse_settings(document, "settings")
+            plan = build_plan(wanted, "settings")
+        except SettingsError:
+            assume(False)
+        else:
+            assert isinstance(wanted, EksSettings)
+            found.append((plan, wanted))
+
+    draw()
+    return found
+
+
+def pools_of(plan: Plan, wanted: EksSettings, register: Register) -> list[KubeObject]:
+    """What the program declares of Karpenter's kinds, on a cluster of which nothing else is declared: that would take a second each."""
+
+    def declare() -> None:
+        name = wanted.cluster.existing or wanted.cluster.name or wanted.environment
+        place = EksPlace(name, wanted.account, "aws", wanted.region, wanted.ownership | {"cluster": name})
+        cluster = cast("Any", SimpleNamespace(security_group_id="sg-0a1b2c3d4e5f60718"))
+        nodes = cast("Any", SimpleNamespace(role_name=f"KarpenterNodeRole-{name}"))
+        karpenter = cast("Any", pulumi.ComponentResource("flexspot:test:Karpenter", "karpenter"))
+        providers: Any = {"aws": AwsProvider("aws", region=wanted.region), "kubernetes": Provider("cluster")}
+        declare_pools(plan, wanted, place, cluster=cluster, nodes=nodes, karpenter=karpenter, **providers)
+
+    made = [integers(inputs) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:karpenter")]
+    return [each | {"apiVersion": f"{GROUP}/v1"} if each["kind"] == "NodePool" else each for each in made]
+
+
+def test_the_server_takes_every_pool_and_node_class_of_generated_settings(defined: Cluster, register: Register) -> None:
+    cases = generated(SETTINGS)
+    objects = {json.dumps(each, sort_keys=True): each for plan, wanted in cases for each in pools_of(plan, wanted, register)}
+    refused: list[str] = []
+    added: list[str] = []
+    for each in objects.values():
+        try:
+            [found] = defined.apply(each, dry_run=True)
+        except ApiException as error:
+            refused.append(f"{each['kind']} {each['metadata']['name']}: {error.body}")  # pyright: ignore[reportUnknownMemberType] -- untyped
+        else:
+            added += [] if found["spec"] == each["spec"] else [f"{each['spec']} became {found['spec']}"]
+
+    assert len(cases) >= SETTINGS
+    assert {each["kind"] for each in objects.values()} == set(KINDS)
+    assert refused == []
+    assert added == [], "what the server fills in would show as a change in every later preview"
+
+
+def test_a_dry_run_refuses_what_an_apply_would(defined: Cluster, register: Register) -> None:
+    [(plan, wanted), *_] = generated(1)
+    pool, node_class = (next(each for each in pools_of(plan, wanted, register) if each["kind"] == kind) for kind in KINDS)
+
+    unknown = {"karpenter.k8s.aws/instance-gpus": "4"}
+    faults = [
+        ("spec.weight", changed(pool, "", weight=101)),
+        ('label domain "karpenter.k8s.aws" is restricted', changed(pool, "template.metadata.labels", **unknown)),
+        ("must specify exactly one of", changed(node_class, "", role=None)),
+    ]
+
+    for said, each in faults:
+        with pytest.raises(ApiException) as error:
+            defined.apply(each, dry_run=True)
+        assert said in str(error.value.body).replace('\\"', '"')  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+    assert defined.list("karpenter.k8s.aws/v1/EC2NodeClass") == []
