@@ -7,7 +7,7 @@ import pulumi
 from pulumi_aws import eks
 
 from components.cloud_names import check_cluster_name, check_place, cluster_arn
-from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
+from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of, vpc_of
 
 
 class ExistingEksClusterArgs(TypedDict):
@@ -71,6 +71,8 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
         self.security_group_id = cluster.vpc_config.apply(security_group_of)
+        # Not an output: where the security groups of its nodes belong.
+        self.vpc_id: pulumi.Output[str] = cluster.vpc_config.apply(vpc_of)
         self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
             lambda known: eks_kubeconfig(context, called, region, known[0], known[1])
         )
