@@ -63,6 +63,11 @@ def security_group_of(network: ClusterVpcConfig | None) -> str:
     return (network.cluster_security_group_id or "") if network else ""
 
 
+def vpc_of(network: ClusterVpcConfig | None) -> str:
+    """The VPC of a cluster; empty where nobody has said it, likewise."""
+    return (network.vpc_id or "") if network else ""
+
+
 _FLAGS: dict[str, str] = {Access.PRIVATE: " --internal-ip", Access.DNS_IAM: " --dns-endpoint", Access.PUBLIC_CIDRS: ""}
 
 

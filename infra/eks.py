@@ -18,6 +18,7 @@ from components.cloud_names import EksPlace, cluster_arn, node_role_name, queue_
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
 from components.eks.cluster import EksCluster
 from components.eks.dcgm_exporter import DcgmExporter
+from components.eks.efa_security_group import EfaSecurityGroup
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.network import EksNetwork
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
@@ -72,6 +73,12 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
     """Registers the pools of the plan, and the one of work without GPUs."""
     options = {pool.name: pool for pool in settings.pools}
     common = _common(settings, place, plan, cluster, nodes)
+    efa: pulumi.Input[str] = ""
+    if any(pool.efa for pool in settings.pools):
+        members = EfaSecurityGroup(
+            "efa", {"cluster": place.cluster, "vpc_id": cluster.vpc_id, "tags": place.tags}, pulumi.ResourceOptions(provider=aws)
+        )
+        efa = members.security_group_id
     # Only on a cluster of ours are the drivers known to be there, and to take off their taints.
     startup = [] if settings.cluster.existing else DRIVER_TAINTS
     # Karpenter's chart brings the definitions of both kinds.
@@ -88,6 +95,8 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         own = node_class_args(plan, pool, wanted, common)
         if group is not None:
             own["placement_group"] = group.name
+        if wanted.efa:
+            own["more_security_group_ids"] = [efa]
         node_class = Ec2NodeClass(f"{pool.name}-class", own, after_karpenter)
         node_pool = gpu_node_pool_args(plan, pool, wanted, startup)
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))

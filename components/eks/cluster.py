@@ -226,6 +226,8 @@ class EksCluster(pulumi.ComponentResource):
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
+        # Not an output: where the security groups of its nodes belong.
+        self.vpc_id: pulumi.Output[str] = pulumi.Output.from_input(args["vpc_id"])
         # The block is an input as well: with the id it stays unknown until EKS has answered, not known and empty in a preview.
         self.security_group_id = pulumi.Output.all(cluster.id, cluster.vpc_config.apply(security_group_of)).apply(lambda known: known[1])
         found_by_karpenter = ec2.Tag(

@@ -8,7 +8,7 @@ from pulumi_aws import eks
 from pulumi_aws.eks.outputs import ClusterAccessConfig
 
 from components.cloud_names import check_cluster_name, check_place, cluster_arn
-from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
+from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of, vpc_of
 
 
 class ExistingEksClusterArgs(TypedDict):
@@ -88,6 +88,8 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
         self.security_group_id = cluster.vpc_config.apply(security_group_of)
+        # Not an output: where the security groups of its nodes belong.
+        self.vpc_id: pulumi.Output[str] = cluster.vpc_config.apply(vpc_of)
 
         def reached(known: list[str]) -> str:
             endpoint, certificate, mode = known

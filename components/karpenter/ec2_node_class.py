@@ -97,7 +97,10 @@ class Ec2NodeClassArgs(EksNodeDiskArgs):
     """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
 
     security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups of the nodes; with EFA, one that lets its own members in and out. Default: as for subnets."""
+    """Security groups of the nodes. Default: as for subnets."""
+
+    more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
+    """Security groups that the nodes have beside those, such as EfaSecurityGroup's. Default: none."""
 
     zones: NotRequired[list[str]]
     """Zones in which the nodes may start, as the NodePool has them; a capacity block needs exactly one. Default: those of the subnets."""
@@ -257,7 +260,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         "amiSelectorTerms": [{"alias": args["ami"]}],
         "role": args["node_role"],
         "subnetSelectorTerms": subnets or discovered,
-        "securityGroupSelectorTerms": groups or discovered,
+        "securityGroupSelectorTerms": (groups or discovered) + _terms(args.get("more_security_group_ids") or []),
         "blockDeviceMappings": _block_devices(args, volume),
         **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
         # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's

@@ -42,6 +42,7 @@ STORAGE_CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
 LONGEST_POLICY = 6144
 """Characters of a managed policy, white space not counted. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
 
+EFA_GROUP = "aws:ec2/securityGroup:SecurityGroup"
 both_stacks = pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
 
 
@@ -258,6 +259,32 @@ def test_nodes_of_multi_node_training_have_every_network_card_for_it() -> None:
     assert cards == set(range(32)), "as many as a p5.48xlarge has"
     assert [name for name, spec in node_classes(declarations).items() if "networkInterfaces" in spec] == ["h100-reserved"]
     assert declarations.made[f"{RELEASE} gpu-plugins-efa"].inputs["chart"] == "aws-efa-k8s-device-plugin"
+
+
+def test_nodes_with_efa_let_each_other_in_and_out_by_their_own_group_and_no_other_nodes_do() -> None:
+    declarations = as_shipped("prod-eks")
+
+    [group] = [each for each in declarations.made.values() if each.type == EFA_GROUP and each.inputs["name"] == "efa-prod"]
+    # Rules that name the group itself, in both directions: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html
+    for direction in ("ingress", "egress"):
+        [rule] = group.inputs[direction]
+        assert {key: rule[key] for key in ("protocol", "fromPort", "toPort", "self")} == {
+            "protocol": "-1",
+            "fromPort": 0,
+            "toPort": 0,
+            "self": True,
+        }
+        assert "cidrBlocks" not in rule
+    assert "karpenter.sh/discovery" not in group.inputs["tags"], "Karpenter would give it to all nodes"
+    terms = {name: spec["securityGroupSelectorTerms"] for name, spec in node_classes(declarations).items()}
+    discovered = [{"tags": {"karpenter.sh/discovery": "prod"}}]
+    assert [name for name, each in terms.items() if each != discovered] == ["h100-reserved"]
+    assert terms["h100-reserved"][0] == discovered[0]
+    assert len(terms["h100-reserved"]) == 2, "the cluster's group, and the one for EFA"
+
+
+def test_no_group_is_made_where_no_pool_has_efa() -> None:
+    assert [each for each in as_shipped("dev-eks").made.values() if each.type == EFA_GROUP and each.inputs["name"].startswith("efa-")] == []
 
 
 @both_stacks

@@ -159,6 +159,24 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[Sett
                 yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
 
 
+def nodes_with_efa_reach_one_another(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EFA's traffic stays in one zone, and is the faster, the closer the nodes are. A reservation brings its own place.
+
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html, limitations (read 2026-11-24)
+    """
+    for pool in resolved.pools.values():
+        settings = pool.settings
+        if not isinstance(settings, EksPool) or not settings.efa or not pool.machines[0].efa_interfaces:
+            continue
+        if len(settings.zones or resolved.zones) != 1:
+            problem = "EFA does not cross zones: a job with nodes in several has no EFA between them"
+            yield SettingsProblem(f"{pool.path}.efa", "true", problem, "set the pool's zones to one", "efa-over-zones", refused=False)
+        elif not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
+            problem = "its nodes may be far from one another in the network"
+            remedy = "set compact_placement too, or take that for fewer stock-outs"
+            yield SettingsProblem(f"{pool.path}.efa", "true", problem, remedy, "efa-not-placed", refused=False)
+
+
 def a_pool_has_one_architecture(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A job's image is built for one kind of processor, or for several; Karpenter launches whichever machine it likes."""
     for pool in resolved.pools.values():
@@ -267,6 +285,7 @@ CHECKS = (
     gke_takes_the_pools,
     a_pool_has_one_architecture,
     efa_is_on_machines_that_have_it,
+    nodes_with_efa_reach_one_another,
     a_placement_group_is_in_one_zone,
     placed_nodes_say_where_they_are,
     placed_pods_find_nodes,

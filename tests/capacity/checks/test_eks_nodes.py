@@ -6,7 +6,11 @@ from typing import Any
 
 from resolved_fixtures import told
 
-from capacity.plan.checks.pool_options import a_placement_group_is_in_one_zone, efa_is_on_machines_that_have_it
+from capacity.plan.checks.pool_options import (
+    a_placement_group_is_in_one_zone,
+    efa_is_on_machines_that_have_it,
+    nodes_with_efa_reach_one_another,
+)
 
 
 def test_efa_is_asked_for_on_machines_that_have_it() -> None:
@@ -23,6 +27,18 @@ def test_the_machines_of_a_pool_with_efa_have_the_same_network_cards() -> None:
 
     assert told(efa_is_on_machines_that_have_it, "eks", mixed) == ["refused: mixed-efa-in-pool at pools.0.alternatives.1"]
     assert told(efa_is_on_machines_that_have_it, "eks", mixed | {"pools.0.efa": False}) == []
+
+
+def test_nodes_with_efa_are_in_one_zone_and_close_or_a_warning_says_so() -> None:
+    efa: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge"}
+    one_zone = efa | {"pools.0.zones": ["us-east-1a"]}
+    reserved = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"tags": {"for": "training"}}}
+
+    assert told(nodes_with_efa_reach_one_another, "eks", efa) == ["warned: efa-over-zones at pools.0.efa"]
+    assert told(nodes_with_efa_reach_one_another, "eks", one_zone) == ["warned: efa-not-placed at pools.0.efa"]
+    assert told(nodes_with_efa_reach_one_another, "eks", one_zone | {"pools.0.compact_placement": True}) == []
+    assert told(nodes_with_efa_reach_one_another, "eks", one_zone | reserved) == []
+    assert told(nodes_with_efa_reach_one_another, "eks") == []
 
 
 def test_a_placement_group_is_in_one_zone() -> None:

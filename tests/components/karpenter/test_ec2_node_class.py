@@ -142,6 +142,13 @@ def test_an_existing_network_is_named_by_ids_whose_order_decides_nothing(registe
     assert made == spec(register, **{argument: list(reversed(values)) for argument, values in ids.items()})
 
 
+def test_nodes_can_have_a_security_group_beside_those_that_are_discovered_or_named(register: Register) -> None:
+    more = {"more_security_group_ids": ["sg-efa"]}
+
+    assert spec(register, **more)["securityGroupSelectorTerms"][1:] == [{"id": "sg-efa"}]
+    assert spec(register, security_group_ids=["sg-1"], **more)["securityGroupSelectorTerms"] == [{"id": "sg-1"}, {"id": "sg-efa"}]
+
+
 def test_a_role_and_a_security_group_may_be_known_later_than_the_plan(register: Register) -> None:
     later = {"node_role": pulumi.Output.from_input("made-role"), "security_group_ids": [pulumi.Output.from_input("sg-made")]}
     made = spec(register, **later)
