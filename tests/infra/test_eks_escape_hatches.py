@@ -56,7 +56,8 @@ def test_machines_volumes_and_interfaces_have_them_as_well() -> None:
 def test_no_tag_that_the_platform_sets_can_be_set_by_a_stack() -> None:
     """Judged by what the shipped stacks declare, not by the list in the settings."""
     declarations = [as_shipped("dev-eks"), as_shipped("prod-eks")]
-    keys: set[str] = {key for each in declarations for resource in each.made.values() for key in resource.inputs.get("tags") or {}}
+    tags: list[dict[str, str]] = [resource.inputs.get("tags") or {} for each in declarations for resource in each.made.values()]
+    keys = {key for each in tags for key in each}
     keys |= {key for each in declarations for spec in node_classes(each).values() for key in spec["tags"]}
 
     assert {key for key in keys if key not in SET_BY_THE_PLATFORM and not key.startswith(SET_BY_OTHERS)} == set()
