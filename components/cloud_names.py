@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.platform import PARTITIONS, partition_of
-from capacity.values.names import AWS_KEY, AWS_REGION, EKS_CLUSTER, FORMS, GCP_PROJECT
+from capacity.values.names import (
+    AWS_KEY,
+    AWS_REGION,
+    AWS_TAG_KEY,
+    AWS_TAG_KEY_CHARACTERS,
+    AWS_TAG_VALUE,
+    AWS_TAG_VALUE_CHARACTERS,
+    EKS_CLUSTER,
+    FORMS,
+    GCP_PROJECT,
+)
 
 if TYPE_CHECKING:
     import pulumi
@@ -43,13 +53,15 @@ _ACCOUNT = re.compile(r"\d{12}")
 
 @dataclass(frozen=True)
 class EksPlace:
-    """Where everything of a stack is, in AWS's words, and the tags of all that has tags."""
+    """Where everything of a stack is, in AWS's words, and the tags of all that has tags. The last two are those of RoleOptionsArgs."""
 
     cluster: str
     account: str
     partition: str
     region: str
     tags: dict[str, str]
+    iam_path: str | None = None
+    permissions_boundary: str | None = None
 
 
 def check_form(where: str, value: str, pattern: str) -> None:
@@ -130,8 +142,8 @@ def rule_name(cluster: str, event: str) -> str:
 
 
 _TAGS = 50
-_TAG_KEY = re.compile(r"[\w .:/=+@-]{1,128}")
-_TAG_VALUE = re.compile(r"[\w .:/=+@-]{0,256}")
+_TAG_KEY = re.compile(AWS_TAG_KEY)
+_TAG_VALUE = re.compile(AWS_TAG_VALUE)
 _KEY = re.compile(AWS_KEY)
 
 
@@ -143,12 +155,12 @@ def check_aws_tags(owner: str, tags: dict[str, str]) -> None:
     if len(tags) > _TAGS:
         raise ValueError(f"{owner}: tags has {len(tags)} keys; a resource has at most {_TAGS}: leave some out")
     for key, value in tags.items():
-        if not _TAG_KEY.fullmatch(key) or key.lower().startswith("aws:"):
+        if not _TAG_KEY.fullmatch(key) or len(key) > AWS_TAG_KEY_CHARACTERS or key.lower().startswith("aws:"):
             raise ValueError(
                 f"{owner}: tags has the key {key!r}; a key has 1 to 128 letters, digits, spaces and _.:/=+-@, and not aws: at its "
                 "beginning: respell it"
             )
-        if not _TAG_VALUE.fullmatch(value):
+        if not _TAG_VALUE.fullmatch(value) or len(value) > AWS_TAG_VALUE_CHARACTERS:
             raise ValueError(
                 f"{owner}: tags has {key}={value!r}; a value has at most 256 letters, digits, spaces and _.:/=+-@: shorten or respell it"
             )

@@ -101,6 +101,11 @@ def _document(statement: dict[str, Any]) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]}, separators=(",", ":"))
 
 
+def role_arn(partition: str, account: str, name: str, iam_path: str | None = None) -> str:
+    """The ARN of a role, which is known before the role is there."""
+    return f"arn:{partition}:iam::{account}:role{iam_path or '/'}{name}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoleShape:
     """What a role is called, who may assume it, and which of AWS's own policies it has."""
@@ -111,12 +116,23 @@ class RoleShape:
     partition: str
     policies: Sequence[str]
     tags: dict[str, str]
+    iam_path: str | None = None
+    permissions_boundary: str | None = None
 
 
 def granted_role(name: str, shape: RoleShape, parent: pulumi.Resource) -> GrantedRole:
     """A role with its policies; `name` is its Pulumi name, and the attachments' begin with it."""
     child = pulumi.ResourceOptions(parent=parent)
-    role = iam.Role(name, name=shape.name, description=shape.description, assume_role_policy=shape.trust, tags=shape.tags, opts=child)
+    role = iam.Role(
+        name,
+        name=shape.name,
+        path=shape.iam_path,
+        permissions_boundary=shape.permissions_boundary,
+        description=shape.description,
+        assume_role_policy=shape.trust,
+        tags=shape.tags,
+        opts=child,
+    )
     grants: list[pulumi.Resource] = [
         # An attachment, not managed_policy_arns: that would take away what somebody else attaches.
         iam.RolePolicyAttachment(

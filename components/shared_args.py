@@ -1,14 +1,17 @@
 """Arguments that several components take, and how arguments are checked and refused."""
 
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
-from typing import NoReturn, TypedDict, TypeVar
+from typing import NoReturn, NotRequired, TypedDict, TypeVar
 
 from pydantic import ValidationError
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem
+from capacity.values.names import IAM_PATH, IAM_POLICY
+from components.cloud_names import check_form
 
 OptionsT = TypeVar("OptionsT", bound=DescribedRecord)
 
@@ -57,3 +60,21 @@ class NodeTaint(TypedDict):
     key: str
     value: str
     effect: str
+
+
+class RoleOptionsArgs(TypedDict):
+    """Where the roles of a component are in IAM, and what bounds them."""
+
+    iam_path: NotRequired[str | None]
+    """Path of its roles and policies, with a slash at both ends, such as /platform/; another one replaces them. Default: /."""
+
+    permissions_boundary: NotRequired[str | None]
+    """ARN of the policy beyond which its roles may do nothing. Default: none."""
+
+
+def check_role_options(where: str, iam_path: str | None, permissions_boundary: str | None) -> None:
+    """Raises ValueError, beginning with `where`, for what IAM would refuse."""
+    if iam_path is not None:
+        check_form(f"{where} iam_path", iam_path, IAM_PATH)
+    if permissions_boundary is not None:
+        check_form(f"{where} permissions_boundary", permissions_boundary, IAM_POLICY)

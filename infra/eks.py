@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from components.eks.team_logins import EksTeamLoginsArgs
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
+    from components.karpenter.node_bootstrap import KubeletArgs
     from components.shared_args import NodeTaint
 
 
@@ -143,6 +144,8 @@ def _common(
         "node_role": nodes.role_name,
         "tags": place.tags,
         "labels": plan.labels,
+        "kubelet": cast("KubeletArgs", settings.cluster.nodes.kubelet.model_dump(mode="json", exclude_defaults=True)),
+        "user_data": settings.cluster.nodes.boot_data,
     }
     # What somebody else made has none of our tags to be found by.
     if settings.network.existing_vpc is not None:
@@ -174,6 +177,7 @@ def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2Node
         args["reservation_kind"] = wanted.reservation.kind.value
         args["reservation_ids"] = list(wanted.reservation.ids)
         args["reservation_tags"] = dict(wanted.reservation.tags)
+        args["reservation_owner"] = wanted.reservation.owner
     return args
 
 
@@ -193,8 +197,10 @@ def _plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
 def declare_eks(plan: Plan, settings: EksSettings) -> None:
     """Registers every resource of the plan on EKS, and exports what a person or the next tool needs."""
     name = settings.cluster.existing or settings.cluster.name or settings.environment
-    tags = settings.ownership | {"cluster": name}
-    place = EksPlace(name, settings.account, partition_of(settings.region), settings.region, tags)
+    tags = settings.tags | settings.ownership | {"cluster": name}
+    boundary = settings.iam.permissions_boundary
+    path = settings.iam.path if settings.iam.path != "/" else None
+    place = EksPlace(name, settings.account, partition_of(settings.region), settings.region, tags, path, boundary)
     # Credentials of another account are refused before anything is made with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
@@ -282,6 +288,7 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             "private_cidrs": [*([] if net.existing_vpc else [net.vpc_cidr]), *net.runner_cidrs],
             "deletion_protection": protected,
             "log_retention_days": wanted.log_days,
+            "logs_kms_key": wanted.logs_kms_key,
             "admin_role_arns": list(wanted.admin_roles),
             "system_pool": {
                 "machine": system.machine,
@@ -294,6 +301,8 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             "metrics_server": wanted.addons.metrics_server,
             "owner_labels": plan.labels,
             "tags": place.tags,
+            "iam_path": place.iam_path,
+            "permissions_boundary": place.permissions_boundary,
         },
         on_aws,
     )
@@ -327,6 +336,8 @@ def _karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its ow
             # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
             "cni_policy": settings.cluster.existing is not None,
             "tags": place.tags,
+            "iam_path": place.iam_path,
+            "permissions_boundary": place.permissions_boundary,
         },
         on_aws,
     )
@@ -341,6 +352,8 @@ def _karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its ow
             "node_role_name": node_role_name(place.cluster),
             "queue_name": queue_name(place.cluster),
             "tags": place.tags,
+            "iam_path": place.iam_path,
+            "permissions_boundary": place.permissions_boundary,
         },
         on_aws,
     )

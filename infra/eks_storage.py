@@ -62,6 +62,8 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 "dataset_bucket": names[DATASETS],
                 "kms_key": key,
                 "tags": own_tags,
+                "iam_path": place.iam_path,
+                "permissions_boundary": place.permissions_boundary,
             },
             on_aws,
         )

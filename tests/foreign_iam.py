@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 with warnings.catch_warnings():
     # pkg_resources says at each import that it is deprecated.
     warnings.simplefilter("ignore")
-    import parliament  # pyright: ignore[reportMissingTypeStubs] -- untyped
+    import parliament
 
 for _name in ("Mapping", "MutableMapping"):
     # Where principalmapper 1.1.5 looks for them.
     if not hasattr(collections, _name):
         setattr(collections, _name, getattr(collections.abc, _name))
 
-from principalmapper.querying import local_policy_simulation  # noqa: E402 # pyright: ignore[reportMissingTypeStubs] -- untyped
-from principalmapper.util.case_insensitive_dict import CaseInsensitiveDict  # noqa: E402 # pyright: ignore[reportMissingTypeStubs]
+from principalmapper.querying import local_policy_simulation  # noqa: E402
+from principalmapper.util.case_insensitive_dict import CaseInsensitiveDict  # noqa: E402
 
 _LINT = cast("Any", parliament)
 _SIMULATION = cast("Any", local_policy_simulation)

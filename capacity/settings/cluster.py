@@ -9,10 +9,12 @@ from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.versions import Addon
+from capacity.settings.eks_nodes import EksNodes
 from capacity.settings.pools import EksNodeDisk
 from capacity.values.names import (
     ADDON_VERSION_OR_DEFAULT,
     AMI_ALIAS,
+    AWS_KEY,
     DOMAIN,
     EKS_CLUSTER,
     EKS_VERSION,
@@ -176,6 +178,9 @@ class EksCluster(DescribedRecord):
     addons: EksAddons = EksAddons()
     """What the cluster gets besides what it cannot do without."""
 
+    nodes: EksNodes = EksNodes()
+    """How the nodes that Karpenter launches boot."""
+
     node_repair: bool = True
     """Whether Karpenter replaces a node that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU
     among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most."""
@@ -186,6 +191,10 @@ class EksCluster(DescribedRecord):
     log_days: LogDays = 90
     """For how many days the control plane's logs are kept, of the periods that CloudWatch has."""
 
+    logs_kms_key: Annotated[str, Field(pattern=AWS_KEY)] | None = None
+    """ARN of the KMS key that encrypts the control plane's logs; its policy must let logs.REGION.amazonaws.com use it. Default:
+    CloudWatch's own."""
+
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
-    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work` and
-    `node_repair` are then used. Default: one is made."""
+    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
+    `nodes` and `node_repair` are then used. Default: one is made."""

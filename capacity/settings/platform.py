@@ -9,6 +9,7 @@ from pydantic import Field
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform, default_services
+from capacity.settings.aws import AwsTags, Iam
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.controllers import Controllers, EksControllers
 from capacity.settings.machines import DescribedMachine
@@ -139,6 +140,13 @@ class EksSettings(PlatformSettings):
 
     cloud: Literal[Platform.EKS]
     """Amazon Elastic Kubernetes Service."""
+
+    tags: AwsTags = Field(default_factory=dict)
+    """Tags of one's own on everything in AWS that takes tags, machines and volumes among them, beside those that the platform sets: a
+    change is drift, and replaces Karpenter's nodes as their pools allow. Default: none."""
+
+    iam: Iam = Iam()
+    """Where the stack's IAM roles are, and what bounds them."""
 
     account: Annotated[str, Field(pattern=AWS_ACCOUNT)]
     """The number of the AWS account, 12 digits in quotes: with credentials of another one nothing is deployed."""

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DescribedRecord
-from capacity.values.names import CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
+from capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -196,10 +196,16 @@ class EksReservation(DescribedRecord):
     tags: dict[str, str] = Field(default_factory=dict)
     """Tags that the reservations have."""
 
+    owner: Annotated[str, Field(pattern=AWS_ACCOUNT)] | None = None
+    """The account that owns the reservations, where another one shares them with this account; with tags alone, as an id says it itself.
+    Default: any."""
+
     @model_validator(mode="after")
     def _ids_or_tags(self) -> Self:
         if bool(self.ids) == bool(self.tags):
             raise ValueError("give ids or tags, one of them")
+        if self.owner is not None and self.ids:
+            raise ValueError("owner does not go with ids, which are of one account each; leave it out")
         return self
 
 

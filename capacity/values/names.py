@@ -43,6 +43,14 @@ AWS_ACCOUNT = _form(r"^\d{12}$", "an account's number, 12 digits in quotes, such
 IAM_ROLE = _form(
     r"^arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+$", "the ARN of a role such as arn:aws:iam::111122223333:role/platform-admins"
 )
+IAM_PATH = _form(r"^/([\w+=,.@-]+/)*$", "a path of IAM, with a slash at both ends, such as /platform/")
+IAM_POLICY = _form(
+    r"^arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+$",
+    "the ARN of a managed policy such as arn:aws:iam::111122223333:policy/boundary",
+)
+AWS_TAG_KEY = _form(r"^[\w .:/=+@-]+$", "a tag's key of letters, digits, spaces and _.:/=+-@, such as CostCenter")
+AWS_TAG_VALUE = _form(r"^[\w .:/=+@-]*$", "a tag's value of letters, digits, spaces and _.:/=+-@, such as 4711")
+AWS_TAG_KEY_CHARACTERS, AWS_TAG_VALUE_CHARACTERS = 128, 256
 GCP_KEY = _form(
     r"^projects/[a-z0-9.:-]+/locations/[a-z0-9-]+/keyRings/[\w-]{1,63}/cryptoKeys/[\w-]{1,63}$",
     "a key's name such as projects/acme-ai-prod/locations/us-central1/keyRings/ai/cryptoKeys/buckets",
@@ -98,6 +106,9 @@ MODEL_FOLDER = _form(
 BUCKET = _form(r"^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$", "the name of a bucket, without gs:// or s3://")
 URL_PATH = _form(r"^/[A-Za-z0-9._~/-]*$", "a path from the root such as /health")
 HOME_FOLDER = _form(r"^/[A-Za-z0-9._/-]+$", "a path from the root such as /home/jovyan")
+KUBELET_QUANTITY = _form(r"^\d+(\.\d+)?(m|k|Ki|M|Mi|G|Gi)?$", "a Kubernetes quantity such as 200m, 1 or 512Mi")
+EVICTION_THRESHOLD = _form(r"^(\d{1,2}(\.\d{1,2})?%|100(\.0{1,2})?%|\d+(\.\d+)?(Ki|Mi|Gi)?)$", "a share or an amount such as 5% or 500Mi")
+DURATION = _form(r"^(\d+(h|m|s))+$", "a time such as 90s or 1m30s")
 METRIC_QUANTITY = _form(r"^\d+(\.\d+)?(m|k|M|G)?$", "a Kubernetes quantity such as 10, 500m or 2k")
 
 Name = Annotated[str, Field(pattern=NAME)]

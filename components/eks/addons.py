@@ -126,6 +126,8 @@ class AddonInstaller:
             partition=self.shape.partition,
             policies=[policy],
             tags=self.shape.tags,
+            iam_path=self.shape.iam_path,
+            permissions_boundary=self.shape.permissions_boundary,
         )
         return granted_role(f"{self.name}-{addon}-role", shape, self.parent)
 

@@ -11,13 +11,13 @@ from capacity.catalog.versions import Addon, shipped_versions, version_order
 from capacity.settings.cluster import Support
 from capacity.settings.network import Access, too_wide
 from capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
-from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_place
+from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_kms_key, check_place
 from components.eks.addons import ADDONS, AddonInstaller
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
 from components.eks.system_nodes import role_name, system_node_group
 from components.iam import RoleShape, granted_role, service_trust
 from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
-from components.shared_args import ipv4_range
+from components.shared_args import check_role_options, ipv4_range
 
 ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
 """dns_iam is GKE's: EKS has no endpoint that IAM guards before the request reaches the API server."""
@@ -51,6 +51,8 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
     check_form(f"{where} ami", shape.ami, AMI_ALIAS)
     _check_system_pool(where, shape.nodes)
     _check_versions(where, shape.addon_versions)
+    check_kms_key(where.removesuffix(":"), shape.logs_kms_key)
+    check_role_options(where, shape.iam_path, shape.permissions_boundary)
 
 
 def _check_services(where: str, written: str) -> None:
@@ -272,6 +274,8 @@ class EksCluster(pulumi.ComponentResource):
                 partition=shape.partition,
                 policies=["AmazonEKSClusterPolicy"],
                 tags=shape.tags,
+                iam_path=shape.iam_path,
+                permissions_boundary=shape.permissions_boundary,
             ),
             self,
         )
@@ -280,6 +284,7 @@ class EksCluster(pulumi.ComponentResource):
             f"{name}-logs",
             name=f"/aws/eks/{shape.cluster}/cluster",
             retention_in_days=shape.log_retention_days,
+            kms_key_id=shape.logs_kms_key,
             tags=shape.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )

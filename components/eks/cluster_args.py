@@ -11,6 +11,7 @@ from capacity.settings.cluster import EksAddons, EksCluster
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
 from capacity.settings.network import ControlPlane
 from components.cloud_names import cluster_arn
+from components.shared_args import RoleOptionsArgs
 
 
 class EksSystemPoolArgs(TypedDict):
@@ -34,7 +35,7 @@ class EksSystemPoolArgs(TypedDict):
     Kubernetes. Default: the newest when the group is made or its version raised."""
 
 
-class EksClusterArgs(TypedDict):
+class EksClusterArgs(RoleOptionsArgs):
     """Arguments of EksCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
 
     cluster: str
@@ -85,6 +86,9 @@ class EksClusterArgs(TypedDict):
     kms_key: NotRequired[pulumi.Input[str] | None]
     """ARN of the key that encrypts what the API server stores; another one later replaces the cluster. Default: a key of its own, which
     rotates each year."""
+
+    logs_kms_key: NotRequired[pulumi.Input[str] | None]
+    """ARN of the key that encrypts the control plane's logs; its policy lets CloudWatch Logs use it. Default: CloudWatch's own."""
 
     log_retention_days: NotRequired[int]
     """For how many days the control plane's logs are kept, one of CloudWatch's numbers. Default: 90."""
@@ -143,6 +147,7 @@ class ClusterShape:
     private_cidrs: list[str] = field(default_factory=list[str])
     deletion_protection: bool = True
     kms_key: pulumi.Input[str] | None = None
+    logs_kms_key: pulumi.Input[str] | None = None
     log_retention_days: int = EksCluster.default("log_days")
     admin_role_arns: list[str] = field(default_factory=list[str])
     system_pool: EksSystemPoolArgs
@@ -151,6 +156,8 @@ class ClusterShape:
     metrics_server: bool = EksAddons.default("metrics_server")
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
     tags: dict[str, str] = field(default_factory=dict[str, str])
+    iam_path: str | None = None
+    permissions_boundary: str | None = None
 
     @property
     def nodes(self) -> SystemPool:

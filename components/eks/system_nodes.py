@@ -57,6 +57,8 @@ def system_node_group(
             partition=shape.partition,
             policies=NODE_POLICIES,
             tags=shape.tags,
+            iam_path=shape.iam_path,
+            permissions_boundary=shape.permissions_boundary,
         ),
         parent,
     )

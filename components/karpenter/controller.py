@@ -31,6 +31,7 @@ from components.cloud_names import (
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from components.iam import Document, as_json, ec2_trust, pod_trust
 from components.karpenter.controller_policies import ControllerScope, controller_policies
+from components.shared_args import RoleOptionsArgs, check_role_options
 
 MANAGED_POLICIES = {
     "worker-node": "AmazonEKSWorkerNodePolicy",
@@ -44,7 +45,7 @@ CNI_POLICY = "AmazonEKS_CNI_Policy"
 vpc-cni has it by an identity of its own (EKS user guide, "Amazon EKS node IAM role")."""
 
 
-class KarpenterNodeIdentityArgs(TypedDict):
+class KarpenterNodeIdentityArgs(RoleOptionsArgs):
     """Arguments of KarpenterNodeIdentity."""
 
     cluster: str
@@ -85,11 +86,14 @@ class KarpenterNodeIdentity(pulumi.ComponentResource):
         policies = MANAGED_POLICIES | ({"cni": CNI_POLICY} if args.get("cni_policy", False) else {})
         check_cluster_name(where, args["cluster"])
         check_choice(f"{where} partition", partition, list(PARTITIONS))
+        check_role_options(where, args.get("iam_path"), args.get("permissions_boundary"))
         super().__init__("flexspot:index:KarpenterNodeIdentity", name, {**args, "partition": partition}, opts)
         child = pulumi.ResourceOptions(parent=self)
         role = iam.Role(
             f"{name}-role",
             name=node_role_name(args["cluster"]),
+            path=args.get("iam_path"),
+            permissions_boundary=args.get("permissions_boundary"),
             description=f"Karpenter's nodes in the cluster {args['cluster']}",
             assume_role_policy=ec2_trust(partition),
             tags=args["tags"],
@@ -112,7 +116,7 @@ _ROLE = re.compile(rf"[\w+=,.@-]{{1,{ROLE_NAME_LENGTH}}}", re.ASCII)
 _QUEUE = re.compile(rf"[A-Za-z0-9_-]{{1,{QUEUE_NAME_CHARACTERS}}}")
 
 
-class KarpenterControllerIdentityArgs(TypedDict):
+class KarpenterControllerIdentityArgs(RoleOptionsArgs):
     """Arguments of KarpenterControllerIdentity. All but `cluster_name` are plain, so that a preview shows each policy whole."""
 
     cluster: str
@@ -179,13 +183,15 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
         role = iam.Role(
             f"{name}-role",
             name=controller_role_name(scope.cluster),
+            path=scope.iam_path,
+            permissions_boundary=args.get("permissions_boundary"),
             description=f"Karpenter's controller in the cluster {scope.cluster}",
             assume_role_policy=pod_trust(scope.cluster_arn, namespace, service_account),
             tags=args["tags"],
             opts=child,
         )
         attached = [
-            _attached(f"{name}-{_logical(key)}", controller_policy_name(key, scope.cluster), document, role, args["tags"], child)
+            _attached(f"{name}-{_logical(key)}", controller_policy_name(key, scope.cluster), document, role, args, child)
             for key, document in documents.items()
         ]
         association = eks.PodIdentityAssociation(
@@ -203,9 +209,10 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
 
 
 def _attached(  # noqa: PLR0913, PLR0917 -- what two resources are made of
-    name: str, policy_name: str, document: Document, role: iam.Role, tags: dict[str, str], opts: pulumi.ResourceOptions
+    name: str, policy_name: str, document: Document, role: iam.Role, args: KarpenterControllerIdentityArgs, opts: pulumi.ResourceOptions
 ) -> iam.RolePolicyAttachment:
-    policy = iam.Policy(f"{name}-policy", name=policy_name, policy=as_json(document), tags=tags, opts=opts)
+    path, tags = args.get("iam_path"), args["tags"]
+    policy = iam.Policy(f"{name}-policy", name=policy_name, path=path, policy=as_json(document), tags=tags, opts=opts)
     return iam.RolePolicyAttachment(f"{name}-attachment", role=role.name, policy_arn=policy.arn, opts=opts)
 
 
@@ -233,6 +240,7 @@ def _scope(name: str, args: KarpenterControllerIdentityArgs) -> ControllerScope:
         )
     check_form(f"{where} namespace", args.get("namespace", ""), RESOURCE_NAME)
     check_form(f"{where} service_account", args.get("service_account", ""), RESOURCE_NAME)
+    check_role_options(where, args.get("iam_path"), args.get("permissions_boundary"))
     return ControllerScope(
         cluster=args["cluster"],
         account=args["account"],
@@ -240,12 +248,11 @@ def _scope(name: str, args: KarpenterControllerIdentityArgs) -> ControllerScope:
         region=args["region"],
         node_role_name=args["node_role_name"],
         queue_name=args["queue_name"],
+        iam_path=args.get("iam_path"),
     )
 
 
-CHART = "oci://public.ecr.aws/karpenter/karpenter"
-CRD_CHART = "oci://public.ecr.aws/karpenter/karpenter-crd"
-TIMEOUT_SECONDS = 600
+REGISTRY = "oci://public.ecr.aws/karpenter"
 
 
 class KarpenterControllerArgs(TypedDict):
@@ -313,10 +320,9 @@ class KarpenterController(pulumi.ComponentResource):
         version = args.get("version", shipped_versions().chart(Chart.KARPENTER).version)
         check_form(f"KarpenterController {name}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)
-        crds = _release(f"{name}-crds", "karpenter-crd", CRD_CHART, version, {}, pulumi.ResourceOptions(parent=self))
-        controller = _release(
-            f"{name}-release", "karpenter", CHART, version, chart_values(args), pulumi.ResourceOptions(parent=self, depends_on=[crds])
-        )
+        crds = _release(f"{name}-crds", "karpenter-crd", version, {}, pulumi.ResourceOptions(parent=self))
+        after_crds = pulumi.ResourceOptions(parent=self, depends_on=[crds])
+        controller = _release(f"{name}-release", "karpenter", version, chart_values(args), after_crds)
         self.version = pulumi.Output.all(controller.version, crds.id, controller.id).apply(lambda known: known[0] or version)
         self.register_outputs({"version": self.version})
 
@@ -356,19 +362,17 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
     }
 
 
-def _release(  # noqa: PLR0913, PLR0917 -- what the two releases differ in
-    name: str, release: str, chart: str, version: str, values: dict[str, Any], opts: pulumi.ResourceOptions
-) -> Release:
+def _release(name: str, release: str, version: str, values: dict[str, Any], opts: pulumi.ResourceOptions) -> Release:
     return Release(
         name,
         ReleaseArgs(
-            chart=chart,
+            chart=f"{REGISTRY}/{release}",
             version=version,
             name=release,
             namespace=NAMESPACE,
             # A release that fails half-way is taken back, so that the next try begins clean.
             atomic=True,
-            timeout=TIMEOUT_SECONDS,
+            timeout=600,
             # Those of the first release, which the second one's chart may hold as well.
             skip_crds=release == "karpenter",
             values=values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.cloud_names import cluster_arn
-from components.iam import MANAGED_POLICY_CHARACTERS, VERSION, Document, Statement, counted_characters
+from components.iam import MANAGED_POLICY_CHARACTERS, VERSION, Document, Statement, counted_characters, role_arn
 
 NODE_POOL_TAG = "karpenter.sh/nodepool"
 NODE_CLAIM_TAG = "karpenter.sh/nodeclaim"
@@ -25,6 +25,7 @@ class ControllerScope:
     region: str
     node_role_name: str
     queue_name: str
+    iam_path: str | None = None
 
     @property
     def cluster_arn(self) -> str:
@@ -33,8 +34,8 @@ class ControllerScope:
 
     @property
     def node_role_arn(self) -> str:
-        """The ARN of the role that nodes run as, which has no path."""
-        return f"arn:{self.partition}:iam::{self.account}:role/{self.node_role_name}"
+        """The ARN of the role that nodes run as, with the path of the stack's roles."""
+        return role_arn(self.partition, self.account, self.node_role_name, self.iam_path)
 
     @property
     def queue_arn(self) -> str:

@@ -11,9 +11,10 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, EksNodeDisk, Gp3Volume, ReservationKind
 from capacity.values.errors import SettingsProblem
-from capacity.values.names import AMI_ALIAS, CAPACITY_RESERVATION, FORMS
+from capacity.values.names import AMI_ALIAS, AWS_ACCOUNT, CAPACITY_RESERVATION, FORMS
 from components.cloud_names import DISCOVERY_TAG, fitted
 from components.karpenter.gpu_node_pool import NodeClassRef
+from components.karpenter.node_bootstrap import NodeBootstrapArgs, bootstrap_spec, check_bootstrap
 from components.shared_args import checked_options, refuse
 
 PLACEMENT_GROUP_CHARACTERS = 255
@@ -75,7 +76,7 @@ class EksNodeDiskArgs(TypedDict):
     """Its MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500, and 125 with `local_nvme`."""
 
 
-class Ec2NodeClassArgs(EksNodeDiskArgs):
+class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     """Arguments of Ec2NodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
 
     node_class: str
@@ -138,6 +139,9 @@ class Ec2NodeClassArgs(EksNodeDiskArgs):
     reservation_tags: NotRequired[dict[str, str]]
     """Tags of the capacity reservations on which nodes may draw; `*` is any value. Instead of ids, never beside them. Default: none."""
 
+    reservation_owner: NotRequired[str | None]
+    """The account that owns the reservations, 12 digits; with tags alone. Default: any."""
+
     tags: dict[str, str]
     """Tags of the instances, volumes, interfaces and launch templates. Karpenter adds its own, Name among them."""
 
@@ -180,6 +184,7 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
         allowed = "it has lower-case letters, digits, inner hyphens and dots, 253 at most"
         refuse(where, SettingsProblem("node_class", repr(args["node_class"]), allowed, "rename it"))
     _check_image(where, args)
+    check_bootstrap(where, args["ami"], args)
     disk = checked_options(where, EksNodeDisk, args)
     _check_reservation(where, args)
     _check_interfaces(where, args)
@@ -226,10 +231,7 @@ def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
     for each in ids:
         if not re.fullmatch(CAPACITY_RESERVATION, each):
             refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
-    for key, value in sorted(tags.items()):
-        if not key or not value:
-            written = f"{key!r}: {value!r}"
-            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
+    _check_reservation_tags(where, tags, args.get("reservation_owner"))
     if kind != ReservationKind.CAPACITY_BLOCK:
         return
     if not ids and not tags:
@@ -241,6 +243,15 @@ def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
             f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name it alone, and for the "
             "NodePool as well"
         )
+
+
+def _check_reservation_tags(where: str, tags: dict[str, str], owner: str | None) -> None:
+    if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
+        refuse(where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, beside tags", "leave it out with ids"))
+    for key, value in sorted(tags.items()):
+        if not key or not value:
+            written = f"{key!r}: {value!r}"
+            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
 
 
 def _reservation(args: Ec2NodeClassArgs) -> tuple[str, list[str], dict[str, str]]:
@@ -271,6 +282,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
             "httpPutResponseHopLimit": 1,
             "httpTokens": "required",
         },
+        **bootstrap_spec(args),
         "detailedMonitoring": args.get("detailed_monitoring") or False,
         # EC2 gives no public address to an instance with several interfaces, and refuses the question.
         **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
@@ -323,7 +335,8 @@ def _network_interfaces(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
 def _reservation_terms(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
     """The selector terms of the reservations: one for each id, or one with all the tags."""
     _, ids, tags = _reservation(args)
-    return [{"tags": dict(sorted(tags.items()))}] if tags else [{"id": each} for each in sorted(set(ids))]
+    owner: dict[str, str] = {} if (account := args.get("reservation_owner")) is None else {"ownerID": account}
+    return [owner | {"tags": dict(sorted(tags.items()))}] if tags else [{"id": each} for each in sorted(set(ids))]
 
 
 __all__ = ["Ec2NodeClass", "Ec2NodeClassArgs", "ec2_node_class_ref"]

@@ -2,13 +2,22 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from dataclasses import dataclass
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import pulumi
 from pulumi_aws import eks, iam
 
 from components.cloud_names import ROLE_NAME_LENGTH, check_aws_tags, check_cluster_name, check_kms_key, check_place, cluster_arn, fitted
-from components.iam import VERSION, Document, Statement, as_json, counted_characters, pod_trust
+from components.iam import (
+    VERSION,
+    Document,
+    Statement,
+    as_json,
+    counted_characters,
+    pod_trust,
+    role_arn,
+)
+from components.shared_args import RoleOptionsArgs, check_role_options
 from components.storage.claimed_volume import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
 from components.storage.s3_bucket import bucket_arn, check_bucket_name
 
@@ -92,7 +101,7 @@ Source: IAM user guide, "IAM and AWS STS quotas", role inline policies; white sp
 _ANY_KEY = f"arn:aws-us-gov:kms:us-gov-west-1:{'0' * 12}:key/mrk-{'0' * 32}"
 
 
-class S3TeamAccessArgs(TypedDict):
+class S3TeamAccessArgs(RoleOptionsArgs):
     """Arguments of S3TeamAccess."""
 
     team: str
@@ -170,12 +179,14 @@ class S3TeamAccess(pulumi.ComponentResource):
         folders = _check(name, args)
         super().__init__("flexspot:index:S3TeamAccess", name, {**args}, opts)
         account, team = args["account"], args["team"]
-        arn = f"arn:{folders.partition}:iam::{account}:role/{team_role_name(args['cluster'], team)}"
+        arn = role_arn(folders.partition, account, team_role_name(args["cluster"], team), args.get("iam_path"))
         cluster = cluster_arn(folders.partition, args["region"], account, args["cluster"])
         kms_key = args.get("kms_key")
         role = iam.Role(
             f"{name}-role",
             name=team_role_name(args["cluster"], team),
+            path=args.get("iam_path"),
+            permissions_boundary=args.get("permissions_boundary"),
             description=f"Pods of team {team} in namespace {args['namespace']} of {args['environment']}; made by Flexspot.",
             assume_role_policy=pod_trust(cluster, args["namespace"], args["service_account"]),
             tags=args["tags"],
@@ -235,6 +246,7 @@ def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
             )
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
+    check_role_options(f"{owner}:", args.get("iam_path"), args.get("permissions_boundary"))
     folders = TeamFolders(partition, args["team"], args["checkpoint_bucket"], dataset_bucket, tuple(sorted({SHARED_FOLDER, *extra})))
     characters = counted_characters(team_policy(folders, None if args.get("kms_key") is None else _ANY_KEY))
     if characters > POLICY_CHARACTERS:

@@ -34,7 +34,7 @@ def heard(*steps: tuple[str, str], **inputs: Any) -> list[Loss]:
     losses = Losses()
     for op, urn in steps:
         old = SimpleNamespace(inputs={**INPUTS[urn], **inputs})
-        losses.hear(SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=SimpleNamespace(urn=urn, op=op, old=old))))  # pyright: ignore[reportArgumentType] -- what of an event is read
+        losses.hear(SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=SimpleNamespace(urn=urn, op=op, old=old))))  # pyrefly: ignore[bad-argument-type] -- what of an event is read
     return losses.found
 
 

@@ -100,7 +100,7 @@ def test_the_server_takes_every_pool_and_node_class_of_generated_settings(define
         try:
             [found] = defined.apply(each, dry_run=True)
         except ApiException as error:
-            refused.append(f"{each['kind']} {each['metadata']['name']}: {error.body}")  # pyright: ignore[reportUnknownMemberType] -- untyped
+            refused.append(f"{each['kind']} {each['metadata']['name']}: {error.body}")
         else:
             added += [] if found["spec"] == each["spec"] else [f"{each['spec']} became {found['spec']}"]
 
@@ -124,5 +124,5 @@ def test_a_dry_run_refuses_what_an_apply_would(defined: Cluster, register: Regis
     for said, each in faults:
         with pytest.raises(ApiException) as error:
             defined.apply(each, dry_run=True)
-        assert said in str(error.value.body).replace('\\"', '"')  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] -- untyped
+        assert said in str(error.value.body).replace('\\"', '"')
     assert defined.list("karpenter.k8s.aws/v1/EC2NodeClass") == []

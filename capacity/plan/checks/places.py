@@ -146,6 +146,15 @@ def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[Settin
             yield SettingsProblem("cluster.system_pool.max_nodes", str(most), problem, remedy, "system-pool-below-zones")
 
 
+def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A permissions boundary is a policy of the role's own account, or of AWS (IAM user guide, "Permissions boundaries")."""
+    settings = resolved.settings
+    boundary = settings.iam.permissions_boundary if isinstance(settings, EksSettings) else None
+    if boundary is not None and isinstance(settings, EksSettings) and boundary.split(":")[4] not in {settings.account, "aws"}:
+        problem = f"is a policy of another account than {settings.account}, which IAM takes for no role of it"
+        yield SettingsProblem("iam.permissions_boundary", boundary, problem, "name a policy of the account", "boundary-of-another-account")
+
+
 def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
     settings = resolved.settings
@@ -260,6 +269,7 @@ CHECKS = (
     eks_ranges_have_room,
     access_fits_the_cloud,
     system_nodes_reach_every_zone,
+    the_boundary_is_of_the_account,
     images_are_pinned,
     images_are_of_the_version,
     the_system_machine_exists,

@@ -11,7 +11,9 @@ from capacity.catalog.platform import Platform
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from capacity.catalog.workload_classes import Fallback
 from capacity.plan.pools import compute_class_of, max_run_seconds
+from capacity.settings.eks_nodes import user_data_problem
 from capacity.settings.gke_rules import AskedPool, refusals
+from capacity.settings.platform import EksSettings
 from capacity.settings.pools import MAX_NODES, EksPool, GkePool, ReservationKind
 from capacity.values.errors import SettingsProblem, nearest
 
@@ -23,6 +25,23 @@ if TYPE_CHECKING:
 
 
 _HOUR = 3600
+
+
+def user_data_is_of_the_images_form(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each family of images reads its own form of user data, and has its own settings of the kubelet."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings):
+        return
+    nodes, ami, path = settings.cluster.nodes, settings.cluster.ami, "cluster.nodes"
+    if nodes.user_data is not None and (problem := user_data_problem(ami, nodes.user_data)):
+        yield SettingsProblem(f"{path}.user_data", "", problem, "write it in a form of the image's family", "user-data-of-another-form")
+    if ami.startswith("al2023@"):
+        return
+    remedy = "leave it out, or use al2023"
+    if nodes.fast_image_pull:
+        yield SettingsProblem(f"{path}.fast_image_pull", "true", "is nodeadm's, which AL2023 alone has", remedy, "al2023-alone")
+    if (pods := nodes.kubelet.pods_per_core) is not None:
+        yield SettingsProblem(f"{path}.kubelet.pods_per_core", str(pods), "is no setting of Bottlerocket", remedy, "al2023-alone")
 
 
 def reservations_belong_to_reserved_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -274,6 +293,7 @@ def a_class_is_placed_everywhere_or_nowhere(resolved: ResolvedSettings) -> Itera
 
 
 CHECKS = (
+    user_data_is_of_the_images_form,
     reservations_belong_to_reserved_pools,
     a_capacity_block_is_in_one_zone,
     work_fits_into_the_run_time,

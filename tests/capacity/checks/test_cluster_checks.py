@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from resolved_fixtures import found, told
 
-from capacity.plan.checks.places import images_are_of_the_version, images_are_pinned, system_nodes_reach_every_zone
+from capacity.plan.checks.places import (
+    images_are_of_the_version,
+    images_are_pinned,
+    system_nodes_reach_every_zone,
+    the_boundary_is_of_the_account,
+)
 
 
 def test_an_image_that_follows_every_release_is_refused_in_production_and_warned_of_elsewhere() -> None:
@@ -69,3 +74,14 @@ def test_the_system_pool_has_a_node_for_each_zone_of_gke() -> None:
     assert (
         told(system_nodes_reach_every_zone, "eks", {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 1, "max_nodes": 1}}) == []
     )
+
+
+def test_a_permissions_boundary_is_a_policy_of_the_account_or_of_aws() -> None:
+    def boundary(account: str) -> dict[str, str]:
+        return {"iam.permissions_boundary": f"arn:aws:iam::{account}:policy/boundary"}
+
+    assert told(the_boundary_is_of_the_account, "eks", boundary("111122223333")) == []
+    assert told(the_boundary_is_of_the_account, "eks", boundary("aws")) == []
+    assert told(the_boundary_is_of_the_account, "eks", boundary("444455556666")) == [
+        "refused: boundary-of-another-account at iam.permissions_boundary"
+    ]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+import yaml
 from resolved_fixtures import told
 
 from capacity.plan.checks.pool_options import (
     a_placement_group_is_in_one_zone,
     efa_is_on_machines_that_have_it,
     nodes_with_efa_reach_one_another,
+    user_data_is_of_the_images_form,
 )
+from capacity.settings.eks_nodes import EksNodes
 
 
 def test_efa_is_asked_for_on_machines_that_have_it() -> None:
@@ -51,3 +55,33 @@ def test_a_placement_group_is_in_one_zone() -> None:
         "refused: compact-reservation at pools.0.compact_placement"
     ]
     assert told(a_placement_group_is_in_one_zone, "gke", compact) == [], "GKE places a pool's zones one by one"
+
+
+@pytest.mark.parametrize(
+    "nodes,ami,verdicts",
+    [
+        (
+            {"user_data": "[settings]\nmotd = 'ours'\n"},
+            "al2023@v20260903",
+            ["refused: user-data-of-another-form at cluster.nodes.user_data"],
+        ),
+        ({"user_data": "[settings]\nmotd = 'ours'\n"}, "bottlerocket@1.65.0", []),
+        ({"fast_image_pull": True}, "al2023@v20260903", []),
+        ({"fast_image_pull": True}, "bottlerocket@1.65.0", ["refused: al2023-alone at cluster.nodes.fast_image_pull"]),
+        ({"kubelet": {"pods_per_core": 10}}, "bottlerocket@1.65.0", ["refused: al2023-alone at cluster.nodes.kubelet.pods_per_core"]),
+    ],
+)
+def test_nodes_are_told_what_their_image_reads(nodes: dict[str, Any], ami: str, verdicts: list[str]) -> None:
+    assert told(user_data_is_of_the_images_form, "eks", {"cluster.nodes": nodes, "cluster.ami": ami}) == verdicts
+
+
+def test_fast_image_pull_is_nodeadms_switch_and_stands_alone() -> None:
+    [told_to_nodeadm] = [yaml.safe_load(EksNodes(fast_image_pull=True).boot_data or "")]
+
+    assert told_to_nodeadm == {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {"featureGates": {"FastImagePull": True}},
+    }
+    with pytest.raises(ValueError, match="fast_image_pull does not go with user_data"):
+        EksNodes(fast_image_pull=True, user_data="#!/bin/sh\n")

@@ -32,7 +32,7 @@ CHART_VALUES = yaml.safe_load(
 
 
 def args(**changes: Any) -> DcgmExporterArgs:
-    return {"prometheus": "annotations"} | changes  # pyright: ignore[reportReturnType] -- a test's own
+    return {"prometheus": "annotations"} | changes  # pyrefly: ignore[bad-return] -- a test's own
 
 
 def release(register: Register, **changes: Any) -> dict[str, Any]:

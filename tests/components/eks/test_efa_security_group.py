@@ -17,7 +17,7 @@ Register = Callable[[Callable[[], object]], Any]
 
 def args(**changes: Any) -> EfaSecurityGroupArgs:
     arguments: EfaSecurityGroupArgs = {"cluster": "platform", "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {"owner": "ann"}}
-    arguments.update(changes)  # pyright: ignore[reportCallIssue, reportArgumentType] -- what is wrong on purpose, too
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
     return arguments
 
 

@@ -164,4 +164,10 @@ def test_what_aws_would_refuse_or_take_too_widely_is_refused_before_anything_is_
 def test_pulumis_component_host_knows_which_arguments_are_optional() -> None:
     described = Analyzer("flexspot").analyze([KarpenterControllerIdentity])["component_definitions"]["KarpenterControllerIdentity"]
 
-    assert {name for name, each in described.inputs.items() if each.optional} == {"partition", "namespace", "serviceAccount"}
+    assert {name for name, each in described.inputs.items() if each.optional} == {
+        "partition",
+        "namespace",
+        "serviceAccount",
+        "iamPath",
+        "permissionsBoundary",
+    }

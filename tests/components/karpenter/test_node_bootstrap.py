@@ -1,0 +1,106 @@
+"""Kubelets and user data of Karpenter's nodes: as the definition of EC2NodeClass spells them, and in the form that each image reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from karpenter_node_class_args import KUBELET, NODE_CLASS, NODE_CONFIG, node_class_args
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from capacity.catalog.versions import Chart, shipped_versions
+from components.karpenter.ec2_node_class import Ec2NodeClass, check_node_class
+from components.karpenter.node_bootstrap import bootstrap_spec
+
+Register = Callable[[Callable[[], object]], Any]
+
+GO_MODULES = Path(os.environ.get("GOMODCACHE", Path.home() / "go" / "pkg" / "mod"))
+BOTTLEROCKET = "bottlerocket@1.65.0"
+
+
+def test_kubelet_and_user_data_stand_in_the_node_class(register: Register) -> None:
+    [made] = register(lambda: Ec2NodeClass("l4", node_class_args(kubelet=KUBELET, user_data=NODE_CONFIG))).of(NODE_CLASS)
+
+    assert made["spec"]["userData"] == NODE_CONFIG
+    assert made["spec"]["kubelet"] == {
+        "maxPods": 110,
+        "kubeReserved": {"cpu": "200m", "memory": "512Mi", "ephemeral-storage": "1Gi", "pid": "1000"},
+        "systemReserved": {"memory": "256Mi"},
+        "evictionHard": {"memory.available": "5%", "nodefs.available": "10%"},
+        "evictionSoft": {"memory.available": "500Mi"},
+        "evictionSoftGracePeriod": {"memory.available": "1m30s"},
+        "imageGCHighThresholdPercent": 85,
+        "imageGCLowThresholdPercent": 80,
+        "cpuCFSQuota": True,
+    }
+
+
+def test_karpenters_own_definition_has_these_fields_and_takes_these_values() -> None:
+    """Its CEL rules are asked by the lab: tests/lab/test_eks_node_class_crd.py."""
+    module = GO_MODULES / "github.com/aws" / f"karpenter-provider-aws@v{shipped_versions().chart(Chart.KARPENTER).version}"
+    file = module / "pkg" / "apis" / "crds" / "karpenter.k8s.aws_ec2nodeclasses.yaml"
+    if not file.is_file():
+        pytest.skip(f"Karpenter's module is not at {module}: `flexspot lab tools` fetches it")
+    schema = yaml.safe_load(file.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    kubelet = bootstrap_spec({"kubelet": {**KUBELET, "pods_per_core": 10}})["kubelet"]  # pyrefly: ignore[bad-assignment] -- the keys of one
+
+    assert set(kubelet) == set(schema["kubelet"]["properties"]) - {"clusterDNS", "evictionMaxPodGracePeriod"}
+    jsonschema.Draft202012Validator(schema["kubelet"]).validate(kubelet)
+
+
+@pytest.mark.parametrize("empty", [{}, {"kubelet": None, "user_data": None}, {"kubelet": {}}, {"kubelet": {"eviction_hard": {}}}])
+def test_nothing_is_said_by_default(empty: dict[str, Any]) -> None:
+    assert bootstrap_spec(node_class_args(**empty)) == {}
+
+
+@pytest.mark.parametrize(
+    "ami,user_data",
+    [
+        ("al2023@v20260903", NODE_CONFIG),
+        ("al2023@v20260903", "#!/bin/bash\ndnf upgrade --security -y\n"),
+        ("al2023@v20260903", 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n--//--\n'),
+        (BOTTLEROCKET, '[settings.kubernetes]\nallowed-unsafe-sysctls = ["net.core.somaxconn"]\n'),
+    ],
+)
+def test_user_data_of_the_images_form_is_taken(ami: str, user_data: str) -> None:
+    check_node_class("l4", node_class_args(ami=ami, user_data=user_data))
+
+
+@pytest.mark.parametrize(
+    "change,problem",
+    [
+        ({"user_data": "[settings]\nmotd = 'ours'\n"}, "is neither a NodeConfig, nor a script that begins with #!, nor a MIME archive"),
+        ({"user_data": "dnf upgrade -y\n"}, "is neither a NodeConfig"),
+        ({"user_data": "kind: Pod\napiVersion: v1\n"}, "is YAML, and not a NodeConfig of node.eks.aws"),
+        ({"ami": BOTTLEROCKET, "user_data": NODE_CONFIG}, "is not TOML, which Bottlerocket reads"),
+        ({"ami": BOTTLEROCKET, "user_data": "[setting]\n"}, "has more than \\[settings\\]"),
+        ({"user_data": "#!" + "x" * 12_000}, "user_data \\(is 12002 characters\\): at most 12000"),
+        ({"kubelet": {"max_pods": 9}}, "kubelet: max_pods \\(is 9\\): should be at least 10"),
+        ({"kubelet": {"kube_reserved": {"gpu": "1"}}}, "kube_reserved.gpu"),
+        ({"kubelet": {"kube_reserved": {"cpu": "-1"}}}, "kube_reserved.cpu"),
+        ({"kubelet": {"eviction_hard": {"memory.free": "5%"}}}, "eviction_hard"),
+        ({"kubelet": {"eviction_soft": {"memory.available": "5%"}}}, "eviction_soft and eviction_soft_grace_period name other signals"),
+        (
+            {"kubelet": {"image_gc_high_threshold_percent": 70, "image_gc_low_threshold_percent": 70}},
+            "image_gc_high_threshold_percent is not above",
+        ),
+        ({"ami": BOTTLEROCKET, "kubelet": {"pods_per_core": 10}}, "Bottlerocket has no such setting"),
+        ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_owner": "444455556666"}, "beside tags"),
+        ({"reservation_tags": {"a": "b"}, "reservation_owner": "4444"}, "reservation_owner \\(is 4444\\)"),
+    ],
+)
+def test_what_karpenter_or_the_image_would_not_take_is_refused(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        check_node_class("l4", node_class_args(**change))
+
+
+def test_pulumis_component_host_knows_the_kubelets_arguments() -> None:
+    described = Analyzer("flexspot").analyze([Ec2NodeClass])
+
+    assert described["component_definitions"]["Ec2NodeClass"].inputs["kubelet"].optional
+    assert set(described["type_definitions"]["KubeletArgs"].properties) >= {"maxPods", "evictionSoftGracePeriod"}

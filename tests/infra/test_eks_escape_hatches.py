@@ -1,0 +1,163 @@
+"""What an organisation asks of everything in AWS: its own tags, a permissions boundary, an IAM path, keys and owners of its own."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from eks_declarations import node_classes
+from program_declarations import as_shipped, declared, shipped
+
+from capacity.settings.aws import SET_BY_OTHERS, SET_BY_THE_PLATFORM
+from capacity.settings.stack_file import parse_settings
+from capacity.values.errors import SettingsError
+
+if TYPE_CHECKING:
+    from program_declarations import Declarations
+
+ACCOUNT = "111122223333"
+BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/boundaries/platform"
+KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
+
+
+@functools.cache
+def asked() -> Declarations:
+    """The production stack as an organisation wants it."""
+    changes: dict[str, Any] = {"tags": {"CostCenter": "4711"}, "iam": {"path": "/platform/", "permissions_boundary": BOUNDARY}}
+    settings = shipped("prod-eks", **changes)
+    settings["cluster"] |= {"logs_kms_key": KEY, "nodes": {"kubelet": {"max_pods": 110}, "fast_image_pull": True}}
+    settings["pools"][0]["reservation"]["owner"] = "444455556666"
+    return declared("prod-eks", settings)
+
+
+def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too() -> None:
+    before, after = as_shipped("prod-eks").made, asked().made
+    tagged = [name for name, each in before.items() if each.type.startswith("aws:") and each.inputs.get("tags")]
+
+    assert len(tagged) > 60
+    for name in tagged:
+        # Roles and policies are the same resources, in another place.
+        assert after[name].inputs["tags"] == before[name].inputs["tags"] | {"CostCenter": "4711"}, name
+
+
+def test_machines_volumes_and_interfaces_have_them_as_well() -> None:
+    [template] = asked().of("aws:ec2/launchTemplate:LaunchTemplate")
+    assert {each["resourceType"] for each in template.inputs["tagSpecifications"] if each["tags"]["CostCenter"] == "4711"} == {
+        "instance",
+        "volume",
+        "network-interface",
+    }
+    for name, spec in node_classes(asked()).items():
+        assert spec["tags"]["CostCenter"] == "4711", name
+
+
+def test_no_tag_that_the_platform_sets_can_be_set_by_a_stack() -> None:
+    """Judged by what the shipped stacks declare, not by the list in the settings."""
+    declarations = [as_shipped("dev-eks"), as_shipped("prod-eks")]
+    tags: list[dict[str, str]] = [resource.inputs.get("tags") or {} for each in declarations for resource in each.made.values()]
+    keys = {key for each in tags for key in each}
+    keys |= {key for each in declarations for spec in node_classes(each).values() for key in spec["tags"]}
+
+    assert {key for key in keys if key not in SET_BY_THE_PLATFORM and not key.startswith(SET_BY_OTHERS)} == set()
+    for key in keys:
+        with pytest.raises(SettingsError, match="leave it out"):
+            parse_settings(shipped("dev-eks", tags={key: "mine"}), "test")
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"Owner": "x"},
+        {"aws:team": "x"},
+        {"AWS:team": "x"},
+        {"kubernetes.io/cluster/dev": "owned"},
+        {"CostCenter": "1", "costcenter": "2"},
+        {"": "x"},
+        {"a" * 129: "x"},
+        {"key": "v" * 257},
+        {"key": "a,b"},
+        {f"key-{number}": "x" for number in range(36)},
+    ],
+)
+def test_tags_that_aws_takes_for_no_resource_are_refused(tags: dict[str, str]) -> None:
+    """AWS's tagging limits, and IAM's: "tag keys are not case sensitive" (IAM user guide, "Tags for IAM resources")."""
+    with pytest.raises(SettingsError):
+        parse_settings(shipped("dev-eks", tags=tags), "test")
+
+
+def test_every_role_is_in_the_path_and_within_the_boundary() -> None:
+    roles = asked().of(ROLE)
+
+    assert len(roles) == len(as_shipped("prod-eks").of(ROLE)) > 8
+    assert {(each.inputs["path"], each.inputs["permissionsBoundary"]) for each in roles} == {("/platform/", BOUNDARY)}
+    assert {each.inputs["path"] for each in asked().of(POLICY)} == {"/platform/"}
+
+
+def test_karpenter_may_pass_the_role_that_its_nodes_have_and_names_it_without_its_path() -> None:
+    """IAM compares whole ARNs; AddRoleToInstanceProfile takes a name (Karpenter, pkg/providers/instanceprofile/instanceprofile.go)."""
+    [role] = [each for each in asked().of(ROLE) if each.name == "karpenter-nodes-role"]
+    passed = [each.inputs["policy"] for each in asked().of(POLICY) if "iam:PassRole" in each.inputs["policy"]]
+
+    assert len(passed) == 1
+    assert f"arn:aws:iam::{ACCOUNT}:role{role.inputs['path']}{role.inputs['name']}" in passed[0]
+    assert f":role/{role.inputs['name']}" not in passed[0]
+
+
+def test_teams_pods_take_the_role_that_their_team_has() -> None:
+    roles = {f"arn:aws:iam::{ACCOUNT}:role{each.inputs['path']}{each.inputs['name']}" for each in asked().of(ROLE)}
+    known = [each.inputs["roleArn"] for each in asked().of("aws:eks/podIdentityAssociation:PodIdentityAssociation")]
+
+    assert {arn for arn in known if isinstance(arn, str)} <= roles
+    assert sum(isinstance(arn, str) for arn in known) >= 4, "the teams'"
+
+
+def test_shipped_stacks_say_nothing_of_path_boundary_or_keys() -> None:
+    for each in as_shipped("prod-eks").of(ROLE):
+        assert not {"path", "permissionsBoundary"} & each.inputs.keys(), each.name
+    [logs] = as_shipped("prod-eks").of("aws:cloudwatch/logGroup:LogGroup")
+    assert "kmsKeyId" not in logs.inputs
+
+
+def test_the_control_planes_logs_have_the_key() -> None:
+    [logs] = asked().of("aws:cloudwatch/logGroup:LogGroup")
+    assert logs.inputs["kmsKeyId"] == KEY
+
+
+def test_a_reservation_of_another_account_is_looked_for_there() -> None:
+    terms = node_classes(asked())["h100-reserved"]["capacityReservationSelectorTerms"]
+    assert terms == [{"ownerID": "444455556666", "tags": {"purpose": "training"}}]
+
+
+@pytest.mark.parametrize(
+    "iam",
+    [
+        {"path": "platform"},
+        {"path": "/platform"},
+        {"path": "/plat form/"},
+        {"path": f"/{'p' * 511}/"},
+        {"permissions_boundary": f"arn:aws:iam::{ACCOUNT}:role/boundary"},
+        {"permissions_boundary": "boundary"},
+    ],
+)
+def test_what_iam_would_refuse_is_refused(iam: dict[str, str]) -> None:
+    with pytest.raises(SettingsError):
+        parse_settings(shipped("dev-eks", iam=iam), "test")
+
+
+def test_an_owner_beside_ids_is_refused() -> None:
+    """The definition of EC2NodeClass: "'id' is mutually exclusive, cannot be set along with other fields"."""
+    settings = shipped("prod-eks")
+    settings["pools"][3]["reservation"]["owner"] = "444455556666"
+
+    with pytest.raises(SettingsError, match="owner does not go with ids"):
+        parse_settings(settings, "test")
+
+
+def test_nodes_with_gpus_and_without_boot_as_the_stack_says() -> None:
+    for name, spec in node_classes(asked()).items():
+        assert spec["kubelet"] == {"maxPods": 110}, name
+        assert "FastImagePull: true" in spec["userData"], name
+    for name, spec in node_classes(as_shipped("prod-eks")).items():
+        assert not {"kubelet", "userData"} & spec.keys(), name
