@@ -106,7 +106,7 @@ class CloudProvider(OfflineProvider):
                 held = self._cloud.get(kind.token, request.id)
                 if held is None or not held.is_there:
                     raise CloudRefusalError(f"{request.id} was not found")
-                refuse_update(self._cloud, kind, inputs)
+                refuse_update(self._cloud, kind, held.inputs, inputs)
                 known = known_values(kind, self._place(settings), {**held.inputs, **inputs}, held.identity)
                 changed = Held(kind.token, held.identity, request.urn, inputs, outputs_of(kind, known, inputs, settings))
                 self._cloud.put(changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from api_refusals import refused_changes
 from cloud_resources import filled, kinds
 
 if TYPE_CHECKING:
@@ -50,9 +51,11 @@ def refuse_create(cloud: CloudFolder, kind: ResourceKind, known: Mapping[str, An
         raise CloudRefusalError(filled(kind.taken, known))
 
 
-def refuse_update(cloud: CloudFolder, kind: ResourceKind, inputs: dict[str, Any]) -> None:
-    """Raises CloudRefusalError for a change that leads to nothing."""
+def refuse_update(cloud: CloudFolder, kind: ResourceKind, old: dict[str, Any], inputs: dict[str, Any]) -> None:
+    """Raises CloudRefusalError for a change that leads to nothing, or that the API alone knows to be none."""
     _require_referred(cloud, kind, inputs)
+    for _, text in refused_changes(kind.token, old, inputs, lambda subnet: _zone_of(cloud, subnet)):
+        raise CloudRefusalError(text)
 
 
 def refuse_delete(cloud: CloudFolder, held: Held) -> None:
@@ -135,6 +138,11 @@ def _of_cluster(cloud: CloudFolder, token: str, cluster: str, key: str = "", val
 def _vpc_of(cloud: CloudFolder, subnet: str) -> str:
     found = cloud.get(_SUBNET, subnet)
     return "" if found is None else str(found.inputs["vpcId"])
+
+
+def _zone_of(cloud: CloudFolder, subnet: str) -> str:
+    found = cloud.get(_SUBNET, subnet)
+    return "" if found is None else str(found.inputs.get("availabilityZone") or found.inputs.get("availabilityZoneId"))
 
 
 def _names(held: Held) -> set[str]:

@@ -40,8 +40,11 @@ def _always(rules: ResourceRules) -> bool:
 
 
 def _means_nothing(attribute: Attribute, change: Change, before: Any, after: Any, path: Path) -> bool:
-    """Leaving out what the cloud fills in is no change; neither is writing down a default, or leaving it out."""
-    if change is Change.DELETE and attribute.facts.get("computed"):
+    """Leaving out what the cloud fills in is no change; neither is writing down a default, or leaving it out.
+
+    One entry fewer of what is still written down is a change.
+    """
+    if change is Change.DELETE and attribute.facts.get("computed") and path[-1] == attribute.pulumi_name:
         return True
     default = attribute.facts.get("default")
     if default is None or attribute.is_block:

@@ -46,6 +46,12 @@ def test_leaving_out_what_the_cloud_fills_in_is_no_change() -> None:
     assert seen(POOL, {"version": "1.35"}, {}) == []
 
 
+def test_an_entry_fewer_of_what_is_written_down_is_a_change() -> None:
+    zones = [{"nodeLocations": names} for names in (["a", "b", "c"], ["a", "b"])]
+
+    assert seen("gcp:container/cluster:Cluster", *zones) == [("nodeLocations[2]", "DELETE", False)]
+
+
 def test_writing_down_a_default_is_no_change_and_neither_is_leaving_it_out() -> None:
     assert seen("aws:s3/bucket:Bucket", {}, {"forceDestroy": False}) == []
     assert seen("aws:s3/bucket:Bucket", {"forceDestroy": False}, {}) == []

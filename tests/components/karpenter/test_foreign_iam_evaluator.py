@@ -57,7 +57,7 @@ def test_both_want_every_tag_and_key_with_its_value() -> None:
 )
 def test_both_read_each_operator_that_the_documents_use_alike(effect: str, condition: dict[str, dict[str, str | list[str]]]) -> None:
     statement = {"Effect": effect, "Action": "s3:Get*", "Resource": "arn:aws:s3:::b/*", "Condition": condition}
-    document: Document = {"Version": "2012-10-17", "Statement": [statement]}  # pyrefly: ignore[bad-assignment] -- of any effect
+    document: Document = {"Version": "2012-10-17", "Statement": [statement]}
     contexts: list[dict[str, str | list[str]]] = [
         {},
         *({"aws:RequestTag/a": value} for value in ("1", "12", "3")),

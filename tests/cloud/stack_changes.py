@@ -1,0 +1,149 @@
+"""What every edit of every setting does to its stack, as one table for each cloud: reviewed as a snapshot, and what the guides tell.
+
+A test writes the tables, and the guides' parts, anew with FLEXSPOT_REWRITE_SNAPSHOTS=1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from api_refusals import SUBNET, refused_changes
+from engine_steps import Operation, Run, steps
+from program_declarations import declared, id_of, shipped
+from setting_edits import edits_of, settings_of, without_edit
+
+from infra.deployment.losses import Held, held
+
+if TYPE_CHECKING:
+    from engine_steps import Step
+    from program_declarations import Declarations
+    from setting_edits import Edit
+
+VPC = "aws:ec2/vpc:Vpc"
+
+SNAPSHOTS = Path(__file__).with_name("snapshots")
+
+Row = dict[str, Any]
+
+
+@cache
+def deployed(stack: str) -> Declarations:
+    """A shipped stack as it is there."""
+    return declared(stack, shipped(stack), there=True)
+
+
+def row_of(edit: Edit) -> Row:
+    """What an edit does to the stack, and what taking it back does."""
+    before, after = deployed(edit.stack), declared(edit.stack, edit.applied(), there=True)
+    return {
+        "edit": edit.words,
+        "kind": edit.kind,
+        "stack": edit.stack,
+        "does": outcome(steps(before, after), before, after),
+        "back": outcome(steps(after, before), after, before),
+    }
+
+
+def outcome(run: Run, before: Declarations, after: Declarations) -> Row:
+    """A run in short: what is held and goes, how many other resources come, change and go, and who refuses it."""
+    told: Row = {}
+    for operation in (Operation.REPLACE, Operation.DELETE):
+        lost = run.of(operation)
+        if holding := sorted({held_name(each, before) for each in lost if _held(each, before)}):
+            told[f"{operation.value}s"] = _shortened(holding)
+        if others := Counter(each.kind for each in lost if not _held(each, before)):
+            told[f"also {operation.value}s"] = _counted(others)
+    if made := Counter(each.kind for each in run.of(Operation.CREATE)):
+        told["creates"] = _counted(made)
+    if changed := Counter(each.kind for each in run.of(Operation.UPDATE)):
+        told["updates"] = sum(changed.values())
+    if run.refused:
+        told["preview refuses for"] = sorted(each.partition(" ")[2] for each in run.refused)
+    if refused := refusals_of(run, before, after):
+        told["the cloud refuses"] = refused
+    return told
+
+
+def _held(step: Step, declarations: Declarations) -> Held | None:
+    resource = declarations.made[step.name]
+    # In a URN all types above are; the nearest says enough.
+    return held(f"{resource.parent.partition(' ')[0]}${resource.type}")
+
+
+def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str]:
+    """The rules by which the clouds refuse a step of a run."""
+
+    def zone_of(subnet: str) -> str:
+        for made in (before.made, after.made):
+            for name, each in made.items():
+                if each.type == SUBNET and id_of(name) == subnet:
+                    return str(each.inputs.get("availabilityZone") or each.inputs.get("availabilityZoneId"))
+        return ""
+
+    rules = {
+        rule
+        for step in run.of(Operation.UPDATE)
+        for rule, _ in refused_changes(step.kind, before.made[step.name].inputs, after.made[step.name].inputs, zone_of)
+    }
+    return sorted(rules | ({"subnet-overlap"} if _subnets_overlap(run, before, after) else set()))
+
+
+def _subnets_overlap(run: Run, before: Declarations, after: Declarations) -> bool:
+    """Whether a subnet is to be made, in a VPC that stays, where an old one is still there: what is replaced goes after its replacement."""
+    if any(step.kind == VPC for step in run.lost):
+        return False
+    old = [IPv4Network(each.inputs["cidrBlock"]) for each in before.made.values() if each.type == SUBNET]
+    made = [step.name for step in run.of(Operation.CREATE, Operation.REPLACE) if step.kind == SUBNET and not step.first]
+    return any(IPv4Network(after.made[name].inputs["cidrBlock"]).overlaps(each) for name in made for each in old)
+
+
+def held_name(step: Step, declarations: Declarations) -> str:
+    """A held resource as the table has it: what it is, and its name in the program."""
+    return f"{_held(step, declarations)} {step.name.partition(' ')[2]}"
+
+
+def _shortened(names: list[str]) -> list[str]:
+    """Names by what they are; of many of one kind how many."""
+    kinds = Counter(each.partition(" ")[0] for each in names)
+    few = 3
+    kept = [each for each in names if kinds[each.partition(" ")[0]] <= few]
+    return sorted([*kept, *(f"{kind} x {count}" for kind, count in kinds.items() if count > few)])
+
+
+def _counted(kinds: Counter[str]) -> Any:
+    """Types and how many of each; of very many types how many in all."""
+    many = 8
+    if len(kinds) > many:
+        return sum(kinds.values())
+    return {kind: kinds[kind] for kind in sorted(kinds)}
+
+
+NOT_PLAYED = "not played yet"
+"""What stands in the table for a setting that has an edit and whose edit nobody has looked at: the table made anew has it."""
+
+
+def table(cloud: str, *, anew: bool) -> dict[str, Any]:
+    """All rows of a cloud by setting; of what is not played yet too when it is made `anew`."""
+    known, none = reviewed(cloud), without_edit(cloud)
+    left = set() if anew else {path for path, edits in known.items() if edits == NOT_PLAYED}
+    rows: dict[str, Any] = {}
+    for setting in settings_of(cloud):
+        path = setting.path
+        rows[path] = none.get(path) or (NOT_PLAYED if path in left else [row_of(edit) for edit in edits_of(cloud, path)])
+    return rows
+
+
+def text_of(rows: dict[str, Any]) -> str:
+    """The snapshot's text."""
+    return yaml.safe_dump(rows, sort_keys=False, width=200, allow_unicode=True)
+
+
+def reviewed(cloud: str) -> dict[str, Any]:
+    """The snapshot as it was reviewed."""
+    path = SNAPSHOTS / f"changes-{cloud}.yaml"
+    return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if path.is_file() else {}

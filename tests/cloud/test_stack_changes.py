@@ -1,0 +1,131 @@
+"""What an edit of every setting of the shipped cloud stacks does: nothing that holds something goes without a word.
+
+The judges are the providers' rules (provider_rules), the engine's and the Kubernetes provider's own code as engine_steps and
+provider_answers have it, and what the clouds' APIs refuse (api_refusals.yaml).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from api_refusals import known_refusals
+from guide_tables import guide, part, with_part
+from program_declarations import declared, shipped
+from setting_edits import ROOTS, edits_of, settings_of, without_edit
+from snapshot_fixtures import REWRITE, assert_snapshot
+from stack_changes import NOT_PLAYED, SNAPSHOTS, outcome, reviewed, row_of, table, text_of
+
+from infra.deployment.losses import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Row = dict[str, Any]
+
+both_clouds = pytest.mark.parametrize("cloud", sorted(ROOTS))
+
+ANOTHER_PLACE = frozenset({"environment", "region", "project", "account"})
+"""Another one of these is another platform: everything of the stack is made anew under other names or elsewhere."""
+
+SAMPLE = {"eks": ("network.services_cidr", "network.private_cidrs"), "gke": ("network.max_pods_per_node", "control_plane.access")}
+"""Settings that the quick tests edit; the thorough ones edit all."""
+
+
+def rows(cloud: str) -> Iterator[tuple[str, Row]]:
+    for setting, edits in reviewed(cloud).items():
+        if not isinstance(edits, str):
+            yield from ((setting, edit) for edit in edits)
+
+
+@both_clouds
+def test_every_setting_of_the_schema_has_an_edit_or_a_reason(cloud: str) -> None:
+    settings = [setting.path for setting in settings_of(cloud)]
+
+    assert list(reviewed(cloud)) == settings
+    told = {path: edits for path, edits in reviewed(cloud).items() if isinstance(edits, str) and edits != NOT_PLAYED}
+    assert told == without_edit(cloud)
+
+
+@pytest.mark.thorough
+@both_clouds
+def test_every_edit_is_taken_by_settings_check(cloud: str) -> None:
+    edits = [edit for setting in settings_of(cloud) for edit in edits_of(cloud, setting.path)]
+
+    assert {edit.setting for edit in edits} | without_edit(cloud).keys() == {setting.path for setting in settings_of(cloud)}
+    assert {edit.words: refused for edit in edits if (refused := edit.refusal())} == {}
+
+
+@pytest.mark.parametrize("cloud,setting", [(cloud, setting) for cloud, settings in SAMPLE.items() for setting in settings])
+def test_what_an_edit_does_is_what_was_reviewed(cloud: str, setting: str) -> None:
+    assert [row_of(edit) for edit in edits_of(cloud, setting)] == reviewed(cloud)[setting]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(1800)
+@both_clouds
+def test_what_every_edit_of_every_setting_does_is_what_was_reviewed(cloud: str) -> None:
+    anew = os.environ.get(REWRITE) == "1"
+
+    assert_snapshot(text_of(table(cloud, anew=anew)), SNAPSHOTS / f"changes-{cloud}.yaml")
+
+
+@both_clouds
+def test_the_guides_table_is_made_from_the_reviewed_one(cloud: str) -> None:
+    path = guide(cloud)
+    wanted = with_part(path.read_text(encoding="utf-8"), part(cloud, reviewed(cloud)))
+    if os.environ.get(REWRITE) == "1":
+        path.write_text(wanted, encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == wanted, f"run the test with {REWRITE}=1 and review what git shows"
+
+
+@both_clouds
+def test_in_production_a_preview_refuses_what_would_take_away_the_cluster_or_its_network(cloud: str) -> None:
+    """Protected in the state, so that it is refused before anything is deleted."""
+    whole = {f"{Held.CLUSTER} cluster-cluster", f"{Held.NETWORK} network-vpc", f"{Held.NETWORK} network-network"}
+
+    unrefused = [
+        f"{setting}: {edit['edit']}"
+        for setting, edit in rows(cloud)
+        if edit["stack"].startswith("prod-")
+        and whole & {*edit["does"].get("replaces", []), *edit["does"].get("deletes", [])}
+        and "preview refuses for" not in edit["does"]
+        and setting != "cluster.deletion_protection"
+    ]
+    assert unrefused == []
+
+
+@both_clouds
+def test_no_edit_replaces_a_bucket_but_one_that_means_another_platform(cloud: str) -> None:
+    lost = {
+        setting
+        for setting, edit in rows(cloud)
+        for way in ("does", "back")
+        if any(each.startswith(Held.BUCKET) for each in (*edit[way].get("replaces", []), *edit[way].get("deletes", [])))
+    }
+
+    assert lost <= ANOTHER_PLACE
+
+
+@both_clouds
+def test_what_the_cloud_alone_refuses_takes_nothing_away_before(cloud: str) -> None:
+    """No preview knows of it, so what is deleted before it comes to that is gone. A subnet's replacement is refused before the old goes."""
+    refused = [(setting, edit[way]) for setting, edit in rows(cloud) for way in ("does", "back") if "the cloud refuses" in edit[way]]
+
+    at_update = [(setting, does) for setting, does in refused if does["the cloud refuses"] != ["subnet-overlap"]]
+    assert [setting for setting, does in at_update if "replaces" in does and "preview refuses for" not in does] == []
+    assert {rule for _, does in refused for rule in does["the cloud refuses"]} <= known_refusals().keys()
+
+
+def test_every_rule_of_an_api_says_its_source_and_its_day() -> None:
+    for rule, told in known_refusals().items():
+        assert {"token", "text", "words", "source", "read", "verified"} <= told.keys(), rule
+
+
+def test_a_second_deployment_of_the_same_settings_does_nothing() -> None:
+    from engine_steps import steps  # noqa: PLC0415
+
+    stack = declared("prod-gke", shipped("prod-gke"), there=True)
+    assert outcome(steps(stack, stack), stack, stack) == {}
