@@ -52,7 +52,7 @@ class Kubelet(DescribedRecord):
     """What is kept for the kubelet and the container runtime, such as `cpu: 200m`. Default: what the image computes."""
 
     system_reserved: Quantities = Field(default_factory=dict)
-    """What is kept for the system's own processes. Default: nothing."""
+    """What is kept for the system's own processes. Default: none."""
 
     eviction_hard: Thresholds = Field(default_factory=dict)
     """Below which amount or share of what pods are ended at once, such as `memory.available: 5%`. Default: the image's own."""
@@ -64,10 +64,10 @@ class Kubelet(DescribedRecord):
     """After which time, for each of `eviction_soft`, such as `memory.available: 1m30s`. Default: none."""
 
     image_gc_high_threshold_percent: Percent | None = None
-    """How full the disk is in percent when images that nobody uses are deleted. Default: 85."""
+    """How full the disk is in percent when images that nobody uses are deleted. Default: the kubelet's, 85."""
 
     image_gc_low_threshold_percent: Percent | None = None
-    """How full it is in percent when that ends. Default: 80."""
+    """How full it is in percent when that ends. Default: the kubelet's, 80."""
 
     cpu_cfs_quota: bool | None = None
     """Whether containers are held to their CPU limits. Default: they are."""

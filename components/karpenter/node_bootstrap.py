@@ -22,7 +22,7 @@ class KubeletArgs(TypedDict):
     image computes."""
 
     system_reserved: NotRequired[dict[str, str]]
-    """What is kept for the system's own processes. Default: nothing."""
+    """What is kept for the system's own processes. Default: none."""
 
     eviction_hard: NotRequired[dict[str, str]]
     """Below which amount or share of what pods are ended at once, by signal. Default: the image's own."""
@@ -34,10 +34,10 @@ class KubeletArgs(TypedDict):
     """After which time, for each of `eviction_soft`. Default: none."""
 
     image_gc_high_threshold_percent: NotRequired[int | None]
-    """How full the disk is in percent when unused images are deleted. Default: 85."""
+    """How full the disk is in percent when unused images are deleted. Default: the kubelet's, 85."""
 
     image_gc_low_threshold_percent: NotRequired[int | None]
-    """How full it is in percent when that ends. Default: 80."""
+    """How full it is in percent when that ends. Default: the kubelet's, 80."""
 
     cpu_cfs_quota: NotRequired[bool | None]
     """Whether containers are held to their CPU limits. Default: they are."""

@@ -160,10 +160,13 @@ def place_of(settings: dict[str, Any], written: str) -> Place:
     for word in written.split("."):
         step: Step = word
         if isinstance(value, list):
-            entries: list[Any] = value  # pyright: ignore[reportUnknownVariableType] -- YAML
+            entries: list[Any] = value
             step = int(word) if word.isdecimal() else next(i for i, each in enumerate(entries) if each["name"] == word)
         place.append(step)
-        value = value[step] if (isinstance(value, list) and int(step) < len(value)) or (isinstance(value, dict) and step in value) else None  # pyright: ignore[reportUnknownArgumentType] -- YAML
+        if isinstance(value, list):
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
     return tuple(place)
 
 
@@ -213,20 +216,21 @@ def _places(settings: Any, path: list[str]) -> Iterator[Place]:
         return
     step, rest = path[0], path[1:]
     if step == "*":
-        entries: list[Step] = list(range(len(settings))) if isinstance(settings, list) else list(settings or ())  # pyright: ignore[reportUnknownArgumentType] -- YAML
+        entries: list[Step] = list(range(len(settings))) if isinstance(settings, list) else list(settings or ())
         for each in entries:
             yield from ((each, *place) for place in _places(settings[each], rest))
         return
-    below: dict[str, Any] = settings if isinstance(settings, dict) else {}  # pyright: ignore[reportUnknownVariableType] -- YAML
+    below: dict[str, Any] = settings if isinstance(settings, dict) else {}
     yield from ((step, *place) for place in _places(below.get(step), rest))
 
 
 def _at(settings: Any, place: Place) -> Any:
+    value: Any = settings
     for step in place:
-        if isinstance(settings, dict) and step not in settings:
+        if value is GONE or (isinstance(value, dict) and step not in value):
             return GONE
-        settings = GONE if settings is GONE else settings[step]
-    return settings
+        value = value[step]
+    return value
 
 
 def _values(schema: dict[str, Any], here: Any) -> Iterator[tuple[str, Any]]:
@@ -279,7 +283,7 @@ def _write(settings: Any, place: Place, value: Any) -> None:
         settings = settings[step]
     if value is GONE:
         settings.pop(last)
-    elif isinstance(settings, list) and last == len(settings):  # pyright: ignore[reportUnknownArgumentType] -- YAML
+    elif isinstance(settings, list) and last == len(settings):
         settings.append(copy.deepcopy(value))
     else:
         settings[last] = copy.deepcopy(value)
@@ -289,7 +293,7 @@ def _named(settings: Any, place: Place) -> str:
     words: list[str] = []
     for step in place:
         settings = _at(settings, (step,)) if settings is not GONE else GONE
-        entry: dict[str, Any] = settings if isinstance(step, int) and isinstance(settings, dict) else {}  # pyright: ignore[reportUnknownVariableType] -- YAML
+        entry: dict[str, Any] = settings if isinstance(step, int) and isinstance(settings, dict) else {}
         words.append(str(entry.get("name", step)))
     return ".".join(words)
 

@@ -101,7 +101,7 @@ def documented_defaults() -> list[tuple[str, str, str, object]]:
 
 def as_written(value: object) -> set[str]:
     """The words in which a docstring may give a default."""
-    if value is None or value in ([], ()):
+    if value is None or value in ([], (), {}):
         return {"none", "all"}
     number = {f"{value:,}", str(value)} if isinstance(value, int) else {str(value)}
     return {each.lower() for each in number}

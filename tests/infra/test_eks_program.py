@@ -20,7 +20,7 @@ from eks_declarations import (
     node_labels,
     requirements,
 )
-from program_declarations import KUEUE, STACKS, as_shipped, declared, plan_of, shipped, taints_of
+from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
 from rule_checks import violations
 
 if TYPE_CHECKING:
@@ -387,17 +387,3 @@ def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> N
     assert [name for name in declarations.made if name.startswith((CLUSTER, "aws:ec2", "aws:eks/addon"))] == []
     assert f"{CLUSTER} cluster-cluster" in declarations.waits_for(f"{RELEASE} karpenter-release")
     assert set(gpu_pools(declarations)) == {"l4-spot", "t4-spot"}
-
-
-@both_stacks
-def test_the_guide_names_every_service_that_the_role_that_deploys_needs(stack: str) -> None:
-    guide = (STACKS.parent / "docs" / "guides" / "eks.md").read_text(encoding="utf-8")
-    table = guide.partition("| service | for |")[2].partition("\n\n")[0]
-    named = {service for row in table.splitlines()[2:] for service in re.findall(r"`(\w+)`", row.split("|")[1])}
-
-    types = {each.type.split(":")[1] for each in as_shipped(stack).made.values() if each.type.startswith("aws:")}
-    # Pulumi's modules by the names that IAM has for the services behind them.
-    services = {kind.partition("/")[0] for kind in types}
-    events = {"cloudwatch/eventRule", "cloudwatch/eventTarget"}
-    assert types & {kind for kind in types if kind.startswith("cloudwatch/")} == events | {"cloudwatch/logGroup"}
-    assert named == services - {"cloudwatch", "vpc"} | {"events", "logs"}

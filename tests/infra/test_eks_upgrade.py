@@ -87,6 +87,7 @@ def test_another_karpenter_changes_its_two_charts_and_no_node_class() -> None:
         f"{RELEASE} karpenter-release": "1.14.2",
         f"{RELEASE} kueue-release": "0.19.0",
         f"{RELEASE} gpu-plugins-nvidia": "0.19.3",
+        f"{RELEASE} dcgm-exporter-release": "4.8.4",
     }
     assert [name for name, each in after.items() if each.type == NODE_CLASS and each.inputs != before[name].inputs] == []
 
@@ -110,4 +111,5 @@ def test_pins_of_the_stack_reach_the_addons_and_the_charts() -> None:
         "kueue": "0.19.1",
         "nvidia-device-plugin": "0.20.0",
         "aws-efa-k8s-device-plugin": "v0.5.32",
+        "dcgm-exporter": "4.8.4",
     }

@@ -61,6 +61,7 @@ def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> 
         "aws-ebs-csi-driver": ["EKS's default", "as it is"],
         "aws-mountpoint-s3-csi-driver": ["EKS's default", "as it is"],
         "eks-node-monitoring-agent": ["EKS's default", "as it is"],
+        "metrics-server": ["EKS's default", "as it is"],
     }
     assert "can be raised to 1.35" in result.output
 

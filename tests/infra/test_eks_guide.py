@@ -1,0 +1,22 @@
+"""What the guide of EKS says of an account, against what the shipped stacks declare."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from program_declarations import STACKS, as_shipped
+
+
+@pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
+def test_the_guide_names_every_service_that_the_role_that_deploys_needs(stack: str) -> None:
+    guide = (STACKS.parent / "docs" / "guides" / "eks.md").read_text(encoding="utf-8")
+    table = guide.partition("| service | for |")[2].partition("\n\n")[0]
+    named = {service for row in table.splitlines()[2:] for service in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+    types = {each.type.split(":")[1] for each in as_shipped(stack).made.values() if each.type.startswith("aws:")}
+    # Pulumi's modules by the names that IAM has for the services behind them.
+    services = {kind.partition("/")[0] for kind in types}
+    events = {"cloudwatch/eventRule", "cloudwatch/eventTarget"}
+    assert types & {kind for kind in types if kind.startswith("cloudwatch/")} == events | {"cloudwatch/logGroup"}
+    assert named == services - {"cloudwatch", "vpc"} | {"events", "logs"}
