@@ -101,7 +101,8 @@ def _leaves(schema: dict[str, Any], path: tuple[str, ...]) -> Iterator[Setting]:
 def _plain(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """A schema without its references, and whether null is one of its values."""
     if "anyOf" in schema:
-        [one] = [each for each in schema["anyOf"] if each.get("type") != "null"]
+        # An amount of money may be written as a number or as text; the number is edited.
+        one = next(each for each in schema["anyOf"] if each.get("type") != "null")
         return _plain(one)[0], True
     if "$ref" in schema:
         said = {key: value for key, value in schema.items() if key == "default"}

@@ -30,7 +30,7 @@ ANOTHER_PLACE = frozenset({"environment", "region", "project", "account"})
 """Another one of these is another platform: everything of the stack is made anew under other names or elsewhere."""
 
 SAMPLE = {"eks": ("network.services_cidr", "network.private_cidrs"), "gke": ("network.max_pods_per_node", "control_plane.access")}
-"""Settings that the quick tests edit; the thorough ones edit all."""
+"""Settings whose edits are compared one by one, for a failure that says which; another test edits all."""
 
 
 def rows(cloud: str) -> Iterator[tuple[str, Row]]:
@@ -57,6 +57,7 @@ def test_every_edit_is_taken_by_settings_check(cloud: str) -> None:
     assert {edit.words: refused for edit in edits if (refused := edit.refusal())} == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cloud,setting", [(cloud, setting) for cloud, settings in SAMPLE.items() for setting in settings])
 def test_what_an_edit_does_is_what_was_reviewed(cloud: str, setting: str) -> None:
     assert [row_of(edit) for edit in edits_of(cloud, setting)] == reviewed(cloud)[setting]
@@ -124,6 +125,7 @@ def test_every_rule_of_an_api_says_its_source_and_its_day() -> None:
         assert {"token", "text", "words", "source", "read", "verified"} <= told.keys(), rule
 
 
+@pytest.mark.thorough
 def test_a_second_deployment_of_the_same_settings_does_nothing() -> None:
     from engine_steps import steps  # noqa: PLC0415
 
