@@ -60,6 +60,28 @@ def _is_a_control_planes(written: str) -> str:
 ControlPlaneRange = Annotated[Range, AfterValidator(_is_a_control_planes)]
 """The range of a GKE control plane: a /28."""
 
+_PRIVATE = [IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
+_SERVICES = range(12, 25)
+
+EKS_SERVICES = f"/{_SERVICES[0]} to /{_SERVICES[-1]} inside {', '.join(map(str, _PRIVATE))}"
+"""The ranges that EKS takes for Services (API reference, KubernetesNetworkConfigRequest.serviceIpv4Cidr; read 2026-11-24)."""
+
+
+def fits_eks_services(written: str) -> bool:
+    """Whether EKS takes an IPv4 range for Services."""
+    services = IPv4Network(written)
+    return services.prefixlen in _SERVICES and any(services.subnet_of(each) for each in _PRIVATE)
+
+
+def _is_for_eks_services(written: str) -> str:
+    if not fits_eks_services(written):
+        raise ValueError(f"is no range that EKS takes for Services; allowed is {EKS_SERVICES}")
+    return written
+
+
+EksServicesRange = Annotated[Range, AfterValidator(_is_for_eks_services)]
+"""The range of the Services of an EKS cluster."""
+
 RangeName = Annotated[str, Field(pattern=RESOURCE_NAME)]
 """The name of a secondary range of a subnetwork."""
 
@@ -181,8 +203,8 @@ class EksNetwork(DescribedRecord):
     control_plane_cidrs: tuple[Range, ...] = ()
     """IPv4 ranges of the control plane's own addresses, one for each of its zones. Default: the last of `vpc_cidr`, a /28 each."""
 
-    services_cidr: Range = "172.20.0.0/16"
-    """IPv4 range of the Services."""
+    services_cidr: EksServicesRange = "172.20.0.0/16"
+    """IPv4 range of the Services: a /12 to a /24 of private addresses."""
 
     pods_per_node: Annotated[int, Field(ge=4, le=250)] = 32
     """Pods of a node to count addresses for: each takes one of its node's range. GPU nodes run few."""

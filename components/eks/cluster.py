@@ -2,14 +2,13 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
-from ipaddress import IPv4Network
 
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, kms, vpc
 
 from capacity.catalog.versions import Addon, shipped_versions, version_order
 from capacity.settings.cluster import Support
-from capacity.settings.network import Access, too_wide
+from capacity.settings.network import EKS_SERVICES, Access, fits_eks_services, too_wide
 from capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
 from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_kms_key, check_place
 from components.eks.addons import ADDONS, AddonInstaller
@@ -25,8 +24,6 @@ ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
 RETENTIONS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 """Days that CloudWatch Logs takes (PutRetentionPolicy). Its 0, for ever, is left out: logs are finite."""
 
-_PRIVATE = [IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
-_SERVICES = range(12, 25)
 _SMALLEST_DISK_GIB = 20
 
 _ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
@@ -56,12 +53,9 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
 
 
 def _check_services(where: str, written: str) -> None:
-    services = ipv4_range(f"{where} services_cidr", written)
-    if services.prefixlen not in _SERVICES or not any(services.subnet_of(each) for each in _PRIVATE):
-        raise ValueError(
-            f"{where} services_cidr is {written!r}; allowed is /12 to /24 inside {', '.join(map(str, _PRIVATE))}; "
-            "use 172.20.0.0/16 if in doubt"
-        )
+    ipv4_range(f"{where} services_cidr", written)
+    if not fits_eks_services(written):
+        raise ValueError(f"{where} services_cidr is {written!r}; allowed is {EKS_SERVICES}; use 172.20.0.0/16 if in doubt")
 
 
 def _check_cidrs(where: str, shape: ClusterShape) -> None:
