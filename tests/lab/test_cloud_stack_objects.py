@@ -51,6 +51,9 @@ def objects_of(stack: str, register: Register) -> list[KubeObject]:
         main()
 
     found = [integers(inputs) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:") and "kind" in inputs]
+    for group in (term for each in found for term in each.get("spec", {}).get("securityGroupSelectorTerms", []) if "id" in term):
+        # The mocks' ids have no form, and the definition of an EC2NodeClass asks for AWS's.
+        group["id"] = "sg-0a1b2c3d4e5f60718"
     # Namespaces before what is in them, flavors before the queues that name them.
     order = ("Namespace", "PriorityClass", "ResourceFlavor", "Cohort", "ClusterQueue")
     return sorted(found, key=lambda each: order.index(each["kind"]) if each["kind"] in order else len(order))
