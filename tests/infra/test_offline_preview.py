@@ -49,8 +49,8 @@ def files_of(folder: Path) -> set[str]:
     [
         pytest.param("dev-gke", 125, ("gcp:container:NodePool", 2 + 1), id="dev-gke, and the system pool"),
         pytest.param("prod-gke", 171, ("gcp:container:NodePool", 6 + 1), id="prod-gke, and the system pool"),
-        pytest.param("dev-eks", 219, ("kubernetes:karpenter.sh/v1:NodePool", 2 + 1), id="dev-eks, and the pool of other work"),
-        pytest.param("prod-eks", 282, ("kubernetes:karpenter.sh/v1:NodePool", 5 + 1), id="prod-eks, and the pool of other work"),
+        pytest.param("dev-eks", 224, ("kubernetes:karpenter.sh/v1:NodePool", 2 + 1), id="dev-eks, and the pool of other work"),
+        pytest.param("prod-eks", 289, ("kubernetes:karpenter.sh/v1:NodePool", 5 + 1), id="prod-eks, and the pool of other work"),
     ],
 )
 def test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_no_state(
