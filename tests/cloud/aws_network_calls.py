@@ -77,7 +77,19 @@ def _security_group(order: Order) -> Made:
     group = order.call("ec2", "CreateSecurityGroup", *names, GroupName=order.take("name"), **order.tagged("security-group"))["GroupId"]
     # AWS lets everything out of a new group; the provider takes that away, as the program says which rules there are.
     order.call("ec2", "RevokeSecurityGroupEgress", GroupId=group, IpPermissions=[_EVERYTHING])
+    for way in ("Ingress", "Egress"):
+        if rules := order.take(way.lower()):
+            permissions = [_within(group, each) for each in rules]
+            order.call("ec2", f"AuthorizeSecurityGroup{way}", GroupId=group, IpPermissions=permissions)
     return Made(group, deleted_by=[("ec2", "DeleteSecurityGroup", {"GroupId": group})])
+
+
+def _within(group: str, rule: dict[str, Any]) -> dict[str, Any]:
+    """A rule between the members of a group, the one kind that stands inside a group here."""
+    assert rule.keys() == {"description", "protocol", "fromPort", "toPort", "self"}, f"the calls of {rule} are not written down here"
+    assert rule["self"] is True, f"the calls of {rule} are not written down here"
+    ports = {"FromPort": rule["fromPort"], "ToPort": rule["toPort"]}
+    return {"IpProtocol": rule["protocol"], **ports, "UserIdGroupPairs": [{"GroupId": group, "Description": rule["description"]}]}
 
 
 _EVERYTHING = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
