@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from capacity.catalog.aws_quotas import AwsQuota, Market, address_quota, quota_of_machine
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.network import Nat
 from capacity.settings.pools import ReservationKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.catalog.machines import Machine
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool
@@ -62,14 +64,15 @@ def quota_needs(plan: Plan, settings: EksSettings) -> list[QuotaNeed]:
 def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, QuotaUse]]:
     wanted = {pool.name: pool for pool in settings.pools}
     for pool in plan.pools:
-        yield from _pool_uses(pool, wanted[pool.name])
+        yield from _pool_uses(pool, machines_of_pool(plan, pool), wanted[pool.name])
     other = settings.cluster.other_work
     for market in (Market.SPOT, Market.ON_DEMAND):
         # Karpenter tries Spot first and may have all of it on-demand when there is none.
         yield quota_of_machine(_OTHER_WORK, market), QuotaUse("other-work", other.max_vcpu if other.max_memory_gib else 0)
     if settings.cluster.existing is None:
         system = settings.cluster.system_pool
-        vcpu, quota = machines_of(Cloud.AWS)[system.machine].vcpu, quota_of_machine(system.machine, Market.ON_DEMAND)
+        machine = plan.own_machines.get(system.machine) or machines_of(Cloud.AWS)[system.machine]
+        vcpu, quota = machine.vcpu, quota_of_machine(system.machine, Market.ON_DEMAND)
         yield quota, QuotaUse("system nodes", vcpu * system.max_nodes)
         # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html (read 2026-11-24): up to two more in each zone.
         yield quota, QuotaUse("system nodes while they are replaced", vcpu * 2 * len(settings.zones))
@@ -78,15 +81,14 @@ def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, 
             yield address_quota(), QuotaUse("NAT gateways", gateways)
 
 
-def _pool_uses(pool: PoolPlan, wanted: EksPool) -> Iterator[tuple[AwsQuota | None, QuotaUse]]:
+def _pool_uses(pool: PoolPlan, machines: tuple[Machine, ...], wanted: EksPool) -> Iterator[tuple[AwsQuota | None, QuotaUse]]:
     """What a pool counts against each quota of its machines: all of its nodes may be of the largest of them, up to the pool's ceiling."""
     if wanted.reservation is not None and wanted.reservation.kind is ReservationKind.CAPACITY_BLOCK:
         return
     market = Market.SPOT if pool.capacity_type is CapacityType.SPOT else Market.ON_DEMAND
     most: dict[AwsQuota | None, int] = {}
-    for name in pool.machines:
-        quota = quota_of_machine(name, market)
-        vcpu = min(pool.max_nodes * machines_of(Cloud.AWS)[name].vcpu, pool.ceiling.vcpu)
-        most[quota] = max(most.get(quota, 0), vcpu)
+    for machine in machines:
+        quota = quota_of_machine(machine.name, market)
+        most[quota] = max(most.get(quota, 0), min(pool.max_nodes * machine.vcpu, pool.ceiling.vcpu))
     for quota, vcpu in most.items():
         yield quota, QuotaUse(pool.name, vcpu)

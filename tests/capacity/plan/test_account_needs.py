@@ -70,6 +70,13 @@ def test_system_nodes_count_with_those_that_are_there_while_they_are_replaced() 
     assert found[ADDRESSES].amount == zones
 
 
+def test_a_machine_that_the_stack_describes_counts_as_it_is_described() -> None:
+    described = {"name": "g9.xlarge", "vcpu": 6, "memory_mib": 16384, "gpu": {"name": "l4", "count": 1, "memory_mib": 22888}}
+    found = needs(machines=[described], pools__1=pool("next", "g9.xlarge", max_nodes=3) | {"serves": ["interactive"]})
+
+    assert {use.what: use.amount for use in found[G_SPOT].uses}["next"] == 3 * 6
+
+
 def test_what_is_there_already_counts_against_nothing_of_ours() -> None:
     found = needs(cluster__existing="theirs", cluster__other_work={"max_vcpu": 0})
 
