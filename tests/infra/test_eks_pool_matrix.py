@@ -61,6 +61,12 @@ def made(register: Register, name: str, capacity_type: str, **options: Any) -> M
         **{f"pools.0.{key}": value for key, value in options.items()},
         **reservation,
     }
+    node_pool, node_class = declared_pool(register, changes)
+    return Made(machine, machine.gpu, node_pool["spec"], node_class["spec"])
+
+
+def declared_pool(register: Register, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The NodePool and the node class of the one pool of the least settings with `changes`."""
     settings = parse_settings(changed("eks", changes), "test")
     plan = build_plan(settings, "test")
     [pool], [wanted] = plan.pools, settings.pools
@@ -73,7 +79,7 @@ def made(register: Register, name: str, capacity_type: str, **options: Any) -> M
     registered = register(declare)
     [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
     [node_class] = registered.of("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
-    return Made(machine, machine.gpu, node_pool["spec"], node_class["spec"])
+    return node_pool, node_class
 
 
 @pytest.mark.parametrize("capacity_type", ["spot", "on-demand", "reserved"])
@@ -130,19 +136,8 @@ def test_a_machine_of_the_stack_file_becomes_what_one_of_the_catalog_becomes(reg
         "efa_first_card": 1,
     }
     changes = {"machines": [described], "pools.0.machine": "p7.48xlarge", "pools.0.efa": True, "pools.0.max_nodes": NODES}
-    settings = parse_settings(changed("eks", changes | {"teams.0.shares": {"l4-spot": 1}}), "test")
-    plan = build_plan(settings, "test")
-    [pool], [wanted] = plan.pools, settings.pools
-    assert isinstance(wanted, EksPool)
+    node_pool, node_class = declared_pool(register, changes | {"teams.0.shares": {"l4-spot": 1}})
 
-    def declare() -> None:
-        GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, DRIVER_TAINTS))
-        Ec2NodeClass("class", node_class_args(plan, pool, wanted, COMMON))
-
-    registered = register(declare)
-
-    [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")
-    [node_class] = registered.of("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")
     requirements = {each["key"]: each["values"] for each in node_pool["spec"]["template"]["spec"]["requirements"]}
     assert requirements["node.kubernetes.io/instance-type"] == ["p7.48xlarge"]
     assert requirements["karpenter.k8s.aws/instance-gpu-memory"] == ["294912"]
