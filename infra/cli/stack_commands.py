@@ -179,8 +179,9 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     """
     from capacity.catalog.platform import Platform  # noqa: PLC0415
     from infra.deployment.drift import Drifts  # noqa: PLC0415
-    from infra.deployment.losses import Losses, refusal  # noqa: PLC0415
+    from infra.deployment.losses import Losses, check_permissions, refusal  # noqa: PLC0415
 
+    check_permissions(allow_replace or ())
     require_somebody_to_ask("up", yes=yes)
     drifts, losses, found = Drifts(), Losses(), planned(stack)
     answers = told_answers(made, not_made)

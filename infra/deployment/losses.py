@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from capacity.values.errors import ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -156,6 +156,16 @@ def told(losses: Iterable[Loss]) -> list[str]:
     """The losses in lines, as many as anybody reads."""
     lines = [each.words for each in losses]
     return lines if len(lines) <= _LISTED else [*lines[:_LISTED], f"and {len(lines) - _LISTED} more"]
+
+
+def check_permissions(allowed: Iterable[str]) -> None:
+    """Raises ExplainedError, as bad usage, for a permission that could fit nothing: not KIND=NAME, or of a kind that is never asked for."""
+    kinds = sorted({each.called.replace(" ", "-") for each in _KINDS.values()})
+    for written in allowed:
+        kind, given, name = written.partition("=")
+        if not given or not name or kind not in kinds:
+            remedy = f"write KIND=NAME as the refusal shows it, with a KIND of {', '.join(kinds)}"
+            raise ExplainedError(f"{_OPTION} is {written}, which names nothing that could go.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool) -> ExplainedError | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.deployment.losses import Held, Losses, held, refusal, told
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.deployment.losses import Held, Losses, check_permissions, held, refusal, told
 
 if TYPE_CHECKING:
     from infra.deployment.losses import Loss
@@ -101,3 +102,16 @@ def test_a_cluster_that_is_protected_as_deployed_goes_by_no_option(production: o
     assert refused is not None
     assert "cluster.deletion_protection: false" in refused.remedy
     assert "as the only change first" in refused.remedy
+
+
+@pytest.mark.parametrize("written", ["prod", "cluser=prod", "cluster=", "=prod"])
+def test_a_permission_that_could_fit_nothing_is_bad_usage(written: str) -> None:
+    with pytest.raises(ExplainedError, match=f"is {written}, which names nothing") as refused:
+        check_permissions([written])
+
+    assert refused.value.exit_code == ExitCode.BAD_USAGE
+    assert "volume-claim" in refused.value.remedy
+
+
+def test_every_permission_that_a_refusal_asks_for_is_taken() -> None:
+    check_permissions(each.permission for each in heard(("replace", CLUSTER), ("replace", BUCKET), ("replace", CLAIM), ("replace", POOL)))
