@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ import yaml
 from karpenter_node_class_args import KUBELET, NODE_CLASS, NODE_CONFIG, node_class_args
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from capacity.catalog.versions import Chart, shipped_versions
 from components.karpenter.ec2_node_class import Ec2NodeClass, check_node_class
 from components.karpenter.node_bootstrap import bootstrap_spec
 
 Register = Callable[[Callable[[], object]], Any]
 
-GO_MODULES = Path(os.environ.get("GOMODCACHE", Path.home() / "go" / "pkg" / "mod"))
+DEFINITION = Path(__file__).resolve().parents[3] / ".tools/assets/karpenter-aws/crds/karpenter.k8s.aws_ec2nodeclasses.yaml"
 BOTTLEROCKET = "bottlerocket@1.65.0"
 
 
@@ -42,11 +40,9 @@ def test_kubelet_and_user_data_stand_in_the_node_class(register: Register) -> No
 
 def test_karpenters_own_definition_has_these_fields_and_takes_these_values() -> None:
     """Its CEL rules are asked by the lab: tests/lab/test_eks_node_class_crd.py."""
-    module = GO_MODULES / "github.com/aws" / f"karpenter-provider-aws@v{shipped_versions().chart(Chart.KARPENTER).version}"
-    file = module / "pkg" / "apis" / "crds" / "karpenter.k8s.aws_ec2nodeclasses.yaml"
-    if not file.is_file():
-        pytest.skip(f"Karpenter's module is not at {module}: `flexspot lab tools` fetches it")
-    schema = yaml.safe_load(file.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    if not DEFINITION.is_file():
+        pytest.skip(f"there is no {DEFINITION}: `make tools` brings it")
+    schema = yaml.safe_load(DEFINITION.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     kubelet = bootstrap_spec({"kubelet": {**KUBELET, "pods_per_core": 10}})["kubelet"]  # pyrefly: ignore[bad-assignment] -- the keys of one
 
     assert set(kubelet) == set(schema["kubelet"]["properties"]) - {"clusterDNS", "evictionMaxPodGracePeriod"}
