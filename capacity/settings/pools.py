@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DescribedRecord
+from capacity.values.cron import cron_problem
 from capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
 
 if TYPE_CHECKING:
@@ -217,6 +218,13 @@ class QuietHours(DescribedRecord):
 
     hours: Annotated[int, Field(ge=1, le=168)]
     """For how many hours."""
+
+    @field_validator("schedule")
+    @classmethod
+    def _karpenter_can_read_it(cls, schedule: str) -> str:
+        if problem := cron_problem(schedule):
+            raise ValueError(f"{problem}, as Karpenter reads cron")
+        return schedule
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from capacity.catalog.capacity_type import facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, zone_label
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
+from capacity.values.cron import cron_problem
 from components.shared_args import NodeTaint
 
 
@@ -133,8 +134,8 @@ class GpuNodePoolArgs(TypedDict):
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
-# The standard parser of github.com/robfig/cron/v3, which Karpenter asks when the API server's looser pattern has let a schedule pass.
-_CRON = re.compile(r"@(annually|yearly|monthly|weekly|daily|midnight|hourly)|([0-9A-Za-z*?/,-]+ ){4}[0-9A-Za-z*?/,-]+")
+_CRON_WORD = re.compile(r"@(annually|yearly|monthly|weekly|daily|midnight|hourly)")
+"""A schedule in a word, as NodePool's own pattern has it."""
 
 Complain = Callable[[str, object, str, str], None]
 
@@ -218,10 +219,10 @@ def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
     if (grace := args.get("termination_grace_seconds")) is not None and grace < 1:
         complain("termination_grace_seconds", grace, "it is 1 or more", "leave it out for drains that wait")
     for quiet in args.get("quiet_hours", []):
-        if not _CRON.fullmatch(quiet["schedule"]):
-            complain(
-                "quiet_hours.schedule", repr(quiet["schedule"]), "it is five fields of cron, by UTC", "write one such as '0 8 * * mon-fri'"
-            )
+        schedule = quiet["schedule"]
+        if not _CRON_WORD.fullmatch(schedule) and (problem := cron_problem(schedule)):
+            allowed = f"it is five fields of cron, by UTC ({problem})"
+            complain("quiet_hours.schedule", repr(schedule), allowed, "write one such as '0 8 * * mon-fri'")
         if quiet["hours"] < 1:
             complain("quiet_hours.hours", quiet["hours"], "it is 1 or more", "give whole hours, or leave the entry out")
 

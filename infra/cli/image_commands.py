@@ -119,7 +119,7 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
         elif names:
             raise ExplainedError(
                 f"stack {name} is not on EKS.",
-                "name a stack with cloud: eks; GKE chooses its nodes' images itself.",
+                "name a stack with cloud: eks; on GKE images and add-ons come with `cluster.release_channel`.",
                 exit_code=ExitCode.BAD_USAGE,
             )
     if not found:

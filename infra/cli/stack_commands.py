@@ -22,13 +22,13 @@ from infra.cli.lab_commands import lab_home, show_next_steps
 from infra.cli.stacks import STACKS, Stack, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from pulumi.automation import EngineEvent
 
     from capacity.plan.build import StackPlan
-    from infra.deployment.drift import Drift, Drifts
-    from infra.deployment.losses import Loss, Losses
+    from infra.deployment.drift import Drift
+    from infra.deployment.losses import Loss
     from infra.engine import StackRun
     from lab.tools.build import Tools
 
@@ -125,6 +125,11 @@ AllowReplace = Annotated[
     typer.Option("--allow-replace", metavar="KIND=NAME", help="What may go although it holds something, in production; where it asks."),
 ]
 
+TryRefused = Annotated[
+    list[str] | None,
+    typer.Option("--try-refused", metavar="RULE", help="Let the cloud itself refuse what it is known to refuse; where it asks."),
+]
+
 Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
 
 
@@ -146,18 +151,16 @@ def preview(
     ] = None,
 ) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
-    from infra.deployment.drift import Drifts  # noqa: PLC0415
-    from infra.deployment.losses import Losses, refusal  # noqa: PLC0415
-
     if offline and refresh:
         raise bad_usage("--offline and --refresh cannot both be: offline there is nothing to look at.", "leave one of them out.")
-    drifts, losses, found = Drifts(), Losses(), planned(stack)
+    found, heard = planned(stack), Heard()
     with _offline_run(stack) if offline else _run(stack, found, lab) as run:
-        counts = _previewed(run, found, drifts, losses, plan_out=plan_out, refresh=refresh)
-        show_drift(drifts.found, "`up` would change it back")
-        show_losses(losses.found)
-        if refused := refusal(losses.found, (), production=is_production(found.settings.environment)):
-            out.print(escape(f"`up` will not do it: {refused.problem} What to do: {refused.remedy}"))
+        counts = _previewed(run, found, heard, plan_out=plan_out, refresh=refresh)
+        show_drift(heard.drifts.found, "`up` would change it back")
+        show_losses(heard.losses.found)
+        for refused in heard.refusals(found):
+            out.print(escape(f"`up` will not do it: {refused.problem}"), *map(escape, refused.evidence), sep="\n  ")
+            out.print(escape(f"What to do: {refused.remedy}"))
         _show(counts, "would be")
 
 
@@ -171,30 +174,32 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     made: Made = None,
     not_made: NotMade = None,
     allow_replace: AllowReplace = None,
+    try_refused: TryRefused = None,
 ) -> None:
     """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything.
 
     In production nothing that holds something is replaced unless --allow-replace names it: no cluster, network, pool, bucket or team's
-    storage.
+    storage. Nowhere a run begins that the cloud is known to refuse in its middle, unless --try-refused names the rule.
     """
     from capacity.catalog.platform import Platform  # noqa: PLC0415
-    from infra.deployment.drift import Drifts  # noqa: PLC0415
-    from infra.deployment.losses import Losses, check_permissions, refusal  # noqa: PLC0415
+    from infra.deployment.api_refusals import check_tried  # noqa: PLC0415
+    from infra.deployment.losses import check_permissions  # noqa: PLC0415
 
     check_permissions(allow_replace or ())
+    check_tried(try_refused or ())
     require_somebody_to_ask("up", yes=yes)
-    drifts, losses, found = Drifts(), Losses(), planned(stack)
+    found, heard = planned(stack), Heard()
     answers = told_answers(made, not_made)
     with _run(stack, found, lab) as run:
         run.settle(_tell, answers)
-        counts = _previewed(run, found, drifts, losses, refresh=refresh)
-        show_drift(drifts.found, "it is changed back")
-        show_losses(losses.found)
-        if refused := refusal(losses.found, allow_replace or (), production=is_production(found.settings.environment)):
+        counts = _previewed(run, found, heard, refresh=refresh)
+        show_drift(heard.drifts.found, "it is changed back")
+        show_losses(heard.losses.found)
+        for refused in heard.refusals(found, allow_replace or (), try_refused or ()):
             raise refused
         _show(counts, "would be")
         show_cost_line(found)
-        if _changes(counts) or drifts.found:
+        if _changes(counts) or heard.drifts.found:
             ask(f"Deploy this to stack {stack}?", yes=yes)
         _show(run.up(_tell, color=out.is_terminal, refresh=refresh), "were")
     if found.plan.cloud is Platform.LOCAL:
@@ -232,31 +237,54 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
     out.print("nothing was changed by hand.")
 
 
-def _previewed(  # noqa: PLR0913 -- who hears of the preview, and what is asked of it
-    run: StackRun, found: StackPlan, drifts: Drifts, losses: Losses, *, plan_out: Path | None = None, refresh: bool
-) -> Mapping[str, int]:
+class Heard:
+    """What is asked of a preview besides its counts: what was changed by hand, what goes, and what a cloud refuses."""
+
+    def __init__(self) -> None:
+        from infra.deployment.api_refusals import ApiRefusals  # noqa: PLC0415
+        from infra.deployment.drift import Drifts  # noqa: PLC0415
+        from infra.deployment.losses import Losses  # noqa: PLC0415
+
+        self.drifts, self.losses, self.api = Drifts(), Losses(), ApiRefusals()
+
+    def hear(self, event: EngineEvent) -> None:
+        """Takes note of one event of the engine."""
+        self.drifts.hear(event)
+        self.losses.hear(event)
+        self.api.hear(event)
+
+    def refusals(self, found: StackPlan, allowed: Sequence[str] = (), tried: Sequence[str] = ()) -> Iterator[ExplainedError]:
+        """Why `up` does not do what was previewed; nothing where it may."""
+        from infra.deployment import api_refusals, losses  # noqa: PLC0415
+
+        production = is_production(found.settings.environment)
+        for refused in (api_refusals.refusal(self.api.found, tried), losses.refusal(self.losses.found, allowed, production=production)):
+            if refused is not None:
+                yield refused
+
+
+def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
     """A preview; its plan is written for `flexspot cost` even when a policy refuses it, because the cost may be the reason.
 
     Where it fails for what is protected, what would have gone is told before that.
     """
     from infra.program import PlannedResources, write_plan_file  # noqa: PLC0415
 
-    heard = PlannedResources()
+    resources = PlannedResources()
 
     def hear(event: EngineEvent) -> None:
+        resources.hear(event)
         heard.hear(event)
-        drifts.hear(event)
-        losses.hear(event)
 
     try:
         return run.preview(_tell, color=out.is_terminal, hear=hear, refresh=refresh)
     except ExplainedError:
-        show_losses(losses.found)
+        show_losses(heard.losses.found)
         raise
     finally:
         if plan_out is not None:
             own_prices = found.settings.prices_file
-            write_plan_file(plan_out, run.stack, found, heard, None if own_prices is None else STACKS / own_prices)
+            write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else STACKS / own_prices)
 
 
 _LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")

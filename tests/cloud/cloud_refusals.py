@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api_refusals import refused_changes
 from cloud_resources import filled, kinds
+
+from infra.deployment.api_refusals import refused_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

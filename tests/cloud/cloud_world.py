@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from kubernetes_objects import all_objects
 from infra.deployment.cloud_run import PLUGINS
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from lab.control_plane import ControlPlane
     from lab.tools.build import Tools
 
@@ -118,6 +121,17 @@ class CloudWorld:
         for key, value in changes.items():
             settings[key] = {**settings.get(key, {}), **value} if isinstance(value, dict) else value
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    @contextmanager
+    def changed(self, stack: str, **changes: Any) -> Generator[None]:
+        """Other settings in the stack's file, until the end of the block."""
+        file = self._stack_file(stack)
+        before = file.read_text(encoding="utf-8")
+        self.change(stack, **changes)
+        try:
+            yield
+        finally:
+            file.write_text(before, encoding="utf-8")
 
     def settings(self, stack: str) -> dict[str, Any]:
         """The settings in the stack's file."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from api_refusals import known_refusals
 from program_declarations import STACKS
+
+from infra.deployment.api_refusals import known_refusals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def guide(cloud: str) -> Path:
 def effect(does: dict[str, Any]) -> str:
     """What a change does, in the words of the guide."""
     if (refused := does.get("the cloud refuses")) and "preview refuses for" not in does:
-        return f"refused by the cloud: {'; '.join(str(known_refusals()[rule]['words']) for rule in refused)}"
+        return f"refused by the cloud, which `preview` says: {'; '.join(known_refusals()[rule].words for rule in refused)}"
     replaced, deleted = (_kinds(does.get(key, [])) for key in ("replaces", "deletes"))
     if "cluster" in replaced or "cluster" in deleted:
         # What is on it goes with it.

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from api_refusals import SUBNET, refused_changes
 from engine_steps import Operation, Run, steps
 from program_declarations import declared, id_of, shipped
 from setting_edits import edits_of, settings_of, without_edit
 
+from infra.deployment.api_refusals import Change, refusals
 from infra.deployment.losses import Held, held
 
 if TYPE_CHECKING:
     from engine_steps import Step
     from program_declarations import Declarations
     from setting_edits import Edit
-
-VPC = "aws:ec2/vpc:Vpc"
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 
@@ -77,29 +74,21 @@ def _held(step: Step, declarations: Declarations) -> Held | None:
 
 def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str]:
     """The rules by which the clouds refuse a step of a run."""
-
-    def zone_of(subnet: str) -> str:
-        for made in (before.made, after.made):
-            for name, each in made.items():
-                if each.type == SUBNET and id_of(name) == subnet:
-                    return str(each.inputs.get("availabilityZone") or each.inputs.get("availabilityZoneId"))
-        return ""
-
-    rules = {
-        rule
-        for step in run.of(Operation.UPDATE)
-        for rule, _ in refused_changes(step.kind, before.made[step.name].inputs, after.made[step.name].inputs, zone_of)
-    }
-    return sorted(rules | ({"subnet-overlap"} if _subnets_overlap(run, before, after) else set()))
-
-
-def _subnets_overlap(run: Run, before: Declarations, after: Declarations) -> bool:
-    """Whether a subnet is to be made, in a VPC that stays, where an old one is still there: what is replaced goes after its replacement."""
-    if any(step.kind == VPC for step in run.lost):
-        return False
-    old = [IPv4Network(each.inputs["cidrBlock"]) for each in before.made.values() if each.type == SUBNET]
-    made = [step.name for step in run.of(Operation.CREATE, Operation.REPLACE) if step.kind == SUBNET and not step.first]
-    return any(IPv4Network(after.made[name].inputs["cidrBlock"]).overlaps(each) for name in made for each in old)
+    steps_by_name = {step.name: step for step in run.steps}
+    changes = [
+        Change(
+            (old or new).type,  # pyrefly: ignore[missing-attribute] -- one of both is there
+            name,
+            old.inputs if old else None,
+            new.inputs if new else None,
+            id_of(name),
+            replaced=bool(step and step.operation is Operation.REPLACE),
+            gone_first=bool(step and step.first),
+        )
+        for name in dict.fromkeys((*before.made, *after.made))
+        for old, new, step in [(before.made.get(name), after.made.get(name), steps_by_name.get(name))]
+    ]
+    return sorted({each.rule for each in refusals(changes)})
 
 
 def held_name(step: Step, declarations: Declarations) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from program_declarations import as_shipped
+from engine_steps import Operation, steps
+from program_declarations import as_shipped, declared
+
+from infra.deployment.api_refusals import known_refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +57,50 @@ def grows_in_place(world: CloudWorld, stack: str, max_nodes: int, **settings: An
     assert {name for name in new if "audio" not in name} == set()
     assert made(world, stack) == names_of(world, stack)
     return new
+
+
+def is_refused_before_anything(world: CloudWorld, stack: str, rules: set[str], **settings: Any) -> None:
+    """These settings are refused by rules of the cloud's API before anything is changed; the engine's preview is what our model says."""
+    before = world.settings(stack)
+    with world.changed(stack, **settings):
+        world.cloud.forget_events()
+        done = world.flexspot("up", "-s", stack, "--yes")
+        after = world.settings(stack)
+
+    assert done.returncode == 1, done.stdout[-4000:] + done.stderr[-4000:]
+    assert {rule for rule in known_refusals() if f"({rule}: " in done.stderr} == rules, done.stderr
+    assert [event for event in world.cloud.events() if event.operation in {"create", "update", "delete"}] == []
+    assert operations(done.stdout) == modelled(stack, before, after)
+
+
+_DISPLAYED = re.compile(
+    r"^ *(?:\+\+|\+-|--|\+|~|-) +(?P<type>\S+) (?P<name>\S+) "
+    r"(?P<done>create replacement|delete original|replace|create|update|delete)(?: |$)"
+)
+"""A line of the engine's display of a preview."""
+
+
+def operations(display: str) -> dict[str, str]:
+    """What becomes of each resource as the engine shows it, by `type name`; components left out."""
+    found: dict[str, str] = {}
+    for line in display.splitlines():
+        if (match := _DISPLAYED.match(line)) and not match["type"].startswith(("flexspot:", "pulumi:")):
+            replaced = match["done"] in {"create replacement", "delete original", "replace"}
+            resource = f"{match['type']} {match['name']}"
+            if found.get(resource) != Operation.REPLACE:
+                found[resource] = Operation.REPLACE if replaced else match["done"]
+    return found
+
+
+def modelled(stack: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
+    """The same as the model of the engine has it, by which every edit of every setting is judged."""
+    run = steps(*(declared(stack, settings, there=True) for settings in (before, after)))
+    return {_displayed(step.name): step.operation for step in run.steps if not step.name.startswith("pulumi:")}
+
+
+def _displayed(name: str) -> str:
+    """`aws:ec2:Subnet x` of `aws:ec2/subnet:Subnet x`: the engine leaves out the module's part that repeats the type."""
+    return re.sub(r"/(\w+):(\w+) ", lambda found: f":{found[2]} " if found[1].lower() == found[2].lower() else found[0], name)
 
 
 def planned(stack: str) -> set[str]:

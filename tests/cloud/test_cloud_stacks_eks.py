@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from stack_journey import Order, counted, goes_up, grows_in_place, programs_run
+from stack_journey import Order, counted, goes_up, grows_in_place, is_refused_before_anything, programs_run
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
@@ -23,6 +23,7 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     assert_order_of_creation(world)
 
     assert counted(world.flexspot("up", "-s", "dev-eks", "--yes")) == {}
+    is_refused_before_anything(world, "dev-eks", {"subnet-overlap", "subnet-zones"}, zones=["us-east-1b", "us-east-1c"])
 
     deleted = counted(world.flexspot("destroy", "-s", "dev-eks", "--yes"))
 

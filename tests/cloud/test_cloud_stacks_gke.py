@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from stack_journey import Order, counted, goes_up, grows_in_place, programs_run
+from stack_journey import Order, counted, goes_up, grows_in_place, is_refused_before_anything, programs_run
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
@@ -21,6 +21,7 @@ def test_dev_gke_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     assert_order_of_creation(world)
 
     assert counted(world.flexspot("up", "-s", "dev-gke", "--yes")) == {}
+    is_refused_before_anything(world, "dev-gke", {"range-modified"}, network={"pods_cidr": "10.72.0.0/14"})
 
     deleted = counted(world.flexspot("destroy", "-s", "dev-gke", "--yes"))
 

@@ -104,10 +104,14 @@ def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem
         return
     for name in ("private_cidrs", "public_cidrs"):
         ranges: tuple[str, ...] = getattr(net, name)
+        told = f"has {len(ranges)} range{'' if len(ranges) == 1 else 's'} for {len(zones)} zones"
         if len(ranges) < len(zones):
-            problem = f"has {len(ranges)} range{'' if len(ranges) == 1 else 's'} for {len(zones)} zones"
-            yield SettingsProblem(f"network.{name}", ", ".join(ranges), problem, "give one for each zone", "range-too-small")
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, "give one for each zone", "range-too-small")
             return
+        # A range belongs to the zone at its place: one too many moves the others' ranges, and AWS changes none of a subnet.
+        if len(ranges) > len(zones) and name in net.model_fields_set:
+            remedy = "leave out the range of the zone that is not there"
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, remedy, "range-without-zone")
     each_node = 1 + net.pods_per_node
     nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + settings.cluster.system_pool.max_nodes
     rooms = {zone: IPv4Network(written).num_addresses - _AWS_RESERVED for zone, written in zip(zones, net.private_cidrs, strict=False)}

@@ -9,6 +9,7 @@ from resolved_fixtures import told
 
 from capacity.plan.checks.places import access_fits_the_cloud, eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
 from capacity.plan.checks.zones import zones_are_two_to_six
+from capacity.settings.network import EksNetwork
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,15 @@ def test_each_node_of_gke_takes_a_block_for_its_pods() -> None:
 def test_each_zone_of_eks_has_a_range(name: str, whole: str) -> None:
     assert told(eks_ranges_have_room, "eks", {f"network.{name}": [whole]}) == [f"refused: range-too-small at network.{name}"]
     assert told(eks_ranges_have_room, "eks") == []
+
+
+@pytest.mark.parametrize("name,third", [("private_cidrs", "10.0.128.0/18"), ("public_cidrs", "10.0.200.0/22")])
+def test_a_range_that_is_written_belongs_to_a_zone(name: str, third: str) -> None:
+    """Taking a zone alone out of the file would give its range to the next one, which AWS refuses."""
+    ranges = [*getattr(EksNetwork(), name)[:2], third]
+
+    assert told(eks_ranges_have_room, "eks", {f"network.{name}": ranges}) == [f"refused: range-without-zone at network.{name}"]
+    assert told(eks_ranges_have_room, "eks", {f"network.{name}": ranges[:2]}) == []
 
 
 def test_nodes_and_pods_of_eks_take_an_address_each() -> None:

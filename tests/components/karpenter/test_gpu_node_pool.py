@@ -212,7 +212,11 @@ def test_the_object_belongs_to_the_component_which_tells_its_name(register: Regi
         ({"idle_seconds": -1}, "idle_seconds is -1; it is 0 or more"),
         ({"expire_after_seconds": 0}, "expire_after_seconds is 0; it is 1 or more; leave it out for nodes that never expire"),
         ({"termination_grace_seconds": 0}, "termination_grace_seconds is 0; it is 1 or more; leave it out for drains that wait"),
-        ({"quiet_hours": [{"schedule": "8am", "hours": 1}]}, "quiet_hours.schedule is '8am'; it is five fields of cron, by UTC; write one"),
+        (
+            {"quiet_hours": [{"schedule": "8am", "hours": 1}]},
+            "quiet_hours.schedule is '8am'; it is five fields of cron, by UTC (it has 1 field;",
+        ),
+        ({"quiet_hours": [{"schedule": "0 8 * * sat-sun", "hours": 1}]}, "day of the week sat-sun goes from high to low"),
         ({"quiet_hours": [{"schedule": "0 8 * *", "hours": 1}]}, "quiet_hours.schedule is '0 8 * *'; it is five fields of cron"),
         ({"quiet_hours": [{"schedule": "@daily", "hours": 0}]}, "quiet_hours.hours is 0; it is 1 or more"),
         (

@@ -1,0 +1,166 @@
+"""What only the clouds' APIs refuse of a change in place."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from setting_edits import settings_of
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.deployment.api_refusals import (
+    EKS_CLUSTER,
+    NODE_GROUP,
+    SUBNET,
+    SUBNETWORK,
+    ApiRefusals,
+    check_tried,
+    known_refusals,
+    refusal,
+    refused_changes,
+)
+
+ZONES = {"subnet-1": "us-east-1a", "subnet-2": "us-east-1b", "subnet-3": "us-east-1c", "subnet-4": "us-east-1b"}
+
+
+def refused(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [rule for rule, _ in refused_changes(token, old, new, lambda subnet: ZONES.get(subnet, ""))]
+
+
+def cluster(version: str = "1.35", *subnets: str) -> dict[str, Any]:
+    return {"version": version, "vpcConfig": {"subnetIds": list(subnets or ("subnet-1", "subnet-2"))}}
+
+
+@pytest.mark.parametrize("version,rules", [("1.34", ["version"]), ("1.35", []), ("1.36", []), ("1.37", ["version"])])
+def test_eks_goes_up_one_version_at_a_time(version: str, rules: list[str]) -> None:
+    assert refused(EKS_CLUSTER, cluster(), cluster(version)) == rules
+
+
+def test_a_control_plane_stays_in_its_zones_and_may_change_its_subnets() -> None:
+    assert refused(EKS_CLUSTER, cluster(), cluster("1.35", "subnet-1", "subnet-3")) == ["subnet-zones"]
+    assert refused(EKS_CLUSTER, cluster(), cluster("1.35", "subnet-1", "subnet-4")) == []
+    # Of somebody else's subnets nobody here knows the zone.
+    assert refused(EKS_CLUSTER, cluster(), cluster("1.35", "subnet-1", "subnet-9")) == []
+
+
+def test_a_node_group_goes_back_to_no_version() -> None:
+    assert refused(NODE_GROUP, {"version": "1.35"}, {"version": "1.34"}) == ["node-group-version"]
+    assert refused(NODE_GROUP, {"version": "1.35"}, {"version": "1.36"}) == []
+
+
+def ranges(**named: str) -> dict[str, Any]:
+    return {"secondaryIpRanges": [{"rangeName": name, "ipCidrRange": cidr} for name, cidr in named.items()]}
+
+
+def test_a_secondary_range_of_google_stays_as_it_is() -> None:
+    old = ranges(pods="10.64.0.0/14", services="10.9.0.0/20")
+
+    assert refused(SUBNETWORK, old, ranges(pods="10.72.0.0/14", services="10.9.0.0/20")) == ["range-modified"]
+    assert refused(SUBNETWORK, old, ranges(more="10.72.0.0/14", services="10.9.0.0/20")) == ["ranges-swapped"]
+    assert refused(SUBNETWORK, old, ranges(services="10.9.0.0/20", pods="10.64.0.0/14", more="10.80.0.0/14")) == []
+
+
+PLACE = "urn:pulumi:dev-eks::flexspot"
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+
+def heard(*steps: tuple[str, str, str, dict[str, Any] | None, dict[str, Any] | None]) -> list[str]:
+    """The rules by which a preview is refused whose steps are (operation, type, name, old inputs, new inputs)."""
+    listener = ApiRefusals()
+    for op, token, name, old, new in steps:
+        before = None if old is None else SimpleNamespace(inputs=old, id=f"id of {name}")
+        after = None if new is None else SimpleNamespace(inputs=new, id="")
+        step = SimpleNamespace(urn=f"{PLACE}::flexspot:index:X${token}::{name}", op=op, old=before, new=after)
+        listener.hear(SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=step)))  # pyrefly: ignore[bad-argument-type] -- what of an event is read
+    return [each.rule for each in listener.found]
+
+
+def subnet(zone: str, cidr: str, vpc: str = "vpc-1") -> dict[str, Any]:
+    return {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": cidr}
+
+
+OLD_B, OLD_C = subnet("us-east-1b", "10.0.64.0/18"), subnet("us-east-1c", "10.0.128.0/18")
+
+
+def test_a_zone_taken_out_of_the_middle_moves_the_others_ranges_and_is_refused_before_anything_goes() -> None:
+    moved = subnet("us-east-1c", "10.0.64.0/18")
+
+    steps = [
+        ("create-replacement", SUBNET, "private-c", OLD_C, moved),
+        ("replace", SUBNET, "private-c", OLD_C, moved),
+        ("delete-replaced", SUBNET, "private-c", OLD_C, None),
+        ("delete", SUBNET, "private-b", OLD_B, None),
+    ]
+    assert heard(*steps) == ["subnet-overlap"]
+    # The zone's range goes with it: nothing else changes.
+    assert heard(("same", SUBNET, "private-c", OLD_C, OLD_C), ("delete", SUBNET, "private-b", OLD_B, None)) == []
+
+
+def test_a_subnet_of_another_vpc_and_one_that_comes_after_the_old_one_went_overlap_with_nothing() -> None:
+    assert heard(("create-replacement", SUBNET, "private-c", OLD_C, {**OLD_C, "vpcId": UNKNOWN})) == []
+    gone_first = [("delete-replaced", SUBNET, "private-c", OLD_C, None), ("create-replacement", SUBNET, "private-c", OLD_C, OLD_C)]
+    assert heard(*gone_first) == []
+
+
+def test_a_preview_that_does_not_know_the_clusters_new_subnets_tells_their_zones_by_those_that_come() -> None:
+    def run(comes: str) -> list[str]:
+        old = {"version": "1.35", "vpcConfig": {"subnetIds": ["id of control-plane-us-east-1a", "id of control-plane-us-east-1b"]}}
+        stays = subnet("us-east-1a", "10.0.255.208/28")
+        goes, made = subnet("us-east-1b", "10.0.255.224/28"), subnet(comes, "10.0.255.240/28")
+        return heard(
+            ("same", SUBNET, "control-plane-us-east-1a", stays, stays),
+            ("same", SUBNET, "private-us-east-1d", subnet("us-east-1d", "10.0.0.0/18"), subnet("us-east-1d", "10.0.0.0/18")),
+            *([("create", SUBNET, f"control-plane-{comes}", None, made)] if comes != "us-east-1b" else []),
+            *([("create-replacement", SUBNET, "control-plane-us-east-1b", goes, made)] if comes == "us-east-1b" else []),
+            ("update", EKS_CLUSTER, "cluster", old, {"version": "1.35", "vpcConfig": {"subnetIds": UNKNOWN}}),
+            *([("delete", SUBNET, "control-plane-us-east-1b", goes, None)] if comes != "us-east-1b" else []),
+        )
+
+    assert run("us-east-1c") == ["subnet-zones"]
+    assert run("us-east-1b") == []
+
+
+def test_what_is_replaced_keeps_no_rule_of_a_change_in_place() -> None:
+    old, new = cluster("1.35"), cluster("1.37")
+
+    assert heard(("update", EKS_CLUSTER, "cluster", old, new)) == ["version"]
+    assert heard(("create-replacement", EKS_CLUSTER, "cluster", old, new), ("delete-replaced", EKS_CLUSTER, "cluster", old, None)) == []
+
+
+def test_up_does_not_begin_what_the_cloud_refuses_and_says_what_to_do_instead() -> None:
+    listener = ApiRefusals()
+    step = SimpleNamespace(
+        urn=f"{PLACE}::{EKS_CLUSTER}::cluster-cluster",
+        op="update",
+        old=SimpleNamespace(inputs=cluster("1.34"), id="prod"),
+        new=SimpleNamespace(inputs=cluster("1.36"), id="prod"),
+    )
+    listener.hear(SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=step)))  # pyrefly: ignore[bad-argument-type] -- what of an event is read
+
+    refused = refusal(listener.found, ())
+    assert refused is not None
+    assert refused.exit_code == ExitCode.UNMET
+    assert "Nothing was changed" in refused.problem
+    assert "one above what is deployed" in refused.remedy
+    assert "Unsupported Kubernetes minor version update from 1.34 to 1.36" in refused.evidence[0]
+    assert refused.remedy.endswith("--try-refused version")
+    assert refusal(listener.found, ["version"]) is None
+
+
+def test_a_rule_to_try_that_is_none_is_bad_usage() -> None:
+    with pytest.raises(ExplainedError, match="--try-refused is versoin") as refused:
+        check_tried(["versoin"])
+
+    assert refused.value.exit_code == ExitCode.BAD_USAGE
+    check_tried(known_refusals())
+
+
+def test_every_rule_was_read_somewhere_and_speaks_of_settings_that_are_there() -> None:
+    settings = {setting.path for cloud in ("eks", "gke") for setting in settings_of(cloud)}
+
+    for name, rule in known_refusals().items():
+        assert rule.source.verified, name
+        named = set(re.findall(r"`((?:cluster|network|control_plane)\.[a-z_.]+)`", rule.remedy))
+        assert named <= settings, name
