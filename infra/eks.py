@@ -283,7 +283,7 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             "subnet_ids": subnet_ids,
             "control_plane_subnet_ids": control_plane,
             "services_cidr": net.services_cidr,
-            "access": settings.control_plane.access.value,
+            "access": settings.access.value,
             "cidrs": list(settings.control_plane.cidrs),
             "private_cidrs": [*([] if net.existing_vpc else [net.vpc_cidr]), *net.runner_cidrs],
             "deletion_protection": protected,

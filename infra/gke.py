@@ -274,7 +274,7 @@ def _cluster(
                 "cluster": settings.cluster.existing,
                 "project": settings.project,
                 "region": settings.region,
-                "access": settings.control_plane.access.value,
+                "access": settings.access.value,
             },
         )
     net = _network(settings, name)
@@ -293,7 +293,7 @@ def _cluster(
             "pods_range": net.pods_range,
             "services_range": net.services_range,
             "control_plane_cidr": settings.network.control_plane_cidr,
-            "access": settings.control_plane.access.value,
+            "access": settings.access.value,
             "cidrs": list(settings.control_plane.cidrs),
             "release_channel": settings.cluster.release_channel.value,
             "min_version": settings.cluster.min_version,

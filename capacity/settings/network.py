@@ -101,9 +101,10 @@ class Access(StrEnum):
 class ControlPlane(DescribedRecord):
     """How the API server is reached."""
 
-    access: Access = Access.PRIVATE
+    access: Access | None = None
     """`private`: from inside the network alone, so that `up` needs a runner there. `dns_iam` (GKE): from outside too, by its DNS name, with
-    Google's IAM in front. `public_cidrs`: from outside, from `cidrs`."""
+    Google's IAM in front. `public_cidrs`: from outside, from `cidrs`. Default: `dns_iam` on GKE where the stack makes the network, in which
+    no runner is yet; else `private`."""
 
     cidrs: tuple[Range, ...] = ()
     """IPv4 ranges from which the API server is reached, with `public_cidrs` and nothing else; the whole internet is not a range."""

@@ -13,7 +13,7 @@ from capacity.settings.aws import AwsTags, Iam
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.controllers import Controllers, EksControllers
 from capacity.settings.machines import DescribedMachine
-from capacity.settings.network import CONTROL_PLANE_ZONES, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
+from capacity.settings.network import CONTROL_PLANE_ZONES, Access, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
 from capacity.settings.storage import EksStorage, GkeStorage
@@ -134,6 +134,12 @@ class GkeSettings(PlatformSettings):
     gpu_quotas: dict[str, GpuQuota] = Field(default_factory=dict)
     """GPUs that the project may use in the region, by accelerator; ceilings above them are refused."""
 
+    @property
+    def access(self) -> Access:
+        """From where the API server is reached."""
+        makes_the_network = self.network.existing_network is None and self.cluster.existing is None
+        return self.control_plane.access or (Access.DNS_IAM if makes_the_network else Access.PRIVATE)
+
 
 class EksSettings(PlatformSettings):
     """A platform on EKS."""
@@ -184,6 +190,11 @@ class EksSettings(PlatformSettings):
 
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""
+
+    @property
+    def access(self) -> Access:
+        """From where the API server is reached."""
+        return self.control_plane.access or Access.PRIVATE
 
     @property
     def control_plane_zones(self) -> tuple[str, ...]:

@@ -134,6 +134,29 @@ class GpuSharing(DescribedRecord):
     """Containers on one GPU, at most."""
 
 
+UPGRADED_AT_ONCE = 20
+"""The most nodes of a pool that GKE upgrades at once, in nodes: surge and unavailable ones together (documentation of the provider's
+google_container_node_pool, upgrade_settings, read 2026-11-24)."""
+
+
+class GkeSurge(DescribedRecord):
+    """How many nodes of a pool an upgrade takes at once. By default one goes before another comes: a full reservation, and a zone without
+    GPUs to spare, have no room for one more (https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota).
+    """
+
+    max_surge: Annotated[int, Field(ge=0, le=UPGRADED_AT_ONCE)] = 0
+    """Nodes that come before old ones go; each takes quota, and room of a reservation."""
+
+    max_unavailable: Annotated[int, Field(ge=0, le=UPGRADED_AT_ONCE)] = 1
+    """Nodes that go before new ones come."""
+
+    @model_validator(mode="after")
+    def _it_upgrades_some_and_not_too_many(self) -> Self:
+        if not 1 <= self.max_surge + self.max_unavailable <= UPGRADED_AT_ONCE:
+            raise ValueError(f"max_surge and max_unavailable are {self.max_surge + self.max_unavailable} nodes; GKE takes 1 to 20 together")
+        return self
+
+
 class GkeNodeOptions(DescribedRecord):
     """What a node of a GKE pool is made of besides its machine: a setting of stacks, and an argument of GkeGpuNodePool."""
 
@@ -164,6 +187,10 @@ class GkeNodeOptions(DescribedRecord):
 
     secondary_boot_disk_images: tuple[Annotated[str, Field(pattern=DISK_IMAGE)], ...] = ()
     """Disk images with container images that nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""
+
+    surge: GkeSurge | None = None
+    """How many nodes an upgrade takes at once; not for flex-start and queued pools, whose nodes GKE leaves until their end. Default: one,
+    which goes before another comes."""
 
 
 class GkePool(GkeNodeOptions, PoolSettings):

@@ -9,7 +9,7 @@ import pulumi
 
 from capacity.settings.cluster import EksAddons, EksCluster
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
-from capacity.settings.network import ControlPlane
+from capacity.settings.network import Access
 from components.cloud_names import cluster_arn
 from components.shared_args import RoleOptionsArgs
 
@@ -142,7 +142,7 @@ class ClusterShape:
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     control_plane_subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None
     services_cidr: str
-    access: str = ControlPlane.default("access").value
+    access: str = Access.PRIVATE.value
     cidrs: list[str] = field(default_factory=list[str])
     private_cidrs: list[str] = field(default_factory=list[str])
     deletion_protection: bool = True

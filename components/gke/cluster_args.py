@@ -9,7 +9,7 @@ import pulumi
 
 from capacity.settings.cluster import GkeCluster, GkeMode, Maintenance, ReleaseChannel
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
-from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, ControlPlane, GkeNetwork, too_wide
+from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetwork, too_wide
 from capacity.settings.spending import Observability
 from capacity.values.names import DOMAIN, TIME_OF_DAY
 from components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
@@ -159,7 +159,7 @@ class ClusterShape:
     pods_range: pulumi.Input[str]
     services_range: pulumi.Input[str]
     control_plane_cidr: str = GkeNetwork.default("control_plane_cidr")
-    access: str = ControlPlane.default("access").value
+    access: str = Access.PRIVATE.value
     cidrs: list[str] = field(default_factory=list[str])
     release_channel: str = GkeCluster.default("release_channel").value
     min_version: str | None = None

@@ -16,11 +16,12 @@ from pulumi_gcp.container import (
     NodePoolNodeConfigShieldedInstanceConfigArgs,
     NodePoolNodeConfigTaintArgs,
     NodePoolNodeConfigWorkloadMetadataConfigArgs,
+    NodePoolUpgradeSettingsArgs,
 )
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
-from capacity.settings.pools import GpuDriver, ReservationUse
+from capacity.settings.pools import GkeSurge, GpuDriver, ReservationUse
 from components.gke.gpu_pool_args import (
     DISK_GB,
     GPU_DRIVERS,
@@ -74,8 +75,16 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         ]
         or None,
         gcfs_config=NodePoolNodeConfigGcfsConfigArgs(enabled=True),
-        gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if args.get("gvnic") or machine.gvnic else None,
+        gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if args.get("gvnic") is not False else None,
     )
+
+
+def _upgrade_settings(pool: CheckedPool) -> NodePoolUpgradeSettingsArgs | None:
+    """None for DWS capacity: GKE makes them SHORT_LIVED by itself, and the provider lets no person say so."""
+    if pool.is_dws:
+        return None
+    surge = pool.options.surge or GkeSurge()
+    return NodePoolUpgradeSettingsArgs(strategy="SURGE", max_surge=surge.max_surge, max_unavailable=surge.max_unavailable)
 
 
 def _max_run_duration(pool: CheckedPool) -> str | None:
@@ -164,7 +173,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             ),
             # The autoscaler's count is not ours to read, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
-            # No upgrade_settings: for DWS capacity GKE makes them SHORT_LIVED by itself, and the provider lets no person say so.
+            upgrade_settings=_upgrade_settings(pool),
             management=container.NodePoolManagementArgs(auto_upgrade=True, auto_repair=not pool.is_dws),
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
             if pool.capacity_type is CapacityType.QUEUED

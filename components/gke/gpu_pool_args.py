@@ -66,6 +66,16 @@ class GkeGpuSharingArgs(TypedDict):
     """Containers on one GPU, or on one of its MIG partitions, at most: 2 to 48."""
 
 
+class GkeSurgeArgs(TypedDict):
+    """How many nodes an upgrade takes at once: 1 to 20 together."""
+
+    max_surge: NotRequired[int]
+    """Nodes that come before old ones go. Default: 0."""
+
+    max_unavailable: NotRequired[int]
+    """Nodes that go before new ones come. Default: 1."""
+
+
 class GkeNodeOptionsArgs(TypedDict):
     """What a node is made of besides its machine; bounds and defaults are those of GkeNodeOptions in the settings."""
 
@@ -98,6 +108,9 @@ class GkeNodeOptionsArgs(TypedDict):
 
     secondary_boot_disk_images: NotRequired[list[str]]
     """Disk images that hold container images, such as projects/PROJECT/global/images/IMAGE. Default: none."""
+
+    surge: NotRequired[GkeSurgeArgs | None]
+    """How many nodes an upgrade takes at once; not for flex-start and queued. Default: one goes before another comes."""
 
 
 class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
@@ -158,7 +171,7 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """Type of the boot disk. Default: hyperdisk-balanced on a3-ultragpu, a4 and g4 machines, else pd-balanced."""
 
     gvnic: NotRequired[bool | None]
-    """Whether nodes use Google's virtual NIC, which A3 and A4 machines need. Default: where the machine needs it."""
+    """Whether nodes use Google's virtual NIC, which every GPU machine takes and A3 and A4 machines need. Default: True."""
 
     max_pods_per_node: NotRequired[int | None]
     """Pods of one node, at most: 8 to 256. Default: the cluster's own."""

@@ -33,8 +33,10 @@ _SHORTEST_ACCOUNT_ID = 6
 ROLES = {
     "node": "roles/container.defaultNodeServiceAccount",
     "image-reader": "roles/artifactregistry.reader",
+    "image-streamer": "roles/serviceusage.serviceUsageConsumer",
 }
-"""What nodes need: to write logs and metrics, and to pull images of the project's own registries."""
+"""What nodes need: to write logs and metrics, to pull images of the project's own registries, and to stream them: without the last role
+GKE falls back to pulling whole images (https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming, requirements)."""
 
 
 class GkeNodeIdentityArgs(TypedDict):
@@ -51,7 +53,7 @@ class GkeNodeIdentityArgs(TypedDict):
 
 
 class GkeNodeIdentity(pulumi.ComponentResource):
-    """A service account of its own for the nodes, with the two roles that nodes need.
+    """A service account of its own for the nodes, with the roles that nodes need.
 
     Not the project's default Compute Engine account: unless an organization forbids it that one is an editor of the whole project, all else
     that runs on Compute Engine shares it, and every node would hand it to whoever breaks out of a pod. What pods need beyond this they get
@@ -167,7 +169,8 @@ def cluster_autoscaling(shape: ClusterShape) -> ClusterClusterAutoscalingArgs:
             oauth_scopes=OAUTH_SCOPES,
             image_type="COS_CONTAINERD",
             disk_size=100,
-            # No disk_type: GKE then takes pd-balanced, and hyperdisk-balanced for machines that take no other, as those of B200.
+            # Left out, the provider sends pd-standard, a spinning disk. Machines that boot from Hyperdisk alone are declared pools.
+            disk_type="pd-balanced",
             management=ClusterClusterAutoscalingAutoProvisioningDefaultsManagementArgs(auto_repair=True, auto_upgrade=True),
             # Google signs the drivers that GKE installs, so Secure Boot does not stop them.
             shielded_instance_config=ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(

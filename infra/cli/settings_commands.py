@@ -17,7 +17,7 @@ from infra.cli.stacks import Stack, planned, stack_file
 if TYPE_CHECKING:
     from capacity.plan.account_needs import QuotaNeed
     from capacity.plan.model import Plan
-    from capacity.settings.platform import EksSettings
+    from capacity.settings.platform import EksSettings, GkeSettings
 
 app = typer.Typer(help="Stack files: check them, complete them.", no_args_is_help=True)
 
@@ -45,18 +45,21 @@ def needs(
     stack: Stack,
     form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
 ) -> None:
-    """Show what an AWS account must allow before a stack's nodes can start: the quotas that its ceilings count against.
+    """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings count against.
 
-    AWS is not asked. An account that never asked for more has no GPUs at all, on Spot neither, and AWS takes days to grant some.
+    Of a Google Cloud project the APIs that must be enabled and the roles of whoever deploys, too. No cloud is asked. An account that never
+    asked for more has few GPUs or none, on Spot neither, and a cloud takes days to grant some.
     """
     from capacity.plan.account_needs import quota_needs  # noqa: PLC0415
-    from capacity.settings.platform import EksSettings  # noqa: PLC0415
+    from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
     from capacity.values.errors import ExplainedError  # noqa: PLC0415
 
     found = planned(stack)
+    if isinstance(found.settings, GkeSettings):
+        _project_needs(stack, found.plan, found.settings, form)
+        return
     if not isinstance(found.settings, EksSettings):
-        remedy = "name a stack with cloud: eks; on GKE, gpu_quotas of the stack file hold the ceilings against the project's quotas."
-        raise ExplainedError(f"stack {stack} is not on EKS.", remedy, exit_code=ExitCode.BAD_USAGE)
+        raise ExplainedError(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.", exit_code=ExitCode.BAD_USAGE)
     listed = quota_needs(found.plan, found.settings)
     if form is Format.JSON:
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]
@@ -67,6 +70,29 @@ def needs(
         if each.quota and each.beyond_default:
             ask = f"aws service-quotas request-service-quota-increase --region {found.settings.region} --service-code ec2"
             out.print(f"{ask} --quota-code {each.quota.code} --desired-value {each.amount}")
+
+
+def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) -> None:
+    from capacity.plan.project_needs import project_needs  # noqa: PLC0415
+
+    needed, project = project_needs(plan, settings), settings.project
+    if form is Format.JSON:
+        named = {"apis": [each.name for each in needed.apis], "roles": [each.name for each in needed.roles]}
+        data = {"stack": stack, "project": project, "region": settings.region, **named, "quotas": [asdict(q) for q in needed.quotas]}
+        sys.stdout.write(json.dumps(data, indent=2) + "\n")
+        return
+    for title, listed in (("APIs of the project", needed.apis), ("roles of whoever deploys, in the project", needed.roles)):
+        table = Table("name", "for", title=title, title_justify="left")
+        for each in listed:
+            table.add_row(each.name, each.purpose)
+        show_table(table)
+    table = Table(
+        "GPU", "quota", "at least", title=f"quotas of GPUs in {settings.region}, besides what else runs there", title_justify="left"
+    )
+    for each in needed.quotas:
+        table.add_row(each.accelerator, each.quota.value, str(each.gpus))
+    show_table(table)
+    out.print(f"gcloud services enable --project {project} {' '.join(each.name for each in needed.apis)}", soft_wrap=True)
 
 
 @app.command()

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import yaml
 
+from capacity.catalog.gcp_project import apis_for
 from capacity.catalog.platform import partition_of
+from capacity.plan.project_needs import parts_of
 from capacity.settings.platform import EksSettings
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.checkout import CHECKOUT
@@ -131,7 +133,11 @@ def _version_in(text: str) -> Version:
 PROJECTS_VARIABLE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER"
 """gcloud's own variable for another address of the Resource Manager API."""
 
+SERVICES_VARIABLE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SERVICEUSAGE"
+"""gcloud's own variable for another address of the Service Usage API."""
+
 _PROJECTS = "https://cloudresourcemanager.googleapis.com/"
+_SERVICES = "https://serviceusage.googleapis.com/"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _SECONDS = 30
 _OK = 200
@@ -217,7 +223,29 @@ def _gcp(stack: str, settings: GkeSettings) -> Access:
     state = str(answer.json().get("state", ""))
     if state != "ACTIVE":
         raise refused(stack, f"project {settings.project} is {state or 'of no known state'}.", "use a project that is ACTIVE.")
+    _require_apis(stack, settings, session)
     return Access(identity, f"project {settings.project}, region {settings.region}")
+
+
+def _require_apis(stack: str, settings: GkeSettings, session: Any) -> None:
+    """An API that is not enabled is found out in the middle of a run, and image streaming without its own just does not happen.
+
+    All are asked about in one request (services.batchGet takes 30). An identity that may not ask is let go on: what it deploys says more.
+    """
+    needed = [each.name for each in apis_for(parts_of(settings))]
+    address = (os.environ.get(SERVICES_VARIABLE) or _SERVICES).rstrip("/")
+    names = [("names", f"projects/{settings.project}/services/{api}") for api in needed]
+    answer: Any = session.get(f"{address}/v1/projects/{settings.project}/services:batchGet", params=names, timeout=_SECONDS)
+    if answer.status_code != _OK and "SERVICE_DISABLED" not in answer.text:
+        return
+    services: list[dict[str, Any]] = answer.json().get("services", []) if answer.status_code == _OK else []
+    enabled = {str(each["name"]).rpartition("/")[2] for each in services if each.get("state") == "ENABLED"}
+    if missing := [api for api in needed if api not in enabled]:
+        raise refused(
+            stack,
+            f"project {settings.project} has not enabled {', '.join(missing)}.",
+            f"gcloud services enable --project {settings.project} {' '.join(missing)}",
+        )
 
 
 def _without(stack: str, library: str, extra: str) -> ExplainedError:

@@ -180,6 +180,7 @@ class CloudWorld:
         if "google" in addresses:
             own["GOOGLE_APPLICATION_CREDENTIALS"] = str(self.folder / "service-account.json")
             own["CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER"] = f"{addresses['google']}/"
+            own["CLOUDSDK_API_ENDPOINT_OVERRIDES_SERVICEUSAGE"] = f"{addresses['google']}/"
         if "aws" in addresses:
             own |= {
                 "AWS_ENDPOINT_URL": addresses["aws"],

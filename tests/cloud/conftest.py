@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from lab.control_plane import ControlPlane
     from lab.tools.build import Tools
 
-PROJECTS = {"acme-ai-dev": "ACTIVE", "acme-ai-prod": "ACTIVE", "acme-ai-gone": "DELETE_REQUESTED"}
+PROJECTS = {"acme-ai-dev": "ACTIVE", "acme-ai-prod": "ACTIVE", "acme-ai-gone": "DELETE_REQUESTED", "acme-ai-empty": "ACTIVE"}
+DISABLED = {"acme-ai-empty": {"containerfilesystem.googleapis.com", "pubsub.googleapis.com"}}
 
 
 @pytest.fixture(scope="session")
 def credential_addresses() -> Iterator[dict[str, str]]:
     """The servers that look at credentials."""
-    with google(PROJECTS) as google_address, aws() as aws_address:
+    with google(PROJECTS, DISABLED) as google_address, aws() as aws_address:
         yield {"google": google_address, "aws": aws_address}
 
 

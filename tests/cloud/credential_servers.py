@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -23,14 +24,19 @@ _TOKEN = "a-token-of-the-tests"  # noqa: S105 -- made up
 
 
 @contextmanager
-def google(projects: dict[str, str]) -> Generator[str]:
-    """Serves tokens and `projects`, the state of each by its id; yields the address. Of others it says 403, as Google does."""
+def google(projects: dict[str, str], disabled: dict[str, set[str]] | None = None) -> Generator[str]:
+    """Serves tokens, `projects`, the state of each by its id, and their APIs, of which some are `disabled`; yields the address.
+
+    Of other projects it says 403, as Google does. The answer about APIs has the form of Service Usage's batchGet in its discovery document.
+    """
 
     def answer(asked: Request) -> tuple[int, dict[str, Any]]:
         if asked.method == "POST":
             return 200, {"access_token": _TOKEN, "expires_in": 3600, "token_type": "Bearer"}
         if asked.headers.get("authorization") != f"Bearer {_TOKEN}":
             return 401, {"error": {"code": 401, "status": "UNAUTHENTICATED"}}
+        if asked.path.startswith("/v1/projects/"):
+            return _services(asked.path, disabled or {})
         project = asked.path.removeprefix("/v3/projects/")
         if project not in projects:
             return 403, {"error": {"code": 403, "status": "PERMISSION_DENIED"}}
@@ -42,6 +48,17 @@ def google(projects: dict[str, str]) -> Generator[str]:
 
     with serving(reply) as address:
         yield address
+
+
+def _services(path: str, disabled: dict[str, set[str]]) -> tuple[int, dict[str, Any]]:
+    target = urlsplit(path)
+    project = target.path.removeprefix("/v1/projects/").removesuffix("/services:batchGet")
+    off, services = disabled.get(project, set()), []
+    for name in parse_qs(target.query)["names"]:
+        api = name.rpartition("/")[2]
+        state = "DISABLED" if api in off else "ENABLED"
+        services.append({"name": f"projects/415104041262/services/{api}", "parent": "projects/415104041262", "state": state})
+    return 200, {"services": services}
 
 
 def write_service_account(file: Path, address: str) -> None:

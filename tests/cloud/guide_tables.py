@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from program_declarations import STACKS
@@ -19,6 +20,7 @@ GUIDES = STACKS.parent / "docs" / "guides"
 _HELD = {
     "cluster": "the cluster, with everything that runs on it",
     "network": "the network",
+    "subnet": "the subnets of a zone",
     "pool": "the pool, with its nodes and what runs on them",
     "bucket": "buckets, with everything in them",
     "team-storage": "a team's namespace or volumes, with everything in them",
@@ -51,7 +53,7 @@ def effect(does: dict[str, Any]) -> str:
 
 
 def _kinds(names: list[str]) -> list[str]:
-    found = {each.partition(" ")[0] for each in names}
+    found = {"subnet" if re.search(r" network-(public|private|control-plane)-", each) else each.partition(" ")[0] for each in names}
     return [each for each in _HELD if each in found]
 
 

@@ -15,12 +15,13 @@ from engine_steps import Operation, Run, steps
 from program_declarations import declared, id_of, shipped
 from setting_edits import edits_of, settings_of, without_edit
 
+from capacity.values.engine_marks import UNKNOWN_TEXT
 from infra.deployment.api_refusals import Change, refusals
 from infra.deployment.losses import Held, held
 
 if TYPE_CHECKING:
     from engine_steps import Step
-    from program_declarations import Declarations
+    from program_declarations import Declarations, Declared
     from setting_edits import Edit
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -75,12 +76,18 @@ def _held(step: Step, declarations: Declarations) -> Held | None:
 def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str]:
     """The rules by which the clouds refuse a step of a run."""
     steps_by_name = {step.name: step for step in run.steps}
+    gone = {id_of(step.name) for step in run.lost}
+
+    def known(new: Declared) -> dict[str, Any]:
+        # What is made anew has another id, which nobody knows before.
+        return {key: UNKNOWN_TEXT if isinstance(value, str) and value in gone else value for key, value in new.inputs.items()}
+
     changes = [
         Change(
             (old or new).type,  # pyrefly: ignore[missing-attribute] -- one of both is there
             name,
             old.inputs if old else None,
-            new.inputs if new else None,
+            known(new) if new else None,
             id_of(name),
             replaced=bool(step and step.operation is Operation.REPLACE),
             gone_first=bool(step and step.first),

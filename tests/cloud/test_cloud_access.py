@@ -91,6 +91,14 @@ def test_a_project_that_is_not_this_identitys_or_not_active_is_refused(project: 
     assert_refused(bare_world, attempt(bare_world, "dev-gke"), problem, project)
 
 
+def test_a_project_whose_apis_are_not_enabled_is_told_which_and_by_which_command(bare_world: CloudWorld) -> None:
+    queued = [{**team, "work_queue": {"name": "shards"}} for team in bare_world.settings("dev-gke")["teams"]]
+    bare_world.change("dev-gke", project="acme-ai-empty", teams=queued)
+
+    missing = "containerfilesystem.googleapis.com pubsub.googleapis.com"
+    assert_refused(bare_world, attempt(bare_world, "dev-gke"), f"gcloud services enable --project acme-ai-empty {missing}")
+
+
 def test_without_a_terminal_and_without_yes_nobody_could_answer(bare_world: CloudWorld) -> None:
     assert_refused(bare_world, bare_world.flexspot("up", "-s", "dev-gke"), "--yes")
 

@@ -29,7 +29,6 @@ SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
     (gke_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
     (gke_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
     (gke_cluster.ClusterShape, "control_plane_cidr", network.GkeNetwork, "control_plane_cidr"),
-    (gke_cluster.ClusterShape, "access", network.ControlPlane, "access"),
     (gke_cluster.ClusterShape, "release_channel", cluster.GkeCluster, "release_channel"),
     (gke_cluster.ClusterShape, "mode", cluster.GkeCluster, "mode"),
     (gke_cluster.ClusterShape, "max_pods_per_node", network.GkeNetwork, "max_pods_per_node"),
@@ -37,11 +36,10 @@ SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
     (eks_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
     (eks_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
     (eks_cluster.ClusterShape, "support", cluster.EksCluster, "support"),
-    (eks_cluster.ClusterShape, "access", network.ControlPlane, "access"),
     (eks_cluster.ClusterShape, "log_retention_days", cluster.EksCluster, "log_days"),
     (eks_network.NetworkShape, "nat", network.EksNetwork, "nat"),
 ]
-"""An argument that a setting is handed on to, where both have a default."""
+"""An argument that a setting is handed on to, where both have a default. `access` has none: it follows from who makes the network."""
 
 
 def default_of(filled_in: type[Any], name: str) -> object:

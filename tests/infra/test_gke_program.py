@@ -51,7 +51,7 @@ def test_queues_wait_for_kueue_and_everything_inside_goes_to_the_clusters_own_ap
     assert SYSTEM_POOL in declarations.waits_for(release)
 
 
-def test_production_is_reached_from_inside_alone_and_is_protected() -> None:
+def test_production_is_reached_by_whom_googles_iam_lets_in_and_is_protected() -> None:
     [cluster] = as_shipped("prod-gke").inputs_of(CLUSTER)
 
     assert cluster["privateClusterConfig"] == {
@@ -59,7 +59,12 @@ def test_production_is_reached_from_inside_alone_and_is_protected() -> None:
         "enablePrivateNodes": True,
         "masterIpv4CidrBlock": "172.16.0.0/28",
     }
-    assert cluster["controlPlaneEndpointsConfig"]["dnsEndpointConfig"] == {"allowExternalTraffic": False}
+    # The stack makes its own network: from inside it nobody could make the first objects.
+    assert cluster["controlPlaneEndpointsConfig"] == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": False},
+    }
+    assert "masterAuthorizedNetworksConfig" not in cluster
     assert cluster["deletionProtection"] is True
     assert [each["forceDestroy"] for each in as_shipped("prod-gke").inputs_of("gcp:storage/bucket:Bucket")] == [False, False]
 
@@ -135,6 +140,7 @@ def test_roles_are_given_to_members_one_by_one_and_are_the_least() -> None:
     assert Counter(each.inputs["role"] for each in made if "role" in each.inputs and "iam" in each.type.lower()) == {
         "roles/container.defaultNodeServiceAccount": 1,
         "roles/artifactregistry.reader": 1,
+        "roles/serviceusage.serviceUsageConsumer": 1,
         "roles/iam.workloadIdentityUser": 4,
         "roles/storage.objectUser": 4,
         "roles/storage.objectViewer": 4,

@@ -184,8 +184,26 @@ def test_programs_get_what_an_account_must_allow_as_json() -> None:
     }
 
 
-def test_quotas_of_another_cloud_are_refused_with_where_they_are_held() -> None:
-    with pytest.raises(ExplainedError, match="stack dev-gke is not on EKS") as refused:
-        flexspot("settings", "needs", "-s", "dev-gke")
+def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_apis() -> None:
+    _, shown = flexspot("settings", "needs", "-s", "dev-gke")
 
-    assert "gpu_quotas" in refused.value.remedy
+    enable = next(line for line in shown.splitlines() if line.startswith("gcloud services enable --project acme-ai-dev "))
+    assert {"container.googleapis.com", "containerfilesystem.googleapis.com", "iamcredentials.googleapis.com"} <= set(enable.split())
+    assert "cloudkms.googleapis.com" not in enable, "no stack of ours has a key"
+    assert "roles/resourcemanager.projectIamAdmin" in shown
+
+
+def test_programs_get_what_a_project_must_allow_as_json() -> None:
+    _, shown = flexspot("settings", "needs", "-s", "prod-gke", "--format", "json")
+
+    found = json.loads(shown)
+    settings = yaml.safe_load((Path(__file__).resolve().parents[2] / "stacks" / "Pulumi.prod-gke.yaml").read_text())
+    pools = settings["config"]["flexspot:platform"]["pools"]
+    spot = next(pool for pool in pools if pool["name"] == "l4-spot")
+    assert {"accelerator": "nvidia-l4", "quota": "preemptible", "gpus": 2 * spot["max_nodes"]} in found["quotas"]
+    assert "roles/compute.networkAdmin" in found["roles"]
+
+
+def test_what_a_lab_needs_is_no_question_to_a_cloud() -> None:
+    with pytest.raises(ExplainedError, match="stack local is in no cloud"):
+        flexspot("settings", "needs", "-s", "local")

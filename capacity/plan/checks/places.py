@@ -136,6 +136,20 @@ def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProble
         yield SettingsProblem("control_plane.access", "'dns_iam'", "is not an access of EKS", allowed, "access-of-another-cloud")
 
 
+def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """`up` makes the objects inside the cluster through its API server; in a network that the same `up` makes there is no runner yet.
+
+    EKS has no other access that needs no range of somebody's; its guide says in which steps a private one comes up.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.access is not Access.PRIVATE:
+        return
+    if settings.cluster.existing is None and not _is_there_already(settings):
+        problem = "lets in the network alone, which this stack makes: the first `up` stops at the first object inside the cluster"
+        remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or a network that is there with a runner in it"
+        yield SettingsProblem("control_plane.access", "'private'", problem, remedy, "nobody-in-the-network", refused=False)
+
+
 def _at_least(addresses: int) -> str:
     return f"a /{32 - (addresses - 1).bit_length()} or larger is needed"
 
@@ -272,6 +286,7 @@ CHECKS = (
     gke_ranges_have_room,
     eks_ranges_have_room,
     access_fits_the_cloud,
+    somebody_reaches_the_api_server,
     system_nodes_reach_every_zone,
     the_boundary_is_of_the_account,
     images_are_pinned,

@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from resolved_fixtures import told
+from resolved_fixtures import settings_of, told
 
-from capacity.plan.checks.places import access_fits_the_cloud, eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
+from capacity.plan.checks.places import (
+    access_fits_the_cloud,
+    eks_ranges_have_room,
+    gke_ranges_have_room,
+    ranges_do_not_overlap,
+    somebody_reaches_the_api_server,
+)
 from capacity.plan.checks.zones import zones_are_two_to_six
-from capacity.settings.network import EksNetwork
+from capacity.settings.network import Access, EksNetwork
+from capacity.settings.platform import EksSettings, GkeSettings
 
 
 @pytest.mark.parametrize(
@@ -112,6 +119,31 @@ def test_eks_has_two_to_six_zones() -> None:
         "refused: too-many-zones at zones"
     ]
     assert told(zones_are_two_to_six, "gke", {"zones": ["us-central1-a"]}) == []
+
+
+def test_a_private_api_server_in_a_network_that_is_not_there_yet_is_warned_of() -> None:
+    private = {"control_plane.access": "private"}
+    theirs = {"network.existing_network": "shared", "network.existing_subnetwork": "gpus"}
+
+    assert told(somebody_reaches_the_api_server, "gke", private) == ["warned: nobody-in-the-network at control_plane.access"]
+    assert told(somebody_reaches_the_api_server, "gke", private | theirs) == []
+    assert told(somebody_reaches_the_api_server, "gke") == []
+
+
+@pytest.mark.parametrize(
+    "cloud,changes,access",
+    [
+        ("gke", {}, Access.DNS_IAM),
+        ("gke", {"network.existing_network": "shared", "network.existing_subnetwork": "gpus"}, Access.PRIVATE),
+        ("gke", {"cluster.existing": "theirs"}, Access.PRIVATE),
+        ("eks", {}, Access.PRIVATE),
+    ],
+)
+def test_who_reaches_the_api_server_follows_from_who_makes_the_network(cloud: str, changes: dict[str, Any], access: Access) -> None:
+    settings = settings_of(cloud, changes)
+
+    assert isinstance(settings, GkeSettings | EksSettings)
+    assert settings.access is access
 
 
 def test_the_dns_endpoint_is_of_gke() -> None:

@@ -57,6 +57,7 @@ def test_auto_provisioned_nodes_are_as_safe_as_declared_ones(cluster_of: Callabl
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "imageType": "COS_CONTAINERD",
         "diskSize": 100,
+        "diskType": "pd-balanced",
         "management": {"autoRepair": True, "autoUpgrade": True},
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
         "upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1},

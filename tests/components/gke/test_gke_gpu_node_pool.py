@@ -51,6 +51,7 @@ def test_a_node_is_hardened_tainted_labelled_and_has_its_driver(register: Regist
         "diskSizeGb": 200,
         "diskType": "pd-balanced",
         "gcfsConfig": {"enabled": True},
+        "gvnic": {"enabled": True},
     }
 
 
@@ -132,7 +133,8 @@ def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:
         boot_disk_gib=200,
         boot_disk_type="pd-ssd",
         secondary_boot_disk_images=["projects/acme-ml/global/images/torch"],
-        gvnic=True,
+        gvnic=False,
+        surge={"max_surge": 2, "max_unavailable": 0},
         max_pods_per_node=32,
     )
 
@@ -144,7 +146,8 @@ def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:
     assert [taint["effect"] for taint in node["taints"]] == ["NO_SCHEDULE", "NO_EXECUTE"]
     assert (node["diskSizeGb"], node["diskType"]) == (200, "pd-ssd")
     assert node["secondaryBootDisks"] == [{"diskImage": "projects/acme-ml/global/images/torch", "mode": "CONTAINER_IMAGE_CACHE"}]
-    assert node["gvnic"] == {"enabled": True}
+    assert "gvnic" not in node
+    assert pool["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0}
 
 
 def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: Register) -> None:

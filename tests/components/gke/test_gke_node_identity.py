@@ -36,10 +36,15 @@ def args(**changes: Any) -> GkeNodeIdentityArgs:
     return arguments
 
 
-def test_the_account_has_the_two_roles_that_nodes_need_and_no_other(register: Register) -> None:
+def test_the_account_has_the_roles_that_nodes_need_and_no_other(register: Register) -> None:
     members = register(lambda: GkeNodeIdentity("nodes", args())).of(MEMBER)
 
-    assert [each["role"] for each in members] == ["roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"]
+    assert [each["role"] for each in members] == [
+        "roles/container.defaultNodeServiceAccount",
+        "roles/artifactregistry.reader",
+        # Google's page on image streaming asks for it of every account but the default one.
+        "roles/serviceusage.serviceUsageConsumer",
+    ]
     assert {each["project"] for each in members} == {"acme-ai-prod"}
 
 
@@ -98,7 +103,9 @@ def test_every_resource_is_the_components_child_and_named_after_it(register: Reg
 
     register(declare)
 
-    assert parents == {"nodes": None} | dict.fromkeys(["nodes-account", "nodes-node", "nodes-image-reader"], made[0])
+    assert parents == {"nodes": None} | dict.fromkeys(
+        ["nodes-account", "nodes-node", "nodes-image-reader", "nodes-image-streamer"], made[0]
+    )
 
 
 @pytest.mark.parametrize(

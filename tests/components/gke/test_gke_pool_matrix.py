@@ -93,7 +93,7 @@ def test_a_pool_is_finite_tainted_and_has_the_gpus_of_its_machine(
     node = made["nodeConfig"]
     assert node["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
     assert [(gpu["type"], gpu["count"]) for gpu in node["guestAccelerators"]] == [(machine.gpu.name, machine.gpu.count)]
-    assert (node.get("gvnic") == {"enabled": True}) == machine.gvnic
+    assert node["gvnic"] == {"enabled": True}
     assert option(made, "node_config.ephemeral_storage_local_ssd_config.local_ssd_count") == (machine.local_ssd_gb // 375 or None)
 
 
@@ -106,17 +106,19 @@ def test_a_pool_asks_for_its_capacity_type_and_no_other(capacity_type: CapacityT
         "flex_start": option(made, "node_config.flex_start"),
         "queued": option(made, "queued_provisioning.enabled"),
         "run": option(made, "node_config.max_run_duration"),
-        "strategy": option(made, "upgrade_settings.strategy"),
+        "upgrade": made.get("upgradeSettings"),
         "repair": option(made, "management.auto_repair"),
     }
     wanted = {
         CapacityType.SPOT: {"spot": True},
-        CapacityType.FLEX_START: {"flex_start": True, "run": "604800s", "repair": False},
-        CapacityType.QUEUED: {"flex_start": True, "queued": True, "repair": False},
+        CapacityType.FLEX_START: {"flex_start": True, "run": "604800s", "repair": False, "upgrade": None},
+        CapacityType.QUEUED: {"flex_start": True, "queued": True, "repair": False, "upgrade": None},
         CapacityType.RESERVED: {},
         CapacityType.ON_DEMAND: {},
     }[capacity_type]
-    assert asked == dict.fromkeys(asked) | {"repair": True} | wanted
+    # A full reservation and a sold-out zone have no room for a node more, so one goes first.
+    one_less = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
+    assert asked == dict.fromkeys(asked) | {"repair": True, "upgrade": one_less} | wanted
 
 
 @pytest.mark.parametrize("capacity_type", [CapacityType.FLEX_START, CapacityType.QUEUED])
