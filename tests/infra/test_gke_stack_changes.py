@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from gke_deployment_fixtures import ignore, named, shipped
-from recording_provider import CA_CERTIFICATE, CLIENT_KEY, CLUSTER, ENDPOINT, NODE_POOL
+from recording_provider import CLIENT_KEY, CLUSTER, NODE_POOL
 
 from lab.providers.values import is_list, is_object
 
@@ -251,7 +251,7 @@ def test_what_a_person_gets_of_the_deployed_stack_is_known_and_holds_no_secret(d
     outputs = deployed.run(shipped()).outputs()
 
     assert outputs["credentials_command"] == (
-        "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod --internal-ip"
+        "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod --dns-endpoint"
     )
     assert outputs["checkpoints"]["nlp"] == "gs://acme-ai-prod-prod-checkpoints/nlp/"
     assert outputs["queues"] == dict.fromkeys(("ads", "nlp", "search", "vision"), "default")
@@ -259,6 +259,7 @@ def test_what_a_person_gets_of_the_deployed_stack_is_known_and_holds_no_secret(d
     kubeconfig = resources["GkeCluster/cluster"]["outputs"]["kubeconfig"]
     assert resources["kubernetes/cluster"]["inputs"]["kubeconfig"] == kubeconfig
     written = json.loads(kubeconfig)
-    assert written["clusters"][0]["cluster"] == {"server": f"https://{ENDPOINT}", "certificate-authority-data": CA_CERTIFICATE}
+    # The DNS name has a certificate of a public authority.
+    assert written["clusters"][0]["cluster"] == {"server": "https://gke-prod.us-central1.gke.goog"}
     assert set(written["users"][0]["user"]) == {"exec"}
     assert CLIENT_KEY not in deployed.state.read_text()
