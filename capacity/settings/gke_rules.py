@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.gpu_partitions import partitions_of
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.settings.pools import ReservationUse, SharingStrategy
 from capacity.values.errors import SettingsProblem, nearest
@@ -24,9 +25,6 @@ CRITICAL_PODS_SECONDS = 15
 """How much of a Spot node's last seconds GKE keeps for system-critical pods."""
 
 _DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
-
-# GPUs before Ampere, and Ada's, have no MIG (NVIDIA MIG user guide, supported GPUs).
-_WITHOUT_MIG = frozenset({"t4", "l4"})
 
 # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool: with flex-start, of all GPU machines.
 _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
@@ -130,13 +128,13 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
     if partition is None or gpu is None:
         return
-    memory_gb = -(-gpu.memory_mib // 1024)
-    if gpu.model in _WITHOUT_MIG:
+    allowed = partitions_of(gpu.name)
+    if not allowed:
         remedy = "use gpu_sharing, or an A100 or later"
         yield _problem("gpu-without-partitions", option, partition, f"{gpu.name} cannot be divided", remedy)
-    elif int(partition.partition(".")[2].removesuffix("gb")) > memory_gb:
-        why = f"it is COMPUTEg.MEMORYgb with up to 7 and {memory_gb} on {gpu.name}"
-        yield _problem("gpu-without-partitions", option, partition, why, "use a size of NVIDIA's MIG user guide")
+    elif partition not in allowed:
+        why = f"GKE does not divide {gpu.name} so, and its nodes would have no GPUs"
+        yield _problem("gpu-without-partitions", option, partition, why, f"allowed: {', '.join(allowed)}")
     if sharing is not None and sharing.strategy is SharingStrategy.MPS:
         why = f"MPS does not share MIG partitions ({partition})"
         yield _problem("partitions-shared-by-mps", "gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition")

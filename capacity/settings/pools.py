@@ -84,7 +84,10 @@ class LocalPool(PoolSettings):
 
 
 class ReservationUse(StrEnum):
-    """Which GCP reservations a pool's nodes may use. SPECIFIC is the named one alone; ANY is whichever open one matches."""
+    """Which GCP reservations a pool's nodes may use. SPECIFIC is the named one alone; ANY is whichever open one matches.
+
+    With neither does a node start at on-demand prices where the reservations have no room.
+    """
 
     SPECIFIC = "specific"
     ANY = "any"
@@ -94,7 +97,8 @@ class GkeReservation(DescribedRecord):
     """The GCP reservation that a reserved pool draws on."""
 
     use: ReservationUse = ReservationUse.SPECIFIC
-    """`specific`: the named one alone. `any`: whichever open one matches."""
+    """`specific`: the named one alone. `any`: whichever open one matches. What has no room there does not start: on-demand capacity
+    beside a reservation is a pool of its own, with a ceiling and a price."""
 
     name: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
     """The reservation's name; with `specific` alone. Default: none."""

@@ -100,7 +100,8 @@ def _reservation_affinity(pool: CheckedPool) -> NodePoolNodeConfigReservationAff
         # Not GKE's default: without it, a pool of another capacity type uses up whichever open reservation matches.
         return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
     if reservation.use is ReservationUse.ANY:
-        return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="ANY_RESERVATION")
+        # ANY_RESERVATION alone goes on with nodes at on-demand prices, which nobody counted: a pool of its own says that, and caps it.
+        return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="ANY_RESERVATION_THEN_FAIL")
     owner, reserved = reservation.project or project, reservation.name or ""
     return NodePoolNodeConfigReservationAffinityArgs(
         consume_reservation_type="SPECIFIC_RESERVATION",

@@ -47,7 +47,7 @@ class GkeReservationArgs(TypedDict):
     """Which reservation the nodes draw on."""
 
     use: str
-    """`specific`: the named one alone. `any`: whichever open one matches, and on-demand capacity when none has room."""
+    """`specific`: the named one alone. `any`: whichever open one matches. With both no node starts when it has no room."""
 
     name: NotRequired[str | None]
     """The reservation's name; with `specific` alone. Default: none."""

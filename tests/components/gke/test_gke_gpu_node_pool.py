@@ -69,7 +69,7 @@ def test_a_flex_start_node_ends_after_its_run_time_seven_days_by_default(registe
 @pytest.mark.parametrize(
     "reservation,affinity",
     [
-        ({"use": "any"}, {"consumeReservationType": "ANY_RESERVATION"}),
+        ({"use": "any"}, {"consumeReservationType": "ANY_RESERVATION_THEN_FAIL"}),
         (
             {"use": "specific", "name": "l4-block"},
             {"consumeReservationType": "SPECIFIC_RESERVATION", "key": "compute.googleapis.com/reservation-name", "values": ["l4-block"]},

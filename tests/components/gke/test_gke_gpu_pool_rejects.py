@@ -114,7 +114,14 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
             "gpu_sharing.strategy (is mps): MPS does not share MIG partitions (1g.5gb); use time-sharing, or no partition",
         ),
         ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): nvidia-l4 cannot be divided; use gpu_sharing, or an A100 or later"),
-        ({**A100, "mig_partition": "7g.80gb"}, "mig_partition (is 7g.80gb): it is COMPUTEg.MEMORYgb with up to 7 and 40 on nvidia-tesla"),
+        *(
+            (
+                {**A100, "mig_partition": size},
+                f"mig_partition (is {size}): GKE does not divide nvidia-tesla-a100 so, and its nodes would have",
+            )
+            # Of a larger GPU, of no GPU, and one of NVIDIA's that GKE's device plugin does not take.
+            for size in ("7g.80gb", "5g.20gb", "1g.40gb", "4g.20gb")
+        ),
         (
             {**A100, "mig_partition": "small"},
             "mig_partition (is 'small'): does not have the form that it must; allowed: a MIG partition such as 1g.5gb",

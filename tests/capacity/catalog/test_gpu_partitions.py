@@ -1,0 +1,37 @@
+"""MIG partitions of GKE: what its device plugin takes, of GPUs that the catalog has."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from capacity.catalog.gpu_partitions import partitions_of
+from capacity.catalog.machines import Cloud, Gpu, machines_of
+
+GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Cloud.GCP).values() if each.gpu is not None}
+SLICES = 7
+"""Of compute, in a GPU that can be divided."""
+
+
+@pytest.mark.parametrize("name", sorted(GPUS))
+def test_the_partitions_of_a_gpu_fit_into_it(name: str) -> None:
+    gigabytes = GPUS[name].memory_mib / 1024
+
+    for size, count in partitions_of(name).items():
+        compute, memory = map(int, re.findall(r"\d+", size))
+        assert count * compute <= SLICES, size
+        # Names round a part of the memory up.
+        assert count * (memory - 1) <= gigabytes, size
+
+
+def test_gpus_before_ampere_and_adas_cannot_be_divided_and_all_others_can() -> None:
+    """NVIDIA MIG user guide, supported GPUs."""
+    assert {name for name in GPUS if not partitions_of(name)} == {"nvidia-tesla-t4", "nvidia-l4"}
+
+
+def test_a_size_of_one_gpu_is_none_of_another() -> None:
+    assert "1g.5gb" in partitions_of("nvidia-tesla-a100")
+    assert "1g.5gb" not in partitions_of("nvidia-h100-80gb")
+    assert "1g.20gb" in partitions_of("nvidia-h100-80gb")
+    assert "1g.20gb" not in partitions_of("nvidia-a100-80gb")
