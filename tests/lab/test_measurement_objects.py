@@ -56,7 +56,8 @@ def with_monitoring_kinds(cluster: Cluster) -> Iterator[Cluster]:
     def gone(found: list[KubeObject]) -> bool:
         return not names & {each["metadata"]["name"] for each in found}
 
-    cluster.wait_for(DEFINITION, gone, "the deletion of the kinds of monitoring")
+    # A busy server may find a kind's storage not ready and try again later and later: Terminating, InstanceDeletionFailed.
+    cluster.wait_for(DEFINITION, gone, "the deletion of the kinds of monitoring", timeout_seconds=300)
 
 
 def objects_of(register: Register, namespace: str, prometheus: str) -> list[KubeObject]:
