@@ -133,7 +133,7 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
         remedy = "use gpu_sharing, or an A100 or later"
         yield _problem("gpu-without-partitions", option, partition, f"{gpu.name} cannot be divided", remedy)
     elif partition not in allowed:
-        why = f"GKE does not divide {gpu.name} so, and its nodes would have no GPUs"
+        why = f"GKE's device plugin does not divide {gpu.name} so"
         yield _problem("gpu-without-partitions", option, partition, why, f"allowed: {', '.join(allowed)}")
     if sharing is not None and sharing.strategy is SharingStrategy.MPS:
         why = f"MPS does not share MIG partitions ({partition})"

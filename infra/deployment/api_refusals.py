@@ -210,7 +210,7 @@ class ApiRefusals:
         step = event.resource_pre_event.metadata
         op = str(getattr(step.op, "value", step.op))
         token = step.urn.split("::")[2].rpartition("$")[2]
-        if token not in {each.token for each in known_refusals().values()} | {SUBNET} or op not in _COMES | _STAYS | _GOES:
+        if token not in {each.token for each in known_refusals().values()} or op not in _COMES | _STAYS | _GOES:
             return
         before = self._changes.get(step.urn)
         old = step.old.inputs if step.old is not None and op != "create" else before.old if before else None

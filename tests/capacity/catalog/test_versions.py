@@ -65,7 +65,7 @@ def test_karpenters_ranges_are_those_of_its_own_table() -> None:
     module = GO_MODULES / "github.com/aws" / f"karpenter-provider-aws@v{shipped_versions().chart(Chart.KARPENTER).version}"
     file = module / "hack" / "docs" / "compatibilitymatrix_gen" / "compatibility.yaml"
     if not file.is_file():
-        pytest.skip(f"Karpenter's module is not at {module}: `flexspot lab tools` fetches it")
+        pytest.skip(f"Karpenter's module is not at {module}: it comes with tools that are built, and not with tools from the cache")
     # By hand: to YAML 1.30 is the number 1.3.
     rows = re.findall(r"appVersion: (\S+?)(?:\.x)?\s+minK8sVersion: (\S+)\s+maxK8sVersion: (\S+)", file.read_text())
     theirs = {minor: (least, most) for minor, least, most in rows}

@@ -117,7 +117,7 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
         *(
             (
                 {**A100, "mig_partition": size},
-                f"mig_partition (is {size}): GKE does not divide nvidia-tesla-a100 so, and its nodes would have",
+                f"mig_partition (is {size}): GKE's device plugin does not divide nvidia-tesla-a100 so; allowed: 1g.5gb, 2g.10gb",
             )
             # Of a larger GPU, of no GPU, and one of NVIDIA's that GKE's device plugin does not take.
             for size in ("7g.80gb", "5g.20gb", "1g.40gb", "4g.20gb")
