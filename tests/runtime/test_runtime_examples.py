@@ -9,14 +9,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
+from sqs_server import sqs_server
 
 pytestmark = pytest.mark.thorough
 
@@ -63,20 +58,12 @@ def test_the_pods_of_a_sweep_do_all_trials_together_and_a_replacement_does_none_
 
 
 def test_a_batch_of_texts_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}.items():
-        monkeypatch.setenv(name, value)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    # The overloads of services whose stubs are not installed are unknown.
-    client: SQSClient = boto3.client("sqs")
-    url = client.create_queue(QueueName="texts")["QueueUrl"]
-    for text in ("a great and fine day", "poor service", "a chair"):
-        client.send_message(QueueUrl=url, MessageBody=text)
+    with sqs_server(monkeypatch) as client:
+        url = client.create_queue(QueueName="texts")["QueueUrl"]
+        for text in ("a great and fine day", "poor service", "a chair"):
+            client.send_message(QueueUrl=url, MessageBody=text)
 
-    told = printed(example("score_batch.py", url, tmp_path))
-    server.stop()
+        told = printed(example("score_batch.py", url, tmp_path))
 
     assert told == "WorkerReport(stored=3, found_done=0, given_back=0, failed=0)"
     scores = [json.loads(path.read_text()) for path in (tmp_path / "results").iterdir()]

@@ -1,21 +1,20 @@
-"""An SQS of moto's, served by this process, so that it outlives the workers."""
+"""Workers that share an SQS queue are killed, and every task is done."""
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import random
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import boto3
 import pytest
 from flexspot_runtime import LocalFolder, Results
 from flexspot_runtime.sqs_queue import SqsQueue
 from memory_folder import folder_in_memory
-from moto.server import ThreadedMotoServer
+from moto.sqs.models import Message
 from queue_worker import POISON
+from sqs_server import sqs_server
 from worker_kills import Workers
 
 if TYPE_CHECKING:
@@ -37,17 +36,8 @@ ATTEMPTS = 8
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[SQSClient]:
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    # The overloads of services whose stubs are not installed are unknown.
-    yield boto3.client("sqs")
-    server.stop()
+    with sqs_server(monkeypatch) as client:
+        yield client
 
 
 def queues(client: SQSClient) -> tuple[str, str]:
@@ -122,3 +112,22 @@ def test_what_sqs_refuses_is_an_oserror(client: SQSClient) -> None:
 
     with pytest.raises(OSError, match="SQS: An error occurred"):
         SqsQueue(f"{url}-absent").receive(1, 0)
+
+
+def test_the_queue_of_these_tests_keeps_what_is_sent_while_two_workers_finish(client: SQSClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, _ = queues(client)
+    for body in ("first", "second"):
+        client.send_message(QueueUrl=url, MessageBody=body)
+    first, second = (message["ReceiptHandle"] for message in client.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"])
+    had, under_way = Message.had_receipt_handle, [second]
+
+    def finish_another_and_send(message: Message, receipt_handle: str) -> bool:
+        if receipt_handle == first and message.body == "second" and under_way:
+            client.delete_message(QueueUrl=url, ReceiptHandle=under_way.pop())
+            client.send_message(QueueUrl=url, MessageBody="third")
+        return had(message, receipt_handle)
+
+    monkeypatch.setattr(Message, "had_receipt_handle", finish_another_and_send)
+    client.delete_message(QueueUrl=url, ReceiptHandle=first)
+
+    assert [message["Body"] for message in client.receive_message(QueueUrl=url)["Messages"]] == ["third"]
