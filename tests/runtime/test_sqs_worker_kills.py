@@ -6,7 +6,7 @@ import json
 import os
 import random
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from flexspot_runtime import LocalFolder, Results
@@ -53,6 +53,10 @@ def waiting(client: SQSClient, queue: str) -> tuple[int, int]:
         QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     )["Attributes"]
     return int(told["ApproximateNumberOfMessages"]), int(told["ApproximateNumberOfMessagesNotVisible"])
+
+
+def received(client: SQSClient, queue: str, field: Literal["Body", "ReceiptHandle"]) -> list[str]:
+    return [message.get(field, "") for message in client.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])]
 
 
 @pytest.fixture
@@ -118,7 +122,7 @@ def test_the_queue_of_these_tests_keeps_what_is_sent_while_two_workers_finish(cl
     url, _ = queues(client)
     for body in ("first", "second"):
         client.send_message(QueueUrl=url, MessageBody=body)
-    first, second = (message["ReceiptHandle"] for message in client.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"])
+    first, second = received(client, url, "ReceiptHandle")
     had, under_way = Message.had_receipt_handle, [second]
 
     def finish_another_and_send(message: Message, receipt_handle: str) -> bool:
@@ -130,4 +134,4 @@ def test_the_queue_of_these_tests_keeps_what_is_sent_while_two_workers_finish(cl
     monkeypatch.setattr(Message, "had_receipt_handle", finish_another_and_send)
     client.delete_message(QueueUrl=url, ReceiptHandle=first)
 
-    assert [message["Body"] for message in client.receive_message(QueueUrl=url)["Messages"]] == ["third"]
+    assert received(client, url, "Body") == ["third"]
