@@ -1,4 +1,4 @@
-"""What every edit of every setting does to its stack, as one table for each cloud: reviewed as a snapshot, and what the guides tell.
+"""What every edit of every setting does to its stack, as tables by cloud and section: reviewed as snapshots, and what the guides tell.
 
 A test writes the tables, and the guides' parts, anew with FLEXSPOT_REWRITE_SNAPSHOTS=1.
 """
@@ -123,13 +123,26 @@ NOT_PLAYED = "not played yet"
 """What stands in the table for a setting that has an edit and whose edit nobody has looked at: the table made anew has it."""
 
 
-def table(cloud: str, *, anew: bool) -> dict[str, Any]:
-    """All rows of a cloud by setting; of what is not played yet too when it is made `anew`."""
-    known, none = reviewed(cloud), without_edit(cloud)
+def sections(cloud: str) -> tuple[str, ...]:
+    """The top-level settings of a cloud: each has a table of its own, so that several can be played side by side."""
+    return tuple(dict.fromkeys(_section(setting.path) for setting in settings_of(cloud)))
+
+
+def _section(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def snapshot_of(cloud: str, section: str) -> Path:
+    """The reviewed table of one section."""
+    return SNAPSHOTS / f"changes-{cloud}" / f"{section}.yaml"
+
+
+def table(cloud: str, section: str, *, anew: bool) -> dict[str, Any]:
+    """All rows of a section by setting; of what is not played yet too when it is made `anew`."""
+    known, none = _reviewed(snapshot_of(cloud, section)), without_edit(cloud)
     left = set() if anew else {path for path, edits in known.items() if edits == NOT_PLAYED}
     rows: dict[str, Any] = {}
-    for setting in settings_of(cloud):
-        path = setting.path
+    for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
         rows[path] = none.get(path) or (NOT_PLAYED if path in left else [row_of(edit) for edit in edits_of(cloud, path)])
     return rows
 
@@ -140,6 +153,9 @@ def text_of(rows: dict[str, Any]) -> str:
 
 
 def reviewed(cloud: str) -> dict[str, Any]:
-    """The snapshot as it was reviewed."""
-    path = SNAPSHOTS / f"changes-{cloud}.yaml"
+    """All sections as they were reviewed."""
+    return {path: edits for section in sections(cloud) for path, edits in _reviewed(snapshot_of(cloud, section)).items()}
+
+
+def _reviewed(path: Path) -> dict[str, Any]:
     return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if path.is_file() else {}

@@ -6,7 +6,7 @@ import json
 import os
 import random
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 from flexspot_runtime import LocalFolder, Results
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
 
 pytestmark = pytest.mark.thorough
 
@@ -55,8 +56,8 @@ def waiting(client: SQSClient, queue: str) -> tuple[int, int]:
     return int(told["ApproximateNumberOfMessages"]), int(told["ApproximateNumberOfMessagesNotVisible"])
 
 
-def received(client: SQSClient, queue: str, field: Literal["Body", "ReceiptHandle"]) -> list[str]:
-    return [message.get(field, "") for message in client.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])]
+def received(client: SQSClient, queue: str) -> list[MessageTypeDef]:
+    return client.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", [])
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_
     assert {key: int(results.get(key)) for key in results.keys()} == {  # noqa: SIM118 -- no mapping
         f"square-of-{number}": number**2 for number in range(MESSAGES)
     }
-    [given_up] = client.receive_message(QueueUrl=dead, MaxNumberOfMessages=10).get("Messages", [])
+    [given_up] = received(client, dead)
     assert given_up.get("Body") == POISON.decode()
 
 
@@ -122,7 +123,7 @@ def test_the_queue_of_these_tests_keeps_what_is_sent_while_two_workers_finish(cl
     url, _ = queues(client)
     for body in ("first", "second"):
         client.send_message(QueueUrl=url, MessageBody=body)
-    first, second = received(client, url, "ReceiptHandle")
+    first, second = (message.get("ReceiptHandle", "") for message in received(client, url))
     had, under_way = Message.had_receipt_handle, [second]
 
     def finish_another_and_send(message: Message, receipt_handle: str) -> bool:
@@ -134,4 +135,4 @@ def test_the_queue_of_these_tests_keeps_what_is_sent_while_two_workers_finish(cl
     monkeypatch.setattr(Message, "had_receipt_handle", finish_another_and_send)
     client.delete_message(QueueUrl=url, ReceiptHandle=first)
 
-    assert received(client, url, "Body") == ["third"]
+    assert [message.get("Body") for message in received(client, url)] == ["third"]
