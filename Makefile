@@ -12,6 +12,8 @@ TRACES :=
 export PYTHONDONTWRITEBYTECODE :=
 # Tests that start neither a control plane nor an engine, and kill nothing over and over; they run side by side.
 FAST := not lab and not engine and not kills
+# The pure parts' own tests hold them, so only these are traced: tracing doubles the time of what else there is.
+PURE := tests/capacity tests/policies
 
 # step(what, command): says what is done, does it, says for how long.
 define step
@@ -37,7 +39,7 @@ check: setup lint ## lint, types and the fast tests but the thorough ones, with 
 	@$(MAKE) --no-print-directory -j 2 types fast
 
 fast: setup
-	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST) and not thorough' --hypothesis-profile quick)
+	$(call step,fast tests,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST) and not thorough' --hypothesis-profile quick)
 
 lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)
@@ -46,8 +48,9 @@ types: setup
 	$(call step,types,$(RUN)/pyrefly check)
 
 test: setup lint types tools ## everything, as CI runs it
-	$(call step,fast tests,$(RUN)/pytest -q -n auto -m '$(FAST)' --cov --cov-report=)
+	$(call step,fast tests of the pure parts,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' --cov --cov-report= $(PURE))
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --fail-under=95)
+	$(call step,other fast tests,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' $(addprefix --ignore=,$(PURE)))
 	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills)
 	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab')
 	$(call step,tests on real control planes,$(RUN)/pytest -v -n 3 --dist loadgroup --no-loadscope-reorder --durations=15 -m lab)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from infra.collector import collect_rarely
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,13 +30,10 @@ settings.load_profile("same-everywhere")
 
 
 def pytest_collection_finish() -> None:
-    """Has Python look at what a test leaves behind, not at every module that is loaded, again and again.
-
-    The clouds' SDKs are a million objects; with Python's own thresholds a third of a program's time goes to counting them.
-    """
+    """Has Python look for cyclic garbage in what a test leaves behind, not in every module that is loaded."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    collect_rarely()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups

@@ -23,6 +23,7 @@ from infra.cli import (
     stack_commands,
     version_commands,
 )
+from infra.collector import collect_rarely
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -53,6 +54,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Runs the command line. Exit codes: 0 fine, 1 findings or an unmet expectation, 2 bad usage or input, 130 interrupted."""
+    collect_rarely()
     # A terminated command cleans up like an interrupted one: children are ended, locks are given back.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
