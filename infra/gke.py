@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import GkeSettings
     from capacity.settings.pools import GkePool
+    from components.gke.cluster_args import GkeMaintenanceArgs
     from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
     from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeNodeOptionsArgs
     from components.tenancy.team import Team
@@ -313,7 +314,7 @@ def _cluster(
             else None,
             "groups_domain": settings.cluster.groups_domain,
             "managed_prometheus": settings.observability.managed_prometheus,
-            "maintenance": {"start_utc": settings.cluster.maintenance.start_utc, "hours": settings.cluster.maintenance.hours},
+            "maintenance": cast("GkeMaintenanceArgs", settings.cluster.maintenance.model_dump(mode="json")),
         },
     )
 

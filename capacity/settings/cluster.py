@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.versions import Addon
 from capacity.settings.eks_nodes import EksNodes
+from capacity.settings.maintenance import Maintenance
 from capacity.settings.pools import EksNodeDisk
 from capacity.values.names import (
     ADDON_VERSION_OR_DEFAULT,
@@ -20,7 +21,6 @@ from capacity.values.names import (
     EKS_VERSION,
     GKE_VERSION,
     IAM_ROLE,
-    TIME_OF_DAY,
     Name,
 )
 
@@ -42,16 +42,6 @@ class SystemPool(DescribedRecord):
         if self.min_nodes > self.max_nodes:
             raise ValueError("min_nodes is above max_nodes")
         return self
-
-
-class Maintenance(DescribedRecord):
-    """When GKE may upgrade: every day, in UTC."""
-
-    start_utc: Annotated[str, Field(pattern=TIME_OF_DAY)] = "02:00"
-    """When it begins, as HH:MM in UTC."""
-
-    hours: Annotated[int, Field(ge=4, le=24)] = 4
-    """For how many hours; GKE counts no window of less than four."""
 
 
 class OtherWork(DescribedRecord):
@@ -84,6 +74,7 @@ class ReleaseChannel(StrEnum):
     RAPID = "rapid"
     REGULAR = "regular"
     STABLE = "stable"
+    EXTENDED = "extended"
 
 
 class GkeCluster(DescribedRecord):
@@ -96,10 +87,12 @@ class GkeCluster(DescribedRecord):
     """`standard` has node pools of ours; on `autopilot` all nodes are GKE's, and a pool is a shape that pods may ask for."""
 
     release_channel: ReleaseChannel = ReleaseChannel.REGULAR
-    """The channel from which GKE upgrades the cluster."""
+    """The channel from which GKE upgrades the cluster. `extended` keeps a minor version for 24 months, the last ten for a fee that is
+    not in the plan's figures."""
 
     min_version: Annotated[str, Field(pattern=GKE_VERSION)] | None = None
-    """The least version of the control plane, 1.35 or 1.35.0-gke.1171000; default: what the channel gives."""
+    """The version that the control plane begins with, in quotes, and that it is never below: "1.35" is the newest release of 1.35 that the
+    channel has. A whole one, such as 1.35.0-gke.1171000, is on offer for some weeks. Default: what the channel gives."""
 
     deletion_protection: bool | None = None
     """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""

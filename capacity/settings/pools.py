@@ -196,6 +196,10 @@ class GkeNodeOptions(DescribedRecord):
     """How many nodes an upgrade takes at once; not for flex-start and queued pools, whose nodes GKE leaves until their end. Default: one,
     which goes before another comes."""
 
+    hold_upgrades: bool = False
+    """Whether GKE upgrades the nodes only when the support of their version ends; not for flex-start and queued pools, whose nodes GKE
+    leaves until their end."""
+
 
 class GkePool(GkeNodeOptions, PoolSettings):
     """A pool of GKE."""

@@ -67,6 +67,7 @@ CRON = _form(
     r"^([\d*/,-]+ ){3}([\d*/,-]+|[a-z]{3}([,-][a-z]{3})*) ([\d*/,-]+|[a-z]{3}([,-][a-z]{3})*)$",
     "minute, hour, day, month and weekday of cron in quotes, such as '0 8 * * mon-fri'",
 )
+DAY = _form(r"^\d{4}-\d{2}-\d{2}$", "a day in quotes, as YYYY-MM-DD")
 TIME_OF_DAY = _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time of day in UTC, in quotes, such as '02:00'")
 MIG_PARTITION = _form(r"^[1-7]g\.[1-9]\d*gb$", "a MIG partition such as 1g.5gb")
 RESOURCE_NAME = _form(

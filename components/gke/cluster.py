@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -16,8 +16,9 @@ from pulumi_gcp.container import (
     ClusterPrivateClusterConfigArgs,
 )
 
+from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
-from components.gke.cluster_args import ClusterShape, GkeClusterArgs, GkeMaintenanceArgs, check_cluster
+from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster, maintenance_of
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 
@@ -185,7 +186,7 @@ def _cluster(shape: ClusterShape) -> container.ClusterArgs:
             # It would be a key that lasts for years and cannot be revoked.
             client_certificate_config=container.ClusterMasterAuthClientCertificateConfigArgs(issue_client_certificate=False)
         ),
-        maintenance_policy=_maintenance(shape.maintenance),
+        maintenance_policy=_maintenance(maintenance_of(shape.cluster, shape.maintenance)),
         cost_management_config=container.ClusterCostManagementConfigArgs(enabled=True),
         cluster_autoscaling=cluster_autoscaling(shape),
     )
@@ -238,16 +239,38 @@ def _make_standard(cluster: container.ClusterArgs, shape: ClusterShape) -> None:
         )
 
 
-def _maintenance(maintenance: GkeMaintenanceArgs) -> container.ClusterMaintenancePolicyArgs:
-    """A window each day. The day on which it begins is fixed: one that moved would be a change in every later preview."""
-    hour, minute = maintenance["start_utc"].split(":")
-    start = datetime(2025, 1, 1, int(hour), int(minute), tzinfo=UTC)
-    end = start + timedelta(hours=maintenance["hours"])
+_FIRST_DAY = date(2025, 1, 1)
+"""The windows count from here, or from the first day after it that has one: a day that moved would be a change in every later preview."""
+
+
+def _maintenance(maintenance: Maintenance) -> container.ClusterMaintenancePolicyArgs:
+    week = list(Weekday)
+    days = sorted(maintenance.days, key=week.index)
+    begun = _FIRST_DAY + timedelta(days=min(((week.index(day) - _FIRST_DAY.weekday()) % len(week) for day in days), default=0))
+    start = datetime.combine(begun, time.fromisoformat(maintenance.start_utc), tzinfo=UTC)
     return container.ClusterMaintenancePolicyArgs(
         recurring_window=container.ClusterMaintenancePolicyRecurringWindowArgs(
-            start_time=start.strftime("%Y-%m-%dT%H:%M:%SZ"), end_time=end.strftime("%Y-%m-%dT%H:%M:%SZ"), recurrence="FREQ=DAILY"
-        )
+            start_time=_zulu(start),
+            end_time=_zulu(start + timedelta(hours=maintenance.hours)),
+            recurrence=f"FREQ=WEEKLY;BYDAY={','.join(day[:2].upper() for day in days)}" if days else "FREQ=DAILY",
+        ),
+        maintenance_exclusions=[_exclusion(each) for each in maintenance.exclusions] or None,
     )
+
+
+def _exclusion(exclusion: MaintenanceExclusion) -> container.ClusterMaintenancePolicyMaintenanceExclusionArgs:
+    return container.ClusterMaintenancePolicyMaintenanceExclusionArgs(
+        exclusion_name=exclusion.name,
+        start_time=f"{exclusion.starts}T00:00:00Z",
+        end_time=f"{exclusion.ends}T00:00:00Z" if exclusion.ends else None,
+        exclusion_options=container.ClusterMaintenancePolicyMaintenanceExclusionExclusionOptionsArgs(
+            scope=exclusion.scope.upper(), end_time_behavior=None if exclusion.ends else "UNTIL_END_OF_SUPPORT"
+        ),
+    )
+
+
+def _zulu(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class ExistingGkeClusterArgs(TypedDict):

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 import pulumi
+from pydantic import ValidationError
 
-from capacity.settings.cluster import GkeCluster, GkeMode, Maintenance, ReleaseChannel
+from capacity.settings.cluster import GkeCluster, GkeMode, ReleaseChannel
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
+from capacity.settings.maintenance import Maintenance
 from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetwork, too_wide
 from capacity.settings.spending import Observability
-from capacity.values.names import DOMAIN, TIME_OF_DAY
+from capacity.values.names import DOMAIN, FORMS
 from components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
 from components.shared_args import ipv4_range
 
@@ -45,14 +47,36 @@ class GkeAutoProvisioningArgs(TypedDict):
     """Ceiling in GPUs by GKE's name of them, such as nvidia-l4. GKE makes no node with one that is not named here. Default: none."""
 
 
+class GkeMaintenanceExclusionArgs(TypedDict):
+    """Days on which GKE does not upgrade by itself."""
+
+    name: str
+    """Its name, unique in the cluster."""
+
+    scope: NotRequired[str]
+    """`no_upgrades`, `no_minor_upgrades` or `no_minor_or_node_upgrades`. Default: no_upgrades."""
+
+    starts: str
+    """Its first day, as YYYY-MM-DD; it begins at 00:00 UTC."""
+
+    ends: NotRequired[str | None]
+    """The day on which GKE may upgrade again; `no_upgrades` needs one. Default: when the support of the cluster's version ends."""
+
+
 class GkeMaintenanceArgs(TypedDict):
-    """When GKE may upgrade the control plane and the nodes: once a day, in UTC."""
+    """When GKE may upgrade the control plane and the nodes, in UTC; bounds and defaults are those of Maintenance in the settings."""
 
-    start_utc: str
-    """Start, as HH:MM in UTC."""
+    start_utc: NotRequired[str]
+    """Start, as HH:MM in UTC. Default: 02:00."""
 
-    hours: int
-    """Length in hours, 4 to 24: GKE counts no window of less than four."""
+    hours: NotRequired[int]
+    """Length in hours, 4 to 24: GKE counts no window of less than four. Default: 4."""
+
+    days: NotRequired[list[str]]
+    """The days on which it starts, such as `sat`. Default: every day."""
+
+    exclusions: NotRequired[list[GkeMaintenanceExclusionArgs]]
+    """When GKE does not upgrade, at most 20. Default: none."""
 
 
 class GkeClusterArgs(TypedDict):
@@ -93,10 +117,11 @@ class GkeClusterArgs(TypedDict):
     """IPv4 ranges from which the API server is reached; with `public_cidrs` alone. Default: none."""
 
     release_channel: NotRequired[str]
-    """rapid, regular or stable. Default: regular."""
+    """rapid, regular, stable or extended. Default: regular."""
 
     min_version: NotRequired[str | None]
-    """The least version of the control plane, such as 1.35 or 1.35.0-gke.1171000. Default: what the channel gives."""
+    """The least version of the control plane: 1.35, for the newest release of it, or one such as 1.35.0-gke.1171000. Default: what the
+    channel gives."""
 
     mode: NotRequired[str]
     """`standard`: with node pools of ours. `autopilot`: all nodes are GKE's. Default: standard."""
@@ -133,7 +158,7 @@ class GkeClusterArgs(TypedDict):
     """
 
     maintenance: NotRequired[GkeMaintenanceArgs]
-    """When GKE may upgrade. Default: from 02:00 UTC, for 4 hours."""
+    """When GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,9 +198,7 @@ class ClusterShape:
     auto_provisioning: GkeAutoProvisioningArgs | None = None
     managed_prometheus: bool = Observability.default("managed_prometheus")
     groups_domain: str | None = None
-    maintenance: GkeMaintenanceArgs = field(
-        default_factory=lambda: GkeMaintenanceArgs(start_utc=Maintenance.default("start_utc"), hours=Maintenance.default("hours"))
-    )
+    maintenance: GkeMaintenanceArgs = field(default_factory=GkeMaintenanceArgs)
 
     @property
     def is_autopilot(self) -> bool:
@@ -215,7 +238,7 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
         raise ValueError(
             f"{where} groups_domain is {shape.groups_domain!r}; allowed is a domain; write it as in an address, such as acme.com"
         )
-    _check_maintenance(where, shape.maintenance)
+    maintenance_of(where, shape.maintenance)
     if shape.is_autopilot:
         _check_autopilot(where, shape)
     else:
@@ -249,13 +272,17 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
         )
 
 
-def _check_maintenance(where: str, maintenance: GkeMaintenanceArgs) -> None:
-    if not re.fullmatch(TIME_OF_DAY, maintenance["start_utc"]):
-        raise ValueError(f"{where} maintenance.start_utc is {maintenance['start_utc']!r}; allowed is HH:MM in UTC; write 03:00")
-    least, most = Maintenance.bounds("hours")
-    if not least <= maintenance["hours"] <= most:
-        allowed = f"allowed are {least} to {most}, because GKE counts no shorter window; use {least}"
-        raise ValueError(f"{where} maintenance.hours is {maintenance['hours']}; {allowed}")
+def maintenance_of(where: str, maintenance: GkeMaintenanceArgs) -> Maintenance:
+    """The same with its defaults. Raises ValueError for what GKE would refuse."""
+    try:
+        return Maintenance.model_validate(maintenance)
+    except ValidationError as error:
+        found = error.errors()[0]
+        place = ".".join(map(str, ("maintenance", *found["loc"])))
+        allowed = FORMS.get(found.get("ctx", {}).get("pattern", ""), found["msg"].removeprefix("Value error, "))
+        raise ValueError(
+            f"{where} {place} is {found['input']!r}; allowed: {allowed}; see Maintenance in the settings' reference"
+        ) from error
 
 
 def _check_autopilot(where: str, shape: ClusterShape) -> None:

@@ -79,6 +79,11 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
     )
 
 
+_HELD = container.NodePoolMaintenancePolicyArgs(
+    exclusion_until_end_of_supports=[container.NodePoolMaintenancePolicyExclusionUntilEndOfSupportArgs(enabled=True)]
+)
+
+
 def _upgrade_settings(pool: CheckedPool) -> NodePoolUpgradeSettingsArgs | None:
     """None for DWS capacity: GKE makes them SHORT_LIVED by itself, and the provider lets no person say so."""
     if pool.is_dws:
@@ -175,6 +180,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             # The autoscaler's count is not ours to read, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
             upgrade_settings=_upgrade_settings(pool),
+            maintenance_policies=[_HELD] if pool.options.hold_upgrades else None,
             management=container.NodePoolManagementArgs(auto_upgrade=True, auto_repair=not pool.is_dws),
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
             if pool.capacity_type is CapacityType.QUEUED

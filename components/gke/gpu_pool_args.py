@@ -112,6 +112,9 @@ class GkeNodeOptionsArgs(TypedDict):
     surge: NotRequired[GkeSurgeArgs | None]
     """How many nodes an upgrade takes at once; not for flex-start and queued. Default: one goes before another comes."""
 
+    hold_upgrades: NotRequired[bool]
+    """Whether GKE upgrades the nodes only when the support of their version ends; not for flex-start and queued. Default: False."""
+
 
 class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """Arguments of GkeGpuNodePool. Those that are not `Input` are plain, because they shape the pool or are checked."""

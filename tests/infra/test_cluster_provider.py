@@ -23,6 +23,7 @@ def test_every_stack_has_one_provider_that_forces_and_never_upserts(stack: str) 
     assert {key: value for key, value in provider.inputs.items() if key not in {"kubeconfig", "clusterIdentifier"}} == SETTINGS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "stack,changes",
     [

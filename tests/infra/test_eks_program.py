@@ -344,6 +344,7 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
     }
 
 
+@pytest.mark.thorough
 def test_in_an_existing_network_the_control_plane_keeps_its_subnets_when_the_nodes_get_more() -> None:
     network = {"existing_vpc": "vpc-0a1b2c3d", "existing_private_subnets": ["subnet-0a1b2c3d", "subnet-1a2b3c4d", "subnet-2a3b4c5d"]}
     own = {"existing_control_plane_subnets": ["subnet-8a1b2c3d", "subnet-9a1b2c3d"]}
@@ -357,6 +358,7 @@ def test_in_an_existing_network_the_control_plane_keeps_its_subnets_when_the_nod
     assert of_the_control_plane(network | own) == own["existing_control_plane_subnets"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("protected", [True, False])
 def test_what_would_delete_the_ground_under_a_protected_cluster_fails_in_the_preview(protected: object) -> None:
     declarations = declared("prod-eks", shipped("prod-eks", cluster={**shipped("prod-eks")["cluster"], "deletion_protection": protected}))
@@ -366,6 +368,7 @@ def test_what_would_delete_the_ground_under_a_protected_cluster_fails_in_the_pre
     assert kept == ({"network-vpc"} | subnets if protected else set())
 
 
+@pytest.mark.thorough
 def test_another_zone_of_nodes_leaves_the_control_plane_as_it_is() -> None:
     """AWS refuses a cluster subnets in other zones than those it was made with (EKS user guide, "networking requirements")."""
 

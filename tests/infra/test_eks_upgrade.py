@@ -38,6 +38,7 @@ def changed(stack: str, before: str, after: str) -> dict[str, dict[str, tuple[An
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stack", STACKS)
 def test_an_upgrade_takes_the_nodes_and_the_addons_of_the_version_with_it(stack: str) -> None:
     assert changed(stack, "1.34", "1.35") == {

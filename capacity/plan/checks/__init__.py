@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, system_nodes, versions, zones
+from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, system_nodes, upgrades, versions, zones
 
 if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedSettings
@@ -15,6 +15,7 @@ _CHECKS = (
     *places.CHECKS,
     *system_nodes.CHECKS,
     *versions.CHECKS,
+    *upgrades.CHECKS,
     *autopilot.CHECKS,
     *pool_options.CHECKS,
     *classes.CHECKS,

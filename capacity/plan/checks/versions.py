@@ -1,10 +1,13 @@
-"""Whether the versions of a stack go together: Kubernetes, EKS's add-ons, Karpenter and Kueue."""
+"""Whether the versions of a stack go together: Kubernetes, what GKE has since when, EKS's add-ons, Karpenter and Kueue."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, is_one_release
 from capacity.catalog.versions import Addon, minor_version, shipped_versions, version_order
+from capacity.plan.pools import compute_class_of
 from capacity.plan.versions import EKS_DEFAULT
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.values.errors import SettingsProblem
@@ -88,11 +91,12 @@ def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Setting
     if not isinstance(settings, EksSettings | GkeSettings) or settings.queueing.existing_kueue:
         return
     table, own = shipped_versions().kueue, settings.controllers.kueue.version
-    cluster, written = _cluster_version(resolved), table.chart.version
+    cluster, written = _cluster_version(resolved) or _gke_version(resolved), table.chart.version
     path = "controllers.kueue.version"
-    if cluster is not None and version_order(cluster) < version_order(table.kubernetes_at_least.version):
+    if cluster is not None and is_below(cluster, table.kubernetes_at_least.version):
         problem, remedy = f"Kueue {own or written} requires Kubernetes {table.kubernetes_at_least.version} or newer", "raise it"
-        yield SettingsProblem("cluster.version", repr(cluster), problem, remedy, "kueue-needs-newer-kubernetes")
+        field = "version" if isinstance(settings, EksSettings) else "min_version"
+        yield SettingsProblem(f"cluster.{field}", repr(cluster), problem, remedy, "kueue-needs-newer-kubernetes")
     if own is None:
         return
     if version_order(own) < version_order(table.at_least.version):
@@ -101,6 +105,51 @@ def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Setting
     elif minor_version(own) != minor_version(written):
         problem = f"is not the minor version that the platform's configuration is written for, {written}"
         yield SettingsProblem(path, repr(own), problem, "leave it out, or read what changed", "kueue-of-another-minor", refused=False)
+
+
+def gke_has_what_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What a pool asks for has a first version of GKE; of a cluster that is there already the version is not known."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None:
+        return
+    version, path = settings.cluster.min_version, "cluster.min_version"
+    for user, feature in _gke_features(resolved):
+        floor = gke_floors()[feature]
+        least = floor.of(autopilot=resolved.autopilot)
+        if version is None and floor.older_in_channels:
+            problem = f"{user} needs GKE {least} or newer, and a channel may give an older one"
+            remedy = f"say {minor_version(least)!r} or newer"
+            yield SettingsProblem(path, "missing", problem, remedy, "gke-version-not-said", refused=False)
+        elif version is not None and is_below(version, least):
+            problem, remedy = f"{user} needs GKE {least} or newer", f"say {minor_version(least)!r} or newer, or leave out what needs it"
+            yield SettingsProblem(path, repr(version), problem, remedy, "gke-too-old")
+
+
+def gke_version_stays_on_offer(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """GKE makes clusters of the releases that their channel offers on the day; after some weeks it is others."""
+    version = _gke_version(resolved)
+    if version is not None and is_one_release(version):
+        problem = "is one release, which its channel offers for some weeks: after them GKE makes no cluster of it"
+        remedy = f"say {minor_version(version)!r}, of which GKE takes its newest release"
+        yield SettingsProblem("cluster.min_version", repr(version), problem, remedy, "gke-release-leaves-the-channel", refused=False)
+
+
+def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]]:
+    """What needs a version, with the setting that asks for it."""
+    by_type = {CapacityType.FLEX_START: GkeFeature.FLEX_START, CapacityType.QUEUED: GkeFeature.QUEUED}
+    for pool in resolved.pools.values():
+        if feature := by_type.get(pool.settings.capacity_type):
+            yield f"{pool.path}.capacity_type ({pool.name}: {pool.settings.capacity_type})", feature
+        if (grace := getattr(pool.settings, "shutdown_grace_seconds", None)) is not None:
+            yield f"{pool.path}.shutdown_grace_seconds ({pool.name}: {grace})", GkeFeature.SHUTDOWN_GRACE
+        if name := compute_class_of(resolved, pool):
+            yield f"{pool.path}.serves ({pool.name}: the compute class {name})", GkeFeature.COMPUTE_CLASS
+
+
+def _gke_version(resolved: ResolvedSettings) -> str | None:
+    """The least version of a cluster of GKE that is made here, where the settings say one."""
+    settings = resolved.settings
+    return settings.cluster.min_version if isinstance(settings, GkeSettings) and settings.cluster.existing is None else None
 
 
 def _cluster_version(resolved: ResolvedSettings) -> str | None:
@@ -129,4 +178,6 @@ CHECKS = (
     addons_are_known_for_the_version,
     karpenter_works_with_the_version,
     kueue_works_with_the_version,
+    gke_has_what_is_used,
+    gke_version_stays_on_offer,
 )

@@ -10,6 +10,8 @@ from resolved_fixtures import found, plan_of, told
 from capacity.plan.checks.versions import (
     addons_are_known_for_the_version,
     addons_are_not_too_old,
+    gke_has_what_is_used,
+    gke_version_stays_on_offer,
     karpenter_works_with_the_version,
     kube_proxy_follows_the_cluster,
     kueue_works_with_the_version,
@@ -137,3 +139,59 @@ def test_charts_are_those_that_a_stack_may_install() -> None:
     assert set(plan_of("eks", {"cluster.ami": "bottlerocket@1.65.0"}).versions.charts) == {"karpenter", "kueue"}
     assert plan_of("gke", {"controllers": {"kueue": {"version": "0.19.1"}}}).versions.charts == {"kueue": "0.19.1"}
     assert plan_of("gke", {"queueing": {"existing_kueue": True}}).versions.charts == {}
+
+
+GRACE = {"pools.0.shutdown_grace_seconds": 120}
+FLEX = {"pools.0.capacity_type": "flex-start"}
+
+
+@pytest.mark.parametrize(
+    "version,options,verdicts",
+    [
+        ("1.34", GRACE, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.34.9-gke.9999999", GRACE, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.35.0-gke.1170999", GRACE, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.35.0-gke.1171000", GRACE, []),
+        ("1.35.0", GRACE, []),
+        ("1.35", GRACE, []),
+        ("1.36", GRACE, []),
+        (None, GRACE, ["warned: gke-version-not-said at cluster.min_version"]),
+        ("1.32.1", FLEX, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.32", FLEX, []),
+        (None, FLEX, []),
+        ("1.27", {"pools.0.capacity_type": "queued"}, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.28", {"pools.0.capacity_type": "queued"}, []),
+        ("1.29", {}, []),
+    ],
+)
+def test_what_a_pool_of_gke_asks_for_has_a_first_version(version: str | None, options: dict[str, Any], verdicts: list[str]) -> None:
+    """A version that is not whole is the newest release of its kind, so it is too old only when all of them are."""
+    assert told(gke_has_what_is_used, "gke", options | {"cluster.min_version": version}) == verdicts
+
+
+def test_both_the_option_and_the_version_are_named() -> None:
+    [problem] = found(gke_has_what_is_used, "gke", GRACE | {"cluster.min_version": "1.34"})
+
+    assert problem.value == "'1.34'"
+    assert problem.problem == "pools.0.shutdown_grace_seconds (l4-spot: 120) needs GKE 1.35.0-gke.1171000 or newer"
+
+
+@pytest.mark.parametrize("version,warned", [("1.35.0-gke.1171000", True), ("1.35.2", False), ("1.35", False), (None, False)])
+def test_a_version_that_names_one_release_is_warned_of(version: str | None, warned: object) -> None:
+    verdicts = ["warned: gke-release-leaves-the-channel at cluster.min_version"] if warned else []
+
+    assert told(gke_version_stays_on_offer, "gke", {"cluster.min_version": version}) == verdicts
+
+
+def test_the_version_of_a_cluster_that_is_there_already_is_not_known() -> None:
+    there = GRACE | {"cluster.min_version": "1.30.1-gke.1", "cluster.existing": "theirs"}
+
+    assert told(gke_has_what_is_used, "gke", there) == []
+    assert told(gke_version_stays_on_offer, "gke", there) == []
+
+
+def test_kueue_needs_a_version_of_gke_too() -> None:
+    assert told(kueue_works_with_the_version, "gke", {"cluster.min_version": "1.28"}) == [
+        "refused: kueue-needs-newer-kubernetes at cluster.min_version"
+    ]
+    assert told(kueue_works_with_the_version, "gke", {"cluster.min_version": "1.29"}) == []

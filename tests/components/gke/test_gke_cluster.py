@@ -81,6 +81,35 @@ def test_gke_upgrades_within_a_window_each_day(
     assert cluster["maintenancePolicy"] == {"recurringWindow": {"startTime": start, "endTime": end, "recurrence": "FREQ=DAILY"}}
 
 
+def test_a_window_on_some_days_begins_on_the_first_of_them(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    """2025-01-01 was a Wednesday, so the first Saturday is the 4th; RFC 5545 counts DTSTART as an occurrence."""
+    policy = cluster_of(maintenance={"days": ["sun", "sat"], "hours": 12})["maintenancePolicy"]
+
+    window = {"startTime": "2025-01-04T02:00:00Z", "endTime": "2025-01-04T14:00:00Z", "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU"}
+    assert policy == {"recurringWindow": window}
+
+
+def test_exclusions_end_on_their_day_or_with_the_support_of_the_version(cluster_of: Callable[..., dict[str, Any]]) -> None:
+    release = {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"}
+    nodes = {"name": "nodes", "scope": "no_minor_or_node_upgrades", "starts": "2026-12-01"}
+
+    policy = cluster_of(maintenance={"exclusions": [release, nodes]})["maintenancePolicy"]
+
+    assert policy["maintenanceExclusions"] == [
+        {
+            "exclusionName": "release",
+            "startTime": "2026-12-20T00:00:00Z",
+            "endTime": "2027-01-04T00:00:00Z",
+            "exclusionOptions": {"scope": "NO_UPGRADES"},
+        },
+        {
+            "exclusionName": "nodes",
+            "startTime": "2026-12-01T00:00:00Z",
+            "exclusionOptions": {"scope": "NO_MINOR_OR_NODE_UPGRADES", "endTimeBehavior": "UNTIL_END_OF_SUPPORT"},
+        },
+    ]
+
+
 def test_channel_version_labels_and_protection_are_the_callers(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(
         release_channel="stable",

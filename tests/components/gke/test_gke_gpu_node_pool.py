@@ -150,6 +150,13 @@ def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:
     assert pool["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0}
 
 
+def test_nodes_stay_as_they_are_until_their_version_is_no_longer_supported(register: Register) -> None:
+    held = made(register, hold_upgrades=True)
+
+    assert held["maintenancePolicies"] == [{"exclusionUntilEndOfSupports": [{"enabled": True}]}]
+    assert "maintenancePolicies" not in made(register)
+
+
 def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: Register) -> None:
     seen: list[str] = []
 
