@@ -63,8 +63,9 @@ class Machine(Record):
     """One machine type.
 
     `memory_mib` is the node's memory. `local_ssd_gb` is the local SSD that comes with the machine (GB, in all), `max_local_ssd_disks` how
-    many disks of 375 GB can be asked for on top (GCP). `efa_interfaces` is how many network cards take an EFA interface (AWS; 0: no EFA);
-    they are one after the other, from `efa_first_card` on.
+    many disks of 375 GB can be asked for on top, and `local_ssd_disks` which numbers of them; empty: not known (GCP).
+    `efa_interfaces` is how many network cards take an EFA interface (AWS; 0: no EFA); they are one after the other, from `efa_first_card`
+    on.
     `max_pods` is how many pods a node has addresses for (AWS; 0: not known).
     `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
     `flex_start` says that DWS can provision it. `zones` lists, for each region known, the zones that offer it; empty: not known.
@@ -78,6 +79,7 @@ class Machine(Record):
     gpu: Gpu | None = None
     local_ssd_gb: Annotated[int, Field(ge=0)] = 0
     max_local_ssd_disks: Annotated[int, Field(ge=0)] = 0
+    local_ssd_disks: tuple[Count, ...] = ()
     efa_interfaces: Annotated[int, Field(ge=0)] = 0
     efa_first_card: Annotated[int, Field(ge=0)] = 0
     architecture: Architecture = Architecture.AMD64

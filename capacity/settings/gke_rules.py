@@ -49,10 +49,17 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from _compact_placement(pool)
     yield from _reservation(pool)
     yield from _parts_of_gpus(pool)
-    disks, most = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks
+    yield from _local_disks(pool)
+
+
+def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
+    disks, most, taken = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks, pool.machine.local_ssd_disks
     if disks > most:
         why = f"{pool.machine.name} takes 0 to {most} disks besides its own"
         yield _problem("too-many-local-disks", "local_ssd_disks", str(disks), why, "use fewer, or a machine with more")
+    elif disks and taken and disks not in taken:
+        why = f"Compute Engine makes no {pool.machine.name} with so many"
+        yield _problem("number-of-local-disks", "local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}")
 
 
 def _problem(rule: str, option: str, value: str, problem: str, allowed: str) -> SettingsProblem:

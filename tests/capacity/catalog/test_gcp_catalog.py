@@ -115,6 +115,9 @@ def test_machines_with_a_gpu_network_need_the_virtual_nic_and_can_be_placed_comp
 def test_local_ssd_comes_in_disks_of_375_gb_either_with_the_machine_or_on_top(machine: Machine) -> None:
     assert machine.local_ssd_gb % 375 == 0
     assert not (machine.local_ssd_gb and machine.max_local_ssd_disks)
+    assert sorted(set(machine.local_ssd_disks)) == list(machine.local_ssd_disks)
+    # Two sources, one for the most and one for the numbers, that agree.
+    assert not machine.local_ssd_disks or machine.local_ssd_disks[-1] == machine.max_local_ssd_disks
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=lambda machine: machine.name)

@@ -62,6 +62,15 @@ A100: dict[str, Any] = {"pools.0.machine": "a2-highgpu-1g"}
             "reservation.project",
             id="any reservation of one project",
         ),
+        pytest.param(
+            {"pools.0.machine": "g2-standard-24", "pools.0.local_ssd_disks": 1},
+            "number-of-local-disks",
+            "local_ssd_disks",
+            id="one disk where it is two or none",
+        ),
+        pytest.param(
+            {"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 3}, "number-of-local-disks", "local_ssd_disks", id="three disks"
+        ),
         pytest.param({"pools.0.local_ssd_disks": 32}, "too-many-local-disks", "local_ssd_disks", id="more disks than the machine takes"),
         pytest.param({"pools.0.mig_partition": "1g.5gb"}, "gpu-without-partitions", "mig_partition", id="parts of an L4"),
         pytest.param(
@@ -91,6 +100,7 @@ def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes:
         pytest.param(RESERVED | {"pools.0.reservation": {"name": "acme-l4", "project": "acme-shared"}}, id="a shared reservation"),
         pytest.param(A100 | {"pools.0.mig_partition": "1g.5gb", "pools.0.compact_placement": True}, id="parts of A100s placed compactly"),
         pytest.param({"pools.0.local_ssd_disks": 1}, id="one more local disk"),
+        pytest.param({"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 4}, id="four disks of eight"),
     ],
 )
 def test_what_gke_takes_is_not_refused(changes: dict[str, Any]) -> None:
