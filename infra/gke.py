@@ -308,7 +308,9 @@ def _cluster(
             "auto_provisioning": {
                 "max_vcpu": limits.vcpu,
                 "max_memory_gib": limits.memory_gib,
-                "accelerators": plan.accelerators,
+                # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
+                # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
+                "accelerators": plan.accelerators if settings.cluster.gpu_auto_provisioning else {},
             }
             if standard and limits is not None
             else None,

@@ -106,6 +106,10 @@ class GkeCluster(DescribedRecord):
     other_work: OtherWork = OtherWork()
     """Room for work without GPUs."""
 
+    gpu_auto_provisioning: bool = True
+    """Whether GKE may make nodes with the pools' kinds of GPUs by itself too, up to the pools' ceilings together: for pods that ask for
+    GPUs and select no pool, at on-demand prices. Without it GPUs come from pools alone."""
+
     groups_domain: Annotated[str, Field(pattern=DOMAIN)] | None = None
     """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""
 
