@@ -91,15 +91,44 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+WINDOWS: SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"start_utc": st.sampled_from(["00:00", "23:59"]), "hours": st.integers(4, 24)}
+) | st.fixed_dictionaries(
+    {"hours": st.integers(12, 24), "days": st.lists(st.sampled_from(["mon", "wed", "sat", "sun"]), min_size=1, unique=True)}
+)
+EXCLUSIONS: SearchStrategy[list[dict[str, Any]]] = st.lists(
+    st.sampled_from(
+        [
+            {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"},
+            {"name": "minor", "scope": "no_minor_upgrades", "starts": "2026-12-20", "ends": "2027-03-01"},
+            {"name": "nodes", "scope": "no_minor_or_node_upgrades", "starts": "2026-12-20"},
+        ]
+    ),
+    unique_by=lambda each: each["name"],
+)
+
+
+def with_exclusions(window: dict[str, Any], exclusions: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**window, "exclusions": exclusions}
+
+
+UPGRADED = some(
+    hold_upgrades=st.booleans(),
+    surge=st.sampled_from([{"max_surge": 1, "max_unavailable": 0}, {"max_unavailable": 20}, {"max_surge": 10, "max_unavailable": 10}]),
+)
+
+
 @st.composite
 def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     cluster = document.get("cluster", {}) | draw(
         some(
             name=st.sampled_from(["ml", "a", "c" * 40]),
-            release_channel=st.sampled_from(["rapid", "regular", "stable"]),
+            release_channel=st.sampled_from(["rapid", "regular", "stable", "extended"]),
+            min_version=st.sampled_from(["1.35", "1.36", "1.36.1-gke.1000000"]),
+            gpu_auto_provisioning=st.booleans(),
             deletion_protection=st.booleans(),
             system_pool=system_pools(Cloud.GCP),
-            maintenance=st.fixed_dictionaries({"start_utc": st.sampled_from(["00:00", "23:59"]), "hours": st.integers(4, 24)}),
+            maintenance=st.builds(with_exclusions, WINDOWS, EXCLUSIONS),
             other_work=OTHER_WORK,
             groups_domain=st.just("example.com"),
             existing=st.just("somebodys"),
@@ -108,7 +137,9 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     there = {"existing_network": "shared", "existing_subnetwork": "nodes", "pods_range": "p", "services_range": "s"}
     made = draw(some(nodes_cidr=st.sampled_from(["10.0.0.0/20", "10.0.0.0/22"]), max_pods_per_node=st.integers(8, 256)))
     access = st.sampled_from([{"access": "private"}, {"access": "dns_iam"}]) | PUBLIC
-    return {"cluster": cluster, "network": draw(st.sampled_from([made, made, there])), "control_plane": draw(access)}
+    pools = [each | (draw(UPGRADED) if each["capacity_type"] not in {"flex-start", "queued"} else {}) for each in document["pools"]]
+    network = draw(st.sampled_from([made, made, there]))
+    return {"cluster": cluster, "pools": pools, "network": network, "control_plane": draw(access)}
 
 
 @st.composite
