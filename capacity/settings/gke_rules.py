@@ -95,12 +95,10 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
     if pool.min_nodes:
         why = f"it is 0 for {pool.capacity_type}, which starts from nothing"
         yield _problem("dws-pool-with-floor", "min_nodes", str(pool.min_nodes), why, "leave it out")
-    if pool.options.surge is not None:
-        why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
-        yield _problem("surge-of-dws-pool", "surge", "given", why, "leave it out")
-    if pool.options.hold_upgrades:
-        why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
-        yield _problem("surge-of-dws-pool", "hold_upgrades", "true", why, "leave it out")
+    for option, value, said in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
+        if said:
+            why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
+            yield _problem("upgrades-of-dws-pool", option, value, why, "leave it out")
     if not pool.machine.flex_start:
         given = sorted(each.name for each in machines_of(Cloud.GCP).values() if each.flex_start and each.gpu)
         why = f"DWS does not give it, as {pool.capacity_type} needs"

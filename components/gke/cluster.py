@@ -18,7 +18,7 @@ from pulumi_gcp.container import (
 
 from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
-from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster, maintenance_of
+from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 
@@ -186,7 +186,7 @@ def _cluster(shape: ClusterShape) -> container.ClusterArgs:
             # It would be a key that lasts for years and cannot be revoked.
             client_certificate_config=container.ClusterMasterAuthClientCertificateConfigArgs(issue_client_certificate=False)
         ),
-        maintenance_policy=_maintenance(maintenance_of(shape.cluster, shape.maintenance)),
+        maintenance_policy=_maintenance(Maintenance.model_validate(shape.maintenance)),
         cost_management_config=container.ClusterCostManagementConfigArgs(enabled=True),
         cluster_autoscaling=cluster_autoscaling(shape),
     )

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 import pulumi
-from pydantic import ValidationError
 
 from capacity.settings.cluster import GkeCluster, GkeMode, ReleaseChannel
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
 from capacity.settings.maintenance import Maintenance
 from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetwork, too_wide
 from capacity.settings.spending import Observability
-from capacity.values.names import DOMAIN, FORMS
+from capacity.values.names import DOMAIN
 from components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
-from components.shared_args import ipv4_range
+from components.shared_args import checked_options, ipv4_range
 
 
 class GkeSystemPoolArgs(TypedDict):
@@ -238,7 +237,7 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
         raise ValueError(
             f"{where} groups_domain is {shape.groups_domain!r}; allowed is a domain; write it as in an address, such as acme.com"
         )
-    maintenance_of(where, shape.maintenance)
+    checked_options(f"{where} maintenance", Maintenance, shape.maintenance)
     if shape.is_autopilot:
         _check_autopilot(where, shape)
     else:
@@ -270,19 +269,6 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
             f"{where} cidrs is {shape.cidrs!r} with access public_cidrs; allowed is at least one range and none wider than /{WIDEST}; "
             "name the ranges of your own network, or use dns_iam"
         )
-
-
-def maintenance_of(where: str, maintenance: GkeMaintenanceArgs) -> Maintenance:
-    """The same with its defaults. Raises ValueError for what GKE would refuse."""
-    try:
-        return Maintenance.model_validate(maintenance)
-    except ValidationError as error:
-        found = error.errors()[0]
-        place = ".".join(map(str, ("maintenance", *found["loc"])))
-        allowed = FORMS.get(found.get("ctx", {}).get("pattern", ""), found["msg"].removeprefix("Value error, "))
-        raise ValueError(
-            f"{where} {place} is {found['input']!r}; allowed: {allowed}; see Maintenance in the settings' reference"
-        ) from error
 
 
 def _check_autopilot(where: str, shape: ClusterShape) -> None:

@@ -56,7 +56,6 @@ def test_a_component_used_alone_has_the_default_of_the_setting(
 
 def test_maintenance_is_at_the_hour_of_the_settings() -> None:
     assert default_of(gke_cluster.ClusterShape, "maintenance") == {}, "what is not there is as in the settings"
-    assert gke_cluster.maintenance_of("alone", {}) == cluster.Maintenance()
 
 
 def of_settings(module: ModuleType, arguments: str) -> type[DescribedRecord] | None:

@@ -31,10 +31,8 @@ def upgrades_leave_runs_their_time(resolved: ResolvedSettings) -> Iterator[Setti
         upgraded = pool.settings.capacity_type in {CapacityType.ON_DEMAND, CapacityType.RESERVED} and not maintenance.holds_nodes
         met = sorted(set(pool.settings.serves) & set(longest))
         if upgraded and met and isinstance(pool.settings, GkePool) and not pool.settings.hold_upgrades:
-            problem = (
-                f"opens every {between} hours, and runs of {', '.join(met)} on {pool.name} are longer: an upgrade of its nodes stops them"
-            )
-            remedy = "name days, say hold_upgrades on the pool, or give the class a shorter run_limit_hours"
+            problem = f"a window opens every {between} hours, and runs of {', '.join(met)} on {pool.name} are longer: an upgrade stops them"
+            remedy = "open it on fewer days, say hold_upgrades on the pool, or give the class a shorter run_limit_hours"
             written = ", ".join(maintenance.days) or "every day"
             yield SettingsProblem("cluster.maintenance", written, problem, remedy, "upgrade-within-a-run", refused=False)
 
