@@ -8,13 +8,12 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.platform import partition_of
-from capacity.catalog.versions import Chart
 from capacity.plan.access import groups_by_role
 from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
-from components.cloud_names import EksPlace, cluster_arn, node_role_name, queue_name
+from components.cloud_names import EksPlace, cluster_arn
 from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
 from components.eks.cluster import EksCluster
 from components.eks.dcgm_exporter import DcgmExporter
@@ -23,12 +22,11 @@ from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.network import EksNetwork
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from components.eks.team_logins import EksTeamLogins
-from components.karpenter.controller import KarpenterController, KarpenterControllerIdentity, KarpenterNodeIdentity
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, EfaPlacementGroup, ec2_node_class_ref
 from components.karpenter.gpu_node_pool import GpuNodePool
-from components.karpenter.interruption_queue import InterruptionQueue
 from components.storage.gp3_storage_class import Gp3StorageClass
+from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
 from infra.karpenter_pools import node_pool_args
 from infra.platform_objects import billing_label, cluster_provider, declare_kueue, declare_measurement, declare_platform_objects
@@ -39,8 +37,8 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool, Gp3Volume
-    from components.eks.addons import GpuPluginsArgs
     from components.eks.team_logins import EksTeamLoginsArgs
+    from components.karpenter.controller import KarpenterController, KarpenterNodeIdentity
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_bootstrap import KubeletArgs
@@ -181,19 +179,6 @@ def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2Node
     return args
 
 
-def _plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
-    with_efa = {pool.name for pool in settings.pools if pool.efa}
-    machines = sorted({machine for pool in plan.pools if pool.name in with_efa for machine in pool.machines})
-    charts = plan.versions.charts
-    args: GpuPluginsArgs = {
-        "ami": settings.cluster.ami,
-        "efa": bool(machines),
-        "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
-        "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
-    }
-    return {**args, "efa_machines": machines} if machines else args
-
-
 def declare_eks(plan: Plan, settings: EksSettings) -> None:
     """Registers every resource of the plan on EKS, and exports what a person or the next tool needs."""
     name = settings.cluster.existing or settings.cluster.name or settings.environment
@@ -212,9 +197,9 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     if groups := groups_by_role(settings.teams):
         logins: EksTeamLoginsArgs = {"cluster_name": cluster.cluster_name, "groups": groups, "partition": place.partition, "tags": tags}
         EksTeamLogins("team-logins", logins, on_aws)
-    karpenter, nodes = _karpenter(plan, settings, place, cluster, on_aws, kubernetes)
+    karpenter, nodes = declare_karpenter(plan, settings, place, cluster, on_aws, kubernetes)
     declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
-    GpuPlugins("gpu-plugins", _plugin_args(plan, settings), in_cluster)
+    GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
     measured = settings.measurement
     if measured.dcgm_exporter:
         DcgmExporter("dcgm-exporter", {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}, in_cluster)
@@ -226,7 +211,10 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
     kueue = declare_kueue(plan, in_cluster, settings, node_selector=node_selector, tolerations=tolerations)
     declare_measurement(plan, settings, in_cluster, node_selector=node_selector, tolerations=tolerations)
-    teams = declare_platform_objects(plan, kubernetes, [kueue])
+    # Its role is AWS's, its release the cluster's.
+    in_both = pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=cluster.ready)
+    load_balancers = declare_load_balancers(plan, settings, place, cluster, in_both, node_selector=node_selector, tolerations=tolerations)
+    teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers)
     declare_storage(plan, settings, place, teams=teams, cluster=cluster, aws=aws, kubernetes=kubernetes)
     pulumi.export("credentials_command", cluster.credentials_command)
     pulumi.export("cluster", cluster.cluster_name)
@@ -306,70 +294,3 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
         },
         on_aws,
     )
-
-
-def _karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its own place
-    plan: Plan,
-    settings: EksSettings,
-    place: EksPlace,
-    cluster: EksCluster | ExistingEksCluster,
-    on_aws: pulumi.ResourceOptions,
-    kubernetes: Provider,
-) -> tuple[KarpenterController, KarpenterNodeIdentity]:
-    queue = InterruptionQueue(
-        "interruptions",
-        {
-            "cluster": place.cluster,
-            "account": place.account,
-            "partition": place.partition,
-            "region": place.region,
-            "tags": place.tags,
-        },
-        on_aws,
-    )
-    nodes = KarpenterNodeIdentity(
-        "karpenter-nodes",
-        {
-            "cluster": place.cluster,
-            "cluster_name": cluster.cluster_name,
-            "partition": place.partition,
-            # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
-            "cni_policy": settings.cluster.existing is not None,
-            "tags": place.tags,
-            "iam_path": place.iam_path,
-            "permissions_boundary": place.permissions_boundary,
-        },
-        on_aws,
-    )
-    identity = KarpenterControllerIdentity(
-        "karpenter-identity",
-        {
-            "cluster": place.cluster,
-            "cluster_name": cluster.cluster_name,
-            "account": place.account,
-            "partition": place.partition,
-            "region": place.region,
-            "node_role_name": node_role_name(place.cluster),
-            "queue_name": queue_name(place.cluster),
-            "tags": place.tags,
-            "iam_path": place.iam_path,
-            "permissions_boundary": place.permissions_boundary,
-        },
-        on_aws,
-    )
-    size = settings.controllers.karpenter
-    karpenter = KarpenterController(
-        "karpenter",
-        {
-            "cluster_name": cluster.cluster_name,
-            "cluster_endpoint": cluster.endpoint,
-            "queue_name": queue.queue_name,
-            "replicas": size.replicas,
-            "cpu": size.cpu,
-            "memory": size.memory,
-            "version": plan.versions.charts[Chart.KARPENTER],
-            "node_repair": settings.cluster.node_repair,
-        },
-        pulumi.ResourceOptions(provider=kubernetes, depends_on=[*cluster.ready, identity]),
-    )
-    return karpenter, nodes

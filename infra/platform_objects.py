@@ -244,15 +244,18 @@ def declare_priorities(plan: Plan, provider: Provider, controllers: Sequence[pul
     )
 
 
-def declare_teams(plan: Plan, provider: Provider, annotations: Mapping[str, Mapping[str, pulumi.Input[str]]]) -> dict[str, Team]:
+def declare_teams(
+    plan: Plan, provider: Provider, annotations: Mapping[str, Mapping[str, pulumi.Input[str]]], outlived_by: Sequence[pulumi.Resource] = ()
+) -> dict[str, Team]:
     """Registers each team's namespace and what holds in it, and returns the teams by name.
 
-    `annotations` are those of a team's service account, by name of the team; none for a team that is not in it.
+    `annotations` are those of a team's service account, by name of the team; none for a team that is not in it. `outlived_by` takes
+    finalizers off what is in the namespaces, which could not end without it.
     """
     endpoints: list[EndpointArgs] = [
         {"cidr": each.cidr, "protocols": list(each.protocols), "ports": list(each.ports)} for each in endpoints_of(plan.cloud)
     ]
-    on_cluster = pulumi.ResourceOptions(provider=provider)
+    on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=list(outlived_by))
     return {team.name: Team(team.name, _team(plan, team, endpoints, annotations.get(team.name, {})), on_cluster) for team in plan.teams}
 
 
@@ -326,14 +329,16 @@ def declare_platform_objects(
     provider: Provider,
     controllers: Sequence[pulumi.Resource] = (),
     service_accounts: Mapping[str, Mapping[str, pulumi.Input[str]]] | None = None,
+    outlived_by: Sequence[pulumi.Resource] = (),
 ) -> dict[str, Team]:
     """Registers the plan's Kubernetes objects that do not depend on who makes the nodes, and exports the queues' names.
 
     `controllers` bring the definitions of the queues' kinds, so they come before them. `service_accounts` are the annotations of the
-    service account of a team's workloads, by name of the team; default: none. Returns the teams by name.
+    service account of a team's workloads, by name of the team; default: none. `outlived_by` is there until the teams' namespaces are gone.
+    Returns the teams by name.
     """
     declare_priorities(plan, provider, controllers)
     declare_admission(plan, provider)
-    teams = declare_teams(plan, provider, service_accounts or {})
+    teams = declare_teams(plan, provider, service_accounts or {}, outlived_by)
     declare_queues(plan, pulumi.ResourceOptions(provider=provider, depends_on=[*teams.values(), *controllers]))
     return teams

@@ -79,6 +79,7 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             existing=st.just("somebodys"),
         )
     )
+    balancers = st.fixed_dictionaries({"install": st.booleans()}, optional={"replicas": st.integers(1, 3), "cpu_milli": st.just(10)})
     people = st.lists(st.sampled_from(["nlp", "arn:aws:iam::111122223333:role/people", "arn:aws-cn:iam::444455556666:role/a/b"]))
     teams = [each | draw(some(submitters=people, viewers=people)) for each in document["teams"]]
     return {
@@ -87,6 +88,7 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
         "account": draw(st.sampled_from(["111122223333", "000000000001"])),
         "network": draw(st.sampled_from([made, made, there])),
         "cluster": cluster,
+        "controllers": draw(some(load_balancer_controller=balancers)),
         **draw(some(control_plane=PUBLIC)),
     }
 

@@ -38,6 +38,7 @@ class Chart(StrEnum):
     KARPENTER = "karpenter"
     NVIDIA_DEVICE_PLUGIN = "nvidia-device-plugin"
     EFA_DEVICE_PLUGIN = "aws-efa-k8s-device-plugin"
+    LOAD_BALANCER_CONTROLLER = "aws-load-balancer-controller"
 
 
 KubernetesVersion = Annotated[str, Field(pattern=EKS_VERSION)]
@@ -119,6 +120,7 @@ class VersionTable(Record):
     kueue: KueueVersions
     nvidia_device_plugin: ChartRow
     efa_device_plugin: ChartRow
+    load_balancer_controller: ChartRow
 
     @model_validator(mode="after")
     def _all_have_a_source(self) -> Self:
@@ -146,6 +148,8 @@ class VersionTable(Record):
                 return self.nvidia_device_plugin
             case Chart.EFA_DEVICE_PLUGIN:
                 return self.efa_device_plugin
+            case Chart.LOAD_BALANCER_CONTROLLER:
+                return self.load_balancer_controller
 
     def pinned(self, kubernetes: str) -> dict[Addon, str]:
         """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""

@@ -87,4 +87,7 @@ def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
     if isinstance(sizes, EksControllers):
         size = sizes.karpenter
         pods.append(SystemPod(name="karpenter", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas, apart=True))
+        if (load := sizes.load_balancer_controller).install:
+            name = "load-balancer-controller"
+            pods.append(SystemPod(name=name, cpu_milli=load.cpu_milli, memory_mib=load.memory_mib, replicas=load.replicas))
     return pods

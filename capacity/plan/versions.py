@@ -75,4 +75,6 @@ def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
         charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
     if any(pool.efa for pool in settings.pools):
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
+    if wanted.load_balancer_controller.install:
+        charts[Chart.LOAD_BALANCER_CONTROLLER] = wanted.load_balancer_controller.version
     return {name.value: version or table.chart(name).version for name, version in charts.items()} | _kueue(settings, table)

@@ -79,6 +79,30 @@ class KubeStateMetricsSize(ControllerSize):
     """Its memory, in MiB; more for tens of thousands of pods."""
 
 
+class LoadBalancerControllerSize(ControllerSize):
+    """AWS's load balancer controller, which makes load balancers of Ingresses, and of Services that ask for them."""
+
+    replicas: Copies = 2
+    """Copies, of which one leads and all answer webhooks."""
+
+    cpu_milli: Milli = 100
+    """Thousandths of a vCPU that each copy asks for."""
+
+    memory_mib: Mib = 256
+    """Memory of each copy, in MiB; more for hundreds of Ingresses."""
+
+    version: ChartVersion | None = None
+    """Version of its chart. Its role has the policy of the version that the platform is written for, which is the default
+    (`flexspot versions list`)."""
+
+
+class LoadBalancerController(LoadBalancerControllerSize):
+    """AWS's load balancer controller, and whether there is one."""
+
+    install: bool = False
+    """Whether it is installed. Without it a Service of type LoadBalancer gets a classic load balancer, if any, and an Ingress none."""
+
+
 class DevicePlugin(DescribedRecord):
     """A device plugin, which asks for little and has no size to set."""
 
@@ -103,6 +127,9 @@ class EksControllers(Controllers):
 
     karpenter: KarpenterSize = KarpenterSize()
     """Karpenter."""
+
+    load_balancer_controller: LoadBalancerController = LoadBalancerController()
+    """AWS's load balancer controller, for services that are reached from outside of the cluster."""
 
     nvidia_device_plugin: DevicePlugin = DevicePlugin()
     """NVIDIA's device plugin, on AL2023; Bottlerocket has its own."""

@@ -99,6 +99,7 @@ def test_pins_of_the_stack_reach_the_addons_and_the_charts() -> None:
         "kueue": {"version": "0.19.1"},
         "nvidia_device_plugin": {"version": "0.20.0"},
         "efa_device_plugin": {"version": "v0.5.32"},
+        "load_balancer_controller": {"install": True, "version": "3.2.9"},
     }
     made = declared("prod-eks", shipped("prod-eks", cluster=cluster, controllers=controllers)).made
 
@@ -112,5 +113,6 @@ def test_pins_of_the_stack_reach_the_addons_and_the_charts() -> None:
         "kueue": "0.19.1",
         "nvidia-device-plugin": "0.20.0",
         "aws-efa-k8s-device-plugin": "v0.5.32",
+        "aws-load-balancer-controller": "3.2.9",
         "dcgm-exporter": "4.8.4",
     }

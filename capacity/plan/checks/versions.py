@@ -107,6 +107,19 @@ def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Setting
         yield SettingsProblem(path, repr(own), problem, "leave it out, or read what changed", "kueue-of-another-minor", refused=False)
 
 
+def load_balancer_controller_has_its_policy(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each minor version may ask AWS for more; its role has what the version asks for that the platform is written for."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or not (wanted := settings.controllers.load_balancer_controller).install:
+        return
+    written, own = shipped_versions().load_balancer_controller.version, wanted.version
+    if own is not None and minor_version(own) != minor_version(written):
+        problem = f"is not the minor version that the policy of its role is of, {written}"
+        remedy = "leave it out, or compare docs/install/iam_policy.json of both versions"
+        path = "controllers.load_balancer_controller.version"
+        yield SettingsProblem(path, repr(own), problem, remedy, "load-balancer-controller-of-another-minor", refused=False)
+
+
 def gke_has_what_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """What a pool asks for has a first version of GKE; of a cluster that is there already the version is not known."""
     settings = resolved.settings
@@ -178,6 +191,7 @@ CHECKS = (
     addons_are_known_for_the_version,
     karpenter_works_with_the_version,
     kueue_works_with_the_version,
+    load_balancer_controller_has_its_policy,
     gke_has_what_is_used,
     gke_version_stays_on_offer,
 )

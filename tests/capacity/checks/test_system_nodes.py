@@ -63,6 +63,16 @@ def test_an_add_on_takes_room_where_there_is_one() -> None:
     assert told(controllers_have_room, "eks", full | {"cluster.addons": {"metrics_server": False}}) == []
 
 
+def test_the_load_balancer_controller_takes_room_where_it_is_installed() -> None:
+    two: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
+    large: dict[str, Any] = {"cpu_milli": 2000, "memory_mib": 256}
+
+    assert TOO_SMALL not in told(controllers_have_room, "eks", two | {"controllers": {"load_balancer_controller": large}})
+    installed = {"controllers": {"load_balancer_controller": large | {"install": True}}}
+    [problem] = [each for each in found(controllers_have_room, "eks", two | installed) if each.refused]
+    assert "load-balancer-controller" in problem.problem
+
+
 def test_what_the_cluster_has_of_its_own_takes_no_room() -> None:
     own: dict[str, Any] = {"queueing": {"existing_kueue": True}, "measurement": {"kube_state_metrics": False}}
     full: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 2}, "controllers": {"kueue": {"cpu_milli": 4000}}}

@@ -15,6 +15,7 @@ from capacity.plan.checks.versions import (
     karpenter_works_with_the_version,
     kube_proxy_follows_the_cluster,
     kueue_works_with_the_version,
+    load_balancer_controller_has_its_policy,
 )
 
 IMAGES = {"1.33": "al2023@v20260903", "1.36": "al2023@v20260903", "1.37": "al2023@v20261112", "1.32": "al2023@v20260903"}
@@ -100,6 +101,24 @@ def test_the_remedy_names_the_versions_of_karpenter_that_fit() -> None:
 )
 def test_kueue_serves_the_api_that_the_queues_are_written_in(cloud: str, kueue: str | None, verdicts: list[str]) -> None:
     assert told(kueue_works_with_the_version, cloud, {} if kueue is None else {"controllers": {"kueue": {"version": kueue}}}) == verdicts
+
+
+@pytest.mark.parametrize(
+    "wanted,verdicts",
+    [
+        ({"install": True}, []),
+        ({"install": True, "version": "3.2.9"}, []),
+        ({"install": False, "version": "3.4.2"}, []),
+        (
+            {"install": True, "version": "3.4.2"},
+            ["warned: load-balancer-controller-of-another-minor at controllers.load_balancer_controller.version"],
+        ),
+    ],
+)
+def test_the_role_of_the_load_balancer_controller_has_the_policy_of_one_minor_version(wanted: dict[str, Any], verdicts: list[str]) -> None:
+    changes = {"controllers": {"load_balancer_controller": wanted}}
+
+    assert told(load_balancer_controller_has_its_policy, "eks", changes) == verdicts
 
 
 def test_of_a_cluster_that_is_there_already_no_version_is_judged() -> None:
