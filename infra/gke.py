@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
-from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, TEAM_LABEL
+from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL, TEAM_LABEL
 from capacity.settings.cluster import GkeMode
 from capacity.settings.pools import GkeNodeOptions
 from capacity.values.names import is_production
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import GkeSettings
     from capacity.settings.pools import GkePool
-    from components.gke.cluster_args import GkeMaintenanceArgs
+    from components.gke.cluster_args import GkeMaintenanceArgs, GkeSecurityArgs
     from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
     from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeNodeOptionsArgs
     from components.tenancy.team import Team
@@ -68,10 +68,12 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
 ) -> GkeGpuNodePoolArgs:
     marks = facts_of("gke")[pool.capacity_type].marks[Origin.NODE_POOL]
     set_by_gke = {*marks.labels, GKE_ACCELERATOR_LABEL}
-    tainted_by_gke = {taint.key for taint in marks.taints}
+    # GKE keeps pods that were built for amd64 off other nodes by itself (docs.cloud.google.com/kubernetes-engine, prepare-arm-workloads).
+    tainted_by_gke = {ARCHITECTURE_LABEL, *(taint.key for taint in marks.taints)}
     node_options = cast("GkeNodeOptionsArgs", options.model_dump(mode="json", include=set(GkeNodeOptions.model_fields)))
     return {  # pyrefly: ignore[open-unpacking] -- no other keys
         **node_options,
+        "boot_disk_kms_key": options.boot_disk_kms_key or settings.cluster.security.boot_disk_kms_key,
         "pool": pool.name,
         "project": settings.project,
         "region": plan.region,
@@ -304,7 +306,14 @@ def _cluster(
             "resource_labels": labels,
             "owner_labels": plan.labels,
             "max_pods_per_node": settings.network.max_pods_per_node,
-            "system_pool": {"machine": system.machine, "min_nodes": system.min_nodes, "max_nodes": system.max_nodes} if standard else None,
+            "system_pool": {
+                "machine": system.machine,
+                "min_nodes": system.min_nodes,
+                "max_nodes": system.max_nodes,
+                "confidential_nodes": system.confidential_nodes,
+            }
+            if standard
+            else None,
             "auto_provisioning": {
                 "max_vcpu": limits.vcpu,
                 "max_memory_gib": limits.memory_gib,
@@ -317,6 +326,7 @@ def _cluster(
             "groups_domain": settings.cluster.groups_domain,
             "managed_prometheus": settings.observability.managed_prometheus,
             "maintenance": cast("GkeMaintenanceArgs", settings.cluster.maintenance.model_dump(mode="json")),
+            "security": cast("GkeSecurityArgs", settings.cluster.security.model_dump(mode="json", exclude_none=True)),
         },
     )
 

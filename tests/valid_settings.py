@@ -135,7 +135,8 @@ class _Draft:
 
     def capacity_fields(self, kind: CapacityType, *, block: bool) -> dict[str, Any]:
         if kind is CapacityType.RESERVED and self.cloud is Platform.GKE:
-            return {"reservation": self.draw(st.sampled_from([{"name": "bought"}, {"use": "any"}]))}
+            bought = [{"name": "bought"}, {"use": "any"}, {"name": "bought", "block": "one", "sub_block": "two"}]
+            return {"reservation": self.draw(st.sampled_from(bought))}
         if kind is CapacityType.RESERVED:
             kinds = ["on-demand", "capacity-block"] if block else ["on-demand"]
             return {"reservation": {"kind": self.draw(st.sampled_from(kinds)), "tags": {"purpose": "gpu"}}}

@@ -120,6 +120,16 @@ UPGRADED = some(
 )
 
 
+GCP_KEYS = st.sampled_from([f"projects/acme-keys/locations/us-central1/keyRings/ai/cryptoKeys/{name}" for name in ("one", "two")])
+SECURED = some(
+    secrets_kms_key=GCP_KEYS,
+    boot_disk_kms_key=GCP_KEYS,
+    posture=st.sampled_from(["disabled", "basic"]),
+    vulnerability_scanning=st.sampled_from(["disabled", "enterprise"]),
+    binary_authorization=st.sampled_from(["disabled", "project_singleton_policy_enforce"]),
+)
+
+
 @st.composite
 def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     cluster = document.get("cluster", {}) | draw(
@@ -133,6 +143,7 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             maintenance=st.builds(with_exclusions, WINDOWS, EXCLUSIONS),
             other_work=OTHER_WORK,
             groups_domain=st.just("example.com"),
+            security=SECURED,
             existing=st.just("somebodys"),
         )
     )
@@ -140,6 +151,7 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     made = draw(some(nodes_cidr=st.sampled_from(["10.0.0.0/20", "10.0.0.0/22"]), max_pods_per_node=st.integers(8, 256)))
     access = st.sampled_from([{"access": "private"}, {"access": "dns_iam"}]) | PUBLIC
     pools = [each | (draw(UPGRADED) if each["capacity_type"] not in {"flex-start", "queued"} else {}) for each in document["pools"]]
+    pools = [each | draw(some(boot_disk_kms_key=GCP_KEYS)) for each in pools]
     network = draw(st.sampled_from([made, made, there]))
     return {"cluster": cluster, "pools": pools, "network": network, "control_plane": draw(access)}
 

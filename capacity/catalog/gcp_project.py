@@ -20,6 +20,8 @@ class When(StrEnum):
     ALWAYS = "always"
     WORK_QUEUE = "work-queue"
     ENCRYPTION_KEY = "encryption-key"
+    SECURITY_POSTURE = "security-posture"
+    BINARY_AUTHORIZATION = "binary-authorization"
     OWN_NETWORK = "own-network"
     EXISTING_NETWORK = "existing-network"
 

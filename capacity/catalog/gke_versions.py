@@ -26,6 +26,7 @@ class GkeFeature(StrEnum):
     QUEUED = "queued"
     COMPUTE_CLASS = "compute-class"
     SHUTDOWN_GRACE = "shutdown-grace"
+    CONFIDENTIAL_NODES = "confidential-nodes"
 
 
 class GkeFloor(Record):

@@ -24,11 +24,30 @@ class Cloud(StrEnum):
     GCP = "gcp"
 
 
+LOCAL_SSD_GB = 375
+"""GB of one local SSD disk of Compute Engine."""
+
+
+class BootDisk(StrEnum):
+    """The types of balanced disk that a machine of Compute Engine boots from: Persistent Disk, or Hyperdisk where it takes no other."""
+
+    PD_BALANCED = "pd-balanced"
+    HYPERDISK_BALANCED = "hyperdisk-balanced"
+
+
 class Architecture(StrEnum):
     """For which processors a machine's images are built, in the words of the label kubernetes.io/arch."""
 
     AMD64 = "amd64"
     ARM64 = "arm64"
+
+
+class Confidential(StrEnum):
+    """How a processor encrypts the memory of a confidential machine: SEV and SEV_SNP are AMD's, TDX is Intel's (GCP)."""
+
+    SEV = "sev"
+    SEV_SNP = "sev_snp"
+    TDX = "tdx"
 
 
 class Gpu(Record):
@@ -68,6 +87,8 @@ class Machine(Record):
     on.
     `max_pods` is how many pods a node has addresses for (AWS; 0: not known).
     `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
+    `local_ssd_disk_gb` is how large each disk is that comes with the machine: 375 but for A4X (GCP).
+    `boot_disk` is the type of disk that it boots from (GCP), `confidential` how its memory can be encrypted (GCP; empty: not at all).
     `flex_start` says that DWS can provision it. `zones` lists, for each region known, the zones that offer it; empty: not known.
     `zone_ids` lists the same zones by their ids, which mean the same in every account (AWS).
     """
@@ -86,9 +107,17 @@ class Machine(Record):
     gvnic: bool = False
     compact_placement: bool = False
     flex_start: bool = False
+    boot_disk: BootDisk = BootDisk.PD_BALANCED
+    local_ssd_disk_gb: Count = LOCAL_SSD_GB
+    confidential: tuple[Confidential, ...] = ()
     zones: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     zone_ids: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     source: str
+
+    @property
+    def bundled_local_ssd_disks(self) -> int:
+        """How many local SSD disks come with the machine (GCP)."""
+        return self.local_ssd_gb // self.local_ssd_disk_gb
 
     def offered_in(self, region: str) -> frozenset[str]:
         """The zones of a region that offer it, by name and by id."""
@@ -205,4 +234,6 @@ def _unserved(cloud: Cloud) -> dict[str, UnservedFamilies]:
 
 def unserved_family(cloud: Cloud, machine: str) -> UnservedFamilies | None:
     """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
-    return _unserved(cloud).get(machine.partition(".")[0])
+    unserved = _unserved(cloud)
+    # Compute Engine divides a family's name by a hyphen; of some families single machines are not served.
+    return unserved.get(machine.partition(".")[0]) or unserved.get(machine.partition("-")[0])

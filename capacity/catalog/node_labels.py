@@ -40,6 +40,9 @@ GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 GKE_SPOT_LABEL = "cloud.google.com/gke-spot"
 GKE_QUEUED_LABEL = "cloud.google.com/gke-queued"
 COMPUTE_CLASS_LABEL = "cloud.google.com/compute-class"
+ARCHITECTURE_LABEL = "kubernetes.io/arch"
+"""Of every node; on GKE also the key of the taint that it sets on nodes that are not amd64."""
+
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 GKE_TOPOLOGY_LABELS = (
     "cloud.google.com/gce-topology-block",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType, merged_order
+from capacity.catalog.machines import Architecture
 from capacity.catalog.node_labels import (
+    ARCHITECTURE_LABEL,
     CAPACITY_TAINT,
     CLASS_LABEL,
     COMPUTE_CLASS_LABEL,
@@ -200,6 +202,8 @@ def _taints(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str |
         taints.append(Taint(GKE_SPOT_LABEL, "true"))
     elif capacity_type in _ENDING and compute_class is None:
         taints.append(Taint(CAPACITY_TAINT, capacity_type.value))
+    if on_gke and pool.machines[0].architecture is Architecture.ARM64:
+        taints.append(Taint(ARCHITECTURE_LABEL, Architecture.ARM64.value))
     if compute_class is not None:
         taints.append(Taint(COMPUTE_CLASS_LABEL, compute_class))
     elif len(set(pool.settings.serves)) == 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CloudQuota, facts_of
 from capacity.catalog.gcp_project import ProjectNeed, When, apis_for, roles_for
+from capacity.settings.gke_security import BinaryAuthorization
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
@@ -23,6 +24,28 @@ class GpuQuotaNeed:
     gpus: int
 
 
+KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+"""What a service agent needs on a key that it is to use."""
+
+_AGENTS = {
+    "container": "service-{number}@container-engine-robot.iam.gserviceaccount.com",
+    "compute": "service-{number}@compute-system.iam.gserviceaccount.com",
+    "storage": "service-{number}@gs-project-accounts.iam.gserviceaccount.com",
+    "pubsub": "service-{number}@gcp-sa-pubsub.iam.gserviceaccount.com",
+}
+"""Google's own accounts in a project, which use keys for what they keep: https://docs.cloud.google.com/iam/docs/service-agents (read
+2026-11-25)."""
+
+
+@dataclass(frozen=True)
+class KeyNeed:
+    """A key, and the account of Google's in the project that must be allowed to use it; its number stands for {number}."""
+
+    key: str
+    agent: str
+    purpose: str
+
+
 @dataclass(frozen=True)
 class ProjectNeeds:
     """All that a project must allow."""
@@ -30,6 +53,7 @@ class ProjectNeeds:
     apis: list[ProjectNeed]
     roles: list[ProjectNeed]
     quotas: list[GpuQuotaNeed]
+    keys: list[KeyNeed]
 
 
 def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
@@ -41,7 +65,23 @@ def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
         if quota is not CloudQuota.RESERVATION:
             gpus[pool.accelerator, quota] += pool.max_gpus
     quotas = [GpuQuotaNeed(accelerator, quota, count) for (accelerator, quota), count in sorted(gpus.items())]
-    return ProjectNeeds(apis_for(parts), roles_for(parts), quotas)
+    return ProjectNeeds(apis_for(parts), roles_for(parts), quotas, key_needs(settings))
+
+
+def key_needs(settings: GkeSettings) -> list[KeyNeed]:
+    """Which account of Google's must be allowed to use which key, each once.
+
+    The stack grants none of it: keys are often of another project, and whoever deploys need not rule over them.
+    """
+    security, ours = settings.cluster.security, settings.cluster.existing is None
+    disks = [security.boot_disk_kms_key, *(pool.boot_disk_kms_key for pool in settings.pools)]
+    named = [
+        (security.secrets_kms_key if ours else None, "container", "Secrets in the cluster's database"),
+        *((key, "compute", "disks of nodes") for key in disks),
+        (settings.storage.encryption_key, "storage", "buckets"),
+        (settings.storage.encryption_key if any(team.work_queue for team in settings.teams) else None, "pubsub", "work queues"),
+    ]
+    return list(dict.fromkeys(KeyNeed(key, _AGENTS[agent], purpose) for key, agent, purpose in named if key is not None))
 
 
 def parts_of(settings: GkeSettings) -> set[When]:
@@ -50,6 +90,11 @@ def parts_of(settings: GkeSettings) -> set[When]:
     parts = {When.OWN_NETWORK if own else When.EXISTING_NETWORK}
     if any(team.work_queue for team in settings.teams):
         parts.add(When.WORK_QUEUE)
-    if settings.storage.encryption_key is not None:
+    if key_needs(settings):
         parts.add(When.ENCRYPTION_KEY)
+    security, ours = settings.cluster.security, settings.cluster.existing is None
+    if ours and {security.posture, security.vulnerability_scanning} - {None, "disabled"}:
+        parts.add(When.SECURITY_POSTURE)
+    if ours and security.binary_authorization is BinaryAuthorization.PROJECT_SINGLETON_POLICY_ENFORCE:
+        parts.add(When.BINARY_AUTHORIZATION)
     return parts

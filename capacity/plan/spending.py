@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import BootDisk, Cloud
 from capacity.catalog.price_book import ServiceItem
 from capacity.plan.model import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
 from capacity.settings.cluster import EksOtherWork, Support
-from capacity.settings.gke_rules import HYPERDISK_ONLY
 from capacity.settings.network import Nat
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.pools import (
@@ -24,6 +23,7 @@ from capacity.settings.pools import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.catalog.machines import Machine
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
     from capacity.settings.cluster import OtherWork as OtherWorkSettings
     from capacity.settings.cluster import SystemPool
@@ -84,9 +84,13 @@ def _disks(resolved: ResolvedSettings, name: str) -> tuple[Charge, ...]:
     return ()
 
 
+def _boot_disk(machine: Machine | None) -> ServiceItem:
+    hyperdisk = machine is not None and machine.boot_disk is BootDisk.HYPERDISK_BALANCED
+    return ServiceItem.HYPERDISK_BALANCED if hyperdisk else ServiceItem.PD_BALANCED
+
+
 def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
-    hyperdisk = pool.machines[0].name.startswith(HYPERDISK_ONLY)
-    boot = Charge(ServiceItem.HYPERDISK_BALANCED if hyperdisk else ServiceItem.PD_BALANCED, settings.boot_disk_gib)
+    boot = Charge(_boot_disk(pool.machines[0]), settings.boot_disk_gib)
     # The SSDs that come with a machine are in its price.
     extra = settings.local_ssd_disks * _LOCAL_SSD_GIB
     return (boot, Charge(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
@@ -103,7 +107,8 @@ def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
 
 
 def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
-    disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (Charge(ServiceItem.PD_BALANCED, GKE_SYSTEM_DISK_GIB),)
+    boot = Charge(_boot_disk(resolved.machines.get(pool.machine)), GKE_SYSTEM_DISK_GIB)
+    disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (boot,)
     return SystemNodes(pool.machine, pool.min_nodes, pool.max_nodes, disk)
 
 

@@ -8,8 +8,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
+from capacity.catalog.machines import Confidential
 from capacity.catalog.versions import Addon
 from capacity.settings.eks_nodes import EksNodes
+from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance
 from capacity.settings.pools import EksNodeDisk
 from capacity.values.names import (
@@ -42,6 +44,13 @@ class SystemPool(DescribedRecord):
         if self.min_nodes > self.max_nodes:
             raise ValueError("min_nodes is above max_nodes")
         return self
+
+
+class GkeSystemPool(SystemPool):
+    """The nodes of the controllers on GKE."""
+
+    confidential_nodes: Confidential | None = None
+    """How the memory of these nodes is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
 
 
 class OtherWork(DescribedRecord):
@@ -97,8 +106,11 @@ class GkeCluster(DescribedRecord):
     deletion_protection: bool | None = None
     """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
 
-    system_pool: SystemPool = SystemPool(machine="e2-standard-4")
+    system_pool: GkeSystemPool = GkeSystemPool(machine="e2-standard-4")
     """The nodes of the controllers."""
+
+    security: GkeSecurity = GkeSecurity()
+    """What secures the cluster beyond its defaults."""
 
     maintenance: Maintenance = Maintenance()
     """When GKE may upgrade."""
@@ -114,8 +126,8 @@ class GkeCluster(DescribedRecord):
     """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""
 
     existing: Name | None = None
-    """A cluster of the project and region that is there already, by name; of the other fields `mode` alone is then used. Default: one
-    is made."""
+    """A cluster of the project and region that is there already, by name; of the other fields `mode` and
+    `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used. Default: one is made."""
 
 
 class Support(StrEnum):

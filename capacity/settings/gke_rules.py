@@ -14,12 +14,8 @@ from capacity.values.errors import SettingsProblem, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.catalog.machines import Machine
+    from capacity.catalog.machines import Confidential, Machine
     from capacity.settings.pools import GkeNodeOptions
-
-HYPERDISK_ONLY = ("a3-ultragpu-", "a4-", "g4-")
-"""How the names of machines begin that boot from Hyperdisk: Google's blueprints for them do, and they are documented without Persistent
-Disk. The others boot from a balanced Persistent Disk."""
 
 CRITICAL_PODS_SECONDS = 15
 """How much of a Spot node's last seconds GKE keeps for system-critical pods."""
@@ -48,6 +44,7 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from _dws(pool)
     yield from _compact_placement(pool)
     yield from _reservation(pool)
+    yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
     yield from _parts_of_gpus(pool)
     yield from _local_disks(pool)
 
@@ -132,6 +129,21 @@ def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield _problem("reservation-not-used", "reservation.project", reservation.project, "use: any draws on every open one", remedy)
 
 
+def confidential_refusals(option: str, technology: Confidential | None, machine: Machine) -> Iterator[SettingsProblem]:
+    """What Compute Engine would refuse of a machine whose memory `technology` is to encrypt; `option` is what asks for it."""
+    if technology is None or technology in machine.confidential:
+        return
+    if machine.confidential:
+        allowed = f"allowed: {', '.join(machine.confidential)}"
+    else:
+        kind = "with GPUs" if machine.gpu else "without GPUs"
+        others = [each for each in machines_of(Cloud.GCP).values() if technology in each.confidential]
+        named = [each.name for each in others if (each.gpu is None) == (machine.gpu is None)]
+        allowed = f"leave it out; machines {kind} that have it: {', '.join(named) or 'none'}"
+    why = f"the memory of {machine.name} is not encrypted by {technology}"
+    yield _problem("machine-not-confidential", option, technology, why, allowed)
+
+
 def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
     if partition is None or gpu is None:
@@ -139,7 +151,7 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     allowed = partitions_of(gpu.name)
     if not allowed:
         remedy = "use gpu_sharing, or an A100 or later"
-        yield _problem("gpu-without-partitions", option, partition, f"{gpu.name} cannot be divided", remedy)
+        yield _problem("gpu-without-partitions", option, partition, f"GKE does not divide {gpu.name}", remedy)
     elif partition not in allowed:
         why = f"GKE's device plugin does not divide {gpu.name} so"
         yield _problem("gpu-without-partitions", option, partition, why, f"allowed: {', '.join(allowed)}")

@@ -10,6 +10,8 @@ from pydantic import Field, field_validator, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DescribedRecord
+from capacity.catalog.machines import Confidential
+from capacity.settings.gke_security import KmsKey
 from capacity.values.cron import cron_problem
 from capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
 
@@ -106,10 +108,21 @@ class GkeReservation(DescribedRecord):
     project: Annotated[str, Field(pattern=GCP_PROJECT)] | None = None
     """The project that owns the reservation, when it is shared; default: the platform's."""
 
+    block: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
+    """The one block of the reservation that nodes come from, by name, such as h200-block-0001: its machines are near each other. Of
+    reservations of A3 Ultra, A4 and A4X machines. Default: any block."""
+
+    sub_block: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
+    """The one sub-block of `block` that nodes come from, by name, such as h200-block-0001-subblock-0003. Default: any."""
+
     @model_validator(mode="after")
     def _a_specific_one_has_a_name(self) -> Self:
         if (self.use is ReservationUse.SPECIFIC) != (self.name is not None):
             raise ValueError("use: specific needs a name, and use: any takes none")
+        if self.block is not None and self.name is None:
+            raise ValueError("use: any takes no block; name the reservation, whose blocks `gcloud compute reservations blocks list` shows")
+        if self.sub_block is not None and self.block is None:
+            raise ValueError("sub_block needs the block that it is in; name that too")
         return self
 
 
@@ -188,6 +201,13 @@ class GkeNodeOptions(DescribedRecord):
 
     boot_disk_gib: Annotated[int, Field(ge=10, le=65_536)] = 200
     """Size of a node's boot disk, in GiB."""
+
+    boot_disk_kms_key: KmsKey | None = None
+    """The name of a Cloud KMS key of the region that encrypts the boot disks, which Compute Engine's service agent must be allowed to use
+    before. Default: the cluster's own (`cluster.security`), or Google's."""
+
+    confidential_nodes: Confidential | None = None
+    """How the memory of the nodes is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
 
     secondary_boot_disk_images: tuple[Annotated[str, Field(pattern=DISK_IMAGE)], ...] = ()
     """Disk images with container images that nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""

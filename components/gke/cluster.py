@@ -16,6 +16,7 @@ from pulumi_gcp.container import (
     ClusterPrivateClusterConfigArgs,
 )
 
+from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
 from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
@@ -190,6 +191,7 @@ def _cluster(shape: ClusterShape) -> container.ClusterArgs:
         cost_management_config=container.ClusterCostManagementConfigArgs(enabled=True),
         cluster_autoscaling=cluster_autoscaling(shape),
     )
+    _secure(cluster, GkeSecurity.model_validate(shape.security))
     if shape.groups_domain is not None:
         group = f"gke-security-groups@{shape.groups_domain}"
         cluster.authenticator_groups_config = container.ClusterAuthenticatorGroupsConfigArgs(security_group=group)
@@ -198,6 +200,19 @@ def _cluster(shape: ClusterShape) -> container.ClusterArgs:
     else:
         _make_standard(cluster, shape)
     return cluster
+
+
+def _secure(cluster: container.ClusterArgs, security: GkeSecurity) -> None:
+    """Sets what was asked for; of the rest GKE's own choice stays, and no later preview shows it as a change."""
+    if security.secrets_kms_key is not None:
+        cluster.database_encryption = container.ClusterDatabaseEncryptionArgs(state="ENCRYPTED", key_name=security.secrets_kms_key)
+    posture, scanning = security.posture, security.vulnerability_scanning
+    if posture is not None or scanning is not None:
+        cluster.security_posture_config = container.ClusterSecurityPostureConfigArgs(
+            mode=posture and posture.upper(), vulnerability_mode=scanning and f"VULNERABILITY_{scanning.upper()}"
+        )
+    if security.binary_authorization is not None:
+        cluster.binary_authorization = container.ClusterBinaryAuthorizationArgs(evaluation_mode=security.binary_authorization.upper())
 
 
 def _make_standard(cluster: container.ClusterArgs, shape: ClusterShape) -> None:

@@ -7,14 +7,17 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from capacity.catalog.machines import BootDisk, Cloud, Confidential, machines_of
 from capacity.settings.cluster import GkeCluster, GkeMode, ReleaseChannel
 from capacity.settings.cluster import SystemPool as SystemPoolSettings
+from capacity.settings.gke_rules import confidential_refusals
+from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance
 from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetwork, too_wide
 from capacity.settings.spending import Observability
 from capacity.values.names import DOMAIN
 from components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
-from components.shared_args import checked_options, ipv4_range
+from components.shared_args import checked_options, ipv4_range, refuse_first
 
 
 class GkeSystemPoolArgs(TypedDict):
@@ -32,6 +35,9 @@ class GkeSystemPoolArgs(TypedDict):
     disk_gib: NotRequired[int]
     """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
 
+    confidential_nodes: NotRequired[str | None]
+    """How the nodes' memory is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
+
 
 class GkeAutoProvisioningArgs(TypedDict):
     """Ceilings of the whole cluster. They bind the pools that are declared, too, so they hold what those may use as well."""
@@ -44,6 +50,27 @@ class GkeAutoProvisioningArgs(TypedDict):
 
     accelerators: NotRequired[dict[str, int]]
     """Ceiling in GPUs by GKE's name of them, such as nvidia-l4. GKE makes no node with one that is not named here. Default: none."""
+
+
+class GkeSecurityArgs(TypedDict):
+    """What secures the cluster beyond its defaults; forms and defaults are those of GkeSecurity in the settings."""
+
+    secrets_kms_key: NotRequired[str | None]
+    """Name of the Cloud KMS key of the region that encrypts Secrets in the cluster's database; GKE's service agent must be allowed to use
+    it before. Default: Google's own keys alone."""
+
+    boot_disk_kms_key: NotRequired[str | None]
+    """Name of the Cloud KMS key of the region that encrypts the boot disks of system nodes and of those that GKE makes by itself; Compute
+    Engine's service agent must be allowed to use it before. Default: Google's own keys."""
+
+    posture: NotRequired[str | None]
+    """Whether GKE tells of weak settings of pods: `disabled` or `basic`. Default: what GKE chooses."""
+
+    vulnerability_scanning: NotRequired[str | None]
+    """Whether GKE looks for vulnerabilities in images that run: `disabled` or `enterprise`. Default: what GKE chooses."""
+
+    binary_authorization: NotRequired[str | None]
+    """Which images start: `disabled`, all; `project_singleton_policy_enforce`, those of the project's policy. Default: what GKE chooses."""
 
 
 class GkeMaintenanceExclusionArgs(TypedDict):
@@ -159,6 +186,9 @@ class GkeClusterArgs(TypedDict):
     maintenance: NotRequired[GkeMaintenanceArgs]
     """When GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
 
+    security: NotRequired[GkeSecurityArgs]
+    """What secures the cluster beyond its defaults. Default: nothing."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPool:
@@ -168,6 +198,13 @@ class SystemPool:
     min_nodes: int = SystemPoolSettings.default("min_nodes")
     max_nodes: int = SystemPoolSettings.default("max_nodes")
     disk_gib: int = 100
+    confidential_nodes: str | None = None
+
+    @property
+    def boot_disk(self) -> BootDisk:
+        """The type of its nodes' boot disks; a machine that is not known boots from Persistent Disk, as nearly all do."""
+        known = machines_of(Cloud.GCP).get(self.machine)
+        return BootDisk.PD_BALANCED if known is None else known.boot_disk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +235,7 @@ class ClusterShape:
     managed_prometheus: bool = Observability.default("managed_prometheus")
     groups_domain: str | None = None
     maintenance: GkeMaintenanceArgs = field(default_factory=GkeMaintenanceArgs)
+    security: GkeSecurityArgs = field(default_factory=GkeSecurityArgs)
 
     @property
     def is_autopilot(self) -> bool:
@@ -238,6 +276,7 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
             f"{where} groups_domain is {shape.groups_domain!r}; allowed is a domain; write it as in an address, such as acme.com"
         )
     checked_options(f"{where} maintenance", Maintenance, shape.maintenance)
+    checked_options(f"{where} security", GkeSecurity, shape.security)
     if shape.is_autopilot:
         _check_autopilot(where, shape)
     else:
@@ -283,6 +322,7 @@ def _check_standard(where: str, shape: ClusterShape) -> None:
             f"{where} system_pool is None with mode standard; controllers need nodes without GPUs; give one, such as e2-standard-4"
         )
     _check_system_pool(where, shape.nodes, len(shape.zones))
+    _check_confidential(where, shape.nodes)
     if shape.auto_provisioning is not None:
         _check_ceilings(where, shape.auto_provisioning)
 
@@ -302,6 +342,16 @@ def _check_system_pool(where: str, pool: SystemPool, zones: int) -> None:
         )
     if pool.disk_gib < _SMALLEST_DISK_GIB:
         raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; allowed is at least {_SMALLEST_DISK_GIB}; use 100 if in doubt")
+
+
+def _check_confidential(where: str, pool: SystemPool) -> None:
+    if pool.confidential_nodes is None:
+        return
+    _check_choice(f"{where} system_pool.confidential_nodes", pool.confidential_nodes, list(Confidential))
+    known = machines_of(Cloud.GCP).get(pool.machine)
+    if known is not None:
+        technology = Confidential(pool.confidential_nodes)
+        refuse_first(where.removesuffix(":"), confidential_refusals("system_pool.confidential_nodes", technology, known))
 
 
 def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> None:

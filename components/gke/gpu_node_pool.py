@@ -4,6 +4,7 @@ import pulumi
 from pulumi_gcp import container
 from pulumi_gcp.container import (
     NodePoolNodeConfigArgs,
+    NodePoolNodeConfigConfidentialNodesArgs,
     NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs,
     NodePoolNodeConfigGcfsConfigArgs,
     NodePoolNodeConfigGuestAcceleratorArgs,
@@ -20,10 +21,10 @@ from pulumi_gcp.container import (
 )
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS, HYPERDISK_ONLY
-from capacity.settings.pools import GkeSurge, GpuDriver, ReservationUse
+from capacity.catalog.machines import Confidential
+from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
+from capacity.settings.pools import GkeReservation, GkeSurge, GpuDriver, ReservationUse
 from components.gke.gpu_pool_args import (
-    DISK_GB,
     GPU_DRIVERS,
     SHARING_STRATEGIES,
     TAINT_EFFECTS,
@@ -40,8 +41,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
     """
     args, options, machine = pool.args, pool.options, pool.machine
     bundled = args.get("bundled_local_ssd_disks")
-    disks = (machine.local_ssd_gb // DISK_GB if bundled is None else bundled) + options.local_ssd_disks
-    default_disk = "hyperdisk-balanced" if machine.name.startswith(HYPERDISK_ONLY) else "pd-balanced"
+    disks = (machine.bundled_local_ssd_disks if bundled is None else bundled) + options.local_ssd_disks
     return NodePoolNodeConfigArgs(
         machine_type=machine.name,
         image_type="COS_CONTAINERD",
@@ -67,7 +67,9 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         ),
         kubelet_config=_kubelet_config(pool),
         disk_size_gb=options.boot_disk_gib,
-        disk_type=args.get("boot_disk_type") or default_disk,
+        disk_type=args.get("boot_disk_type") or machine.boot_disk.value,
+        boot_disk_kms_key=options.boot_disk_kms_key,
+        confidential_nodes=_confidential_nodes(options.confidential_nodes),
         ephemeral_storage_local_ssd_config=NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs(local_ssd_count=disks) if disks else None,
         secondary_boot_disks=[
             NodePoolNodeConfigSecondaryBootDiskArgs(disk_image=image, mode="CONTAINER_IMAGE_CACHE")
@@ -77,6 +79,12 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         gcfs_config=NodePoolNodeConfigGcfsConfigArgs(enabled=True),
         gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if args.get("gvnic") is not False else None,
     )
+
+
+def _confidential_nodes(technology: Confidential | None) -> NodePoolNodeConfigConfidentialNodesArgs | None:
+    if technology is None:
+        return None
+    return NodePoolNodeConfigConfidentialNodesArgs(enabled=True, confidential_instance_type=technology.upper())
 
 
 _HELD = container.NodePoolMaintenancePolicyArgs(
@@ -107,12 +115,23 @@ def _reservation_affinity(pool: CheckedPool) -> NodePoolNodeConfigReservationAff
     if reservation.use is ReservationUse.ANY:
         # ANY_RESERVATION alone goes on with nodes at on-demand prices, which nobody counted: a pool of its own says that, and caps it.
         return NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="ANY_RESERVATION_THEN_FAIL")
-    owner, reserved = reservation.project or project, reservation.name or ""
+    owner, reserved = reservation.project or project, _within_reservation(reservation)
     return NodePoolNodeConfigReservationAffinityArgs(
         consume_reservation_type="SPECIFIC_RESERVATION",
         key="compute.googleapis.com/reservation-name",
         values=[reserved if owner == project else f"projects/{owner}/reservations/{reserved}"],
     )
+
+
+def _within_reservation(reservation: GkeReservation) -> str:
+    """The reservation, or the part of it that nodes come from, as GKE's API takes its name.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations; the form with blocks is that of
+    AI-Hypercomputer/gpu-recipes (docs/configuring-environment-gke-a4.md) and of GoogleCloudPlatform/cluster-autoscaler's own tests
+    (pkg/cloudprovider/gke/reservations; read 2026-11-25).
+    """
+    parts = [("", reservation.name), ("reservationBlocks/", reservation.block), ("reservationSubBlocks/", reservation.sub_block)]
+    return "/".join(f"{kind}{name}" for kind, name in parts if name is not None)
 
 
 def _guest_accelerator(pool: CheckedPool) -> NodePoolNodeConfigGuestAcceleratorArgs:

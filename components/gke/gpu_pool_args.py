@@ -55,6 +55,12 @@ class GkeReservationArgs(TypedDict):
     project: NotRequired[str | None]
     """The project that owns a shared reservation. Default: the pool's own project."""
 
+    block: NotRequired[str | None]
+    """The one block of it that nodes come from, by name; with `specific` alone. Default: any."""
+
+    sub_block: NotRequired[str | None]
+    """The one sub-block of `block` that nodes come from, by name. Default: any."""
+
 
 class GkeGpuSharingArgs(TypedDict):
     """Several containers on one GPU, each of which still asks for one `nvidia.com/gpu`."""
@@ -105,6 +111,13 @@ class GkeNodeOptionsArgs(TypedDict):
 
     boot_disk_gib: NotRequired[int]
     """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
+
+    boot_disk_kms_key: NotRequired[str | None]
+    """Name of the Cloud KMS key of the region that encrypts the boot disks; Compute Engine's service agent must be allowed to use it
+    before. Default: a key of Google's."""
+
+    confidential_nodes: NotRequired[str | None]
+    """How the nodes' memory is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
 
     secondary_boot_disk_images: NotRequired[list[str]]
     """Disk images that hold container images, such as projects/PROJECT/global/images/IMAGE. Default: none."""
@@ -171,7 +184,7 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """How many of the 375 GB disks that come with the machine are its ephemeral storage: all or 0. Default: all."""
 
     boot_disk_type: NotRequired[str | None]
-    """Type of the boot disk. Default: hyperdisk-balanced on a3-ultragpu, a4 and g4 machines, else pd-balanced."""
+    """Type of the boot disk. Default: hyperdisk-balanced where the machine boots from nothing else, as a4 and g4 do, else pd-balanced."""
 
     gvnic: NotRequired[bool | None]
     """Whether nodes use Google's virtual NIC, which every GPU machine takes and A3 and A4 machines need. Default: True."""
@@ -203,9 +216,6 @@ class CheckedPool:
         """Whether the Dynamic Workload Scheduler gives the nodes: flex-start, queued or not."""
         return self.capacity_type in {CapacityType.FLEX_START, CapacityType.QUEUED}
 
-
-DISK_GB = 375
-"""GB of one local SSD disk."""
 
 GPU_DRIVERS: dict[str, str] = {GpuDriver.DEFAULT: "DEFAULT", GpuDriver.LATEST: "LATEST", GpuDriver.DISABLED: "INSTALLATION_DISABLED"}
 SHARING_STRATEGIES: dict[str, str] = {SharingStrategy.TIME_SHARING: "TIME_SHARING", SharingStrategy.MPS: "MPS"}
@@ -277,7 +287,7 @@ def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
 
 
 def _of_machine(args: GkeGpuNodePoolArgs, machine: Machine) -> Iterator[SettingsProblem]:
-    disks, bundled = args.get("bundled_local_ssd_disks"), machine.local_ssd_gb // DISK_GB
+    disks, bundled = args.get("bundled_local_ssd_disks"), machine.bundled_local_ssd_disks
     if disks not in {None, 0, bundled}:
         yield SettingsProblem("bundled_local_ssd_disks", str(disks), f"{machine.name} has {bundled}", "use all or 0")
     if args.get("gvnic") is False and machine.gvnic:

@@ -18,6 +18,7 @@ from pulumi_gcp.container import (
     NodePoolAutoscalingArgs,
     NodePoolManagementArgs,
     NodePoolNodeConfigArgs,
+    NodePoolNodeConfigConfidentialNodesArgs,
     NodePoolNodeConfigGcfsConfigArgs,
     NodePoolNodeConfigGvnicArgs,
     NodePoolNodeConfigShieldedInstanceConfigArgs,
@@ -100,6 +101,8 @@ def first_pool_config(shape: ClusterShape) -> ClusterNodeConfigArgs:
     return ClusterNodeConfigArgs(
         service_account=shape.node_service_account,
         oauth_scopes=OAUTH_SCOPES,
+        # An organization may forbid every other disk.
+        boot_disk_kms_key=_disk_key(shape),
         shielded_instance_config=ClusterNodeConfigShieldedInstanceConfigArgs(enable_secure_boot=True, enable_integrity_monitoring=True),
         workload_metadata_config=ClusterNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
     )
@@ -131,7 +134,13 @@ def system_node_pool(name: str, shape: ClusterShape, pool: SystemPool, cluster: 
             machine_type=pool.machine,
             image_type="COS_CONTAINERD",
             disk_size_gb=pool.disk_gib,
-            disk_type="pd-balanced",
+            disk_type=pool.boot_disk.value,
+            boot_disk_kms_key=_disk_key(shape),
+            confidential_nodes=NodePoolNodeConfigConfidentialNodesArgs(
+                enabled=True, confidential_instance_type=pool.confidential_nodes.upper()
+            )
+            if pool.confidential_nodes
+            else None,
             labels={POOL_LABEL: SYSTEM_POOL, **shape.owner_labels},
             resource_labels=shape.resource_labels,
             service_account=shape.node_service_account,
@@ -147,13 +156,17 @@ def system_node_pool(name: str, shape: ClusterShape, pool: SystemPool, cluster: 
     )
 
 
+def _disk_key(shape: ClusterShape) -> str | None:
+    return shape.security.get("boot_disk_kms_key")
+
+
 def cluster_autoscaling(shape: ClusterShape) -> ClusterClusterAutoscalingArgs:
     """How the cluster grows. On Autopilot, which refuses ceilings and profile, it says only which service account the nodes run as."""
     if shape.is_autopilot:
         # Without it Autopilot's nodes run as the project's default Compute Engine account.
         return ClusterClusterAutoscalingArgs(
             auto_provisioning_defaults=ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
-                service_account=shape.node_service_account, oauth_scopes=OAUTH_SCOPES
+                service_account=shape.node_service_account, oauth_scopes=OAUTH_SCOPES, boot_disk_kms_key=_disk_key(shape)
             )
         )
     if shape.auto_provisioning is None:
@@ -171,6 +184,7 @@ def cluster_autoscaling(shape: ClusterShape) -> ClusterClusterAutoscalingArgs:
             disk_size=100,
             # Left out, the provider sends pd-standard, a spinning disk. Machines that boot from Hyperdisk alone are declared pools.
             disk_type="pd-balanced",
+            boot_disk_kms_key=_disk_key(shape),
             management=ClusterClusterAutoscalingAutoProvisioningDefaultsManagementArgs(auto_repair=True, auto_upgrade=True),
             # Google signs the drivers that GKE installs, so Secure Boot does not stop them.
             shielded_instance_config=ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(

@@ -6,14 +6,13 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, zone_label
+from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, zone_label
 from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
 _CATEGORY_LABEL = "karpenter.k8s.aws/instance-category"
 _GENERATION_LABEL = "karpenter.k8s.aws/instance-generation"
 _CPU_LABEL = "karpenter.k8s.aws/instance-cpu"
-_ARCHITECTURE_LABEL = "kubernetes.io/arch"
 
 _CATEGORIES = ["c", "m", "r"]
 _OLDEST_GENERATION = 5
@@ -74,7 +73,7 @@ class CpuNodePool(pulumi.ComponentResource):
         super().__init__("flexspot:index:CpuNodePool", name, {**args}, opts)
         wanted = {
             CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
-            _ARCHITECTURE_LABEL: ["amd64"],
+            ARCHITECTURE_LABEL: ["amd64"],
             _CATEGORY_LABEL: _CATEGORIES,
             **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }

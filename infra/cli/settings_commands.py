@@ -73,12 +73,13 @@ def needs(
 
 
 def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) -> None:
-    from capacity.plan.project_needs import project_needs  # noqa: PLC0415
+    from capacity.plan.project_needs import KEY_ROLE, project_needs  # noqa: PLC0415
 
     needed, project = project_needs(plan, settings), settings.project
     if form is Format.JSON:
         named = {"apis": [each.name for each in needed.apis], "roles": [each.name for each in needed.roles]}
-        data = {"stack": stack, "project": project, "region": settings.region, **named, "quotas": [asdict(q) for q in needed.quotas]}
+        counted = {"quotas": [asdict(each) for each in needed.quotas], "keys": [asdict(each) for each in needed.keys]}
+        data = {"stack": stack, "project": project, "region": settings.region, **named, **counted}
         sys.stdout.write(json.dumps(data, indent=2) + "\n")
         return
     for title, listed in (("APIs of the project", needed.apis), ("roles of whoever deploys, in the project", needed.roles)):
@@ -93,6 +94,12 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
         table.add_row(each.accelerator, each.quota.value, str(each.gpus))
     show_table(table)
     out.print(f"gcloud services enable --project {project} {' '.join(each.name for each in needed.apis)}", soft_wrap=True)
+    if needed.keys:
+        # The agents' names have the project's number, which no stack file says.
+        out.print(f"number=$(gcloud projects describe {project} --format 'value(projectNumber)')", soft_wrap=True)
+    for each in needed.keys:
+        member = f'"serviceAccount:{each.agent.format(number="${number}")}"'
+        out.print(f"gcloud kms keys add-iam-policy-binding {each.key} --role {KEY_ROLE} --member {member}", soft_wrap=True)
 
 
 @app.command()

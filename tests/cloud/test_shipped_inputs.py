@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
+import inspect
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from cloud_resources import MADE_BY_THE_CLOUD, id_forms, kinds
 from declared_inputs import refused_inputs
-from program_declarations import as_shipped
+from program_declarations import as_shipped, declared, shipped
 from resource_rules import rules_by_type
 from silent_defaults import silent_defaults
 
 from infra.deployment.resource_ids import resource_ids
+
+if TYPE_CHECKING:
+    from program_declarations import Declared
 
 STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
@@ -17,6 +27,109 @@ STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_provider_takes_every_input_of_a_shipped_stack(stack: str) -> None:
     assert refused_inputs(as_shipped(stack).made.values()) == []
+
+
+KEY = "projects/acme-ai-prod/locations/us-central1/keyRings/platform/cryptoKeys/"
+
+
+def secured() -> dict[str, Any]:
+    """prod-gke with everything that secures it, a confidential pool, a sub-block of another project's reservation, and a work queue."""
+    settings = shipped("prod-gke")
+    settings["cluster"]["security"] = {
+        "secrets_kms_key": f"{KEY}etcd",
+        "boot_disk_kms_key": f"{KEY}disks",
+        "posture": "basic",
+        "vulnerability_scanning": "disabled",
+        "binary_authorization": "project_singleton_policy_enforce",
+    }
+    settings["cluster"]["system_pool"] = {"machine": "n2d-standard-4", "confidential_nodes": "sev_snp", "min_nodes": 3, "max_nodes": 6}
+    settings["gpu_quotas"]["nvidia-h100-80gb"]["preemptible"] = 65
+    settings["teams"][0]["work_queue"] = {}
+    own = {"capacity_type": "spot", "max_nodes": 1, "serves": ["interactive"], "zones": ["us-central1-a"]}
+    part = {"name": "shared", "project": "acme-capacity", "block": "one", "sub_block": "one-sub-1"}
+    settings["pools"] += [
+        {"name": "h100-secret", "machine": "a3-highgpu-1g", "confidential_nodes": "tdx", **own},
+        {"name": "gb200", "machine": "a4x-highgpu-4g", **own, "capacity_type": "reserved", "reservation": part, "serves": ["training"]},
+        {"name": "h200-bare", "machine": "a3-ultragpu-8g-nolssd", **own, "boot_disk_kms_key": f"{KEY}own", "zones": ["us-central1-b"]},
+    ]
+    return settings
+
+
+def test_the_provider_takes_every_input_of_a_secured_stack_with_machines_of_every_kind() -> None:
+    made = declared("prod-gke", secured()).made
+
+    assert refused_inputs(made.values()) == []
+    pools = {each.inputs["name"]: each.inputs["nodeConfig"] for each in made.values() if each.type == "gcp:container/nodePool:NodePool"}
+    assert {name for name, node in pools.items() if node.get("bootDiskKmsKey") == f"{KEY}disks"} == pools.keys() - {"h200-bare"}
+    assert pools["h200-bare"]["bootDiskKmsKey"] == f"{KEY}own"
+    assert [each["key"] for each in pools["gb200"]["taints"]] == ["nvidia.com/gpu", "flexspot.dev/class"], "GKE taints Arm nodes itself"
+
+
+BETA = "These resources are in beta, and should be used with the terraform-provider-google-beta provider"
+"""How the SDK says of a resource that Terraform's google provider does not have it."""
+
+V1BETA1_ALONE = {
+    "gcp:container/cluster:Cluster": {
+        *("clusterTelemetry", "podSecurityPolicyConfig", "protectConfig", "tpuConfig", "workloadAltsConfig", "workloadCertificates"),
+        *("nodePoolUpgradeConcurrencyConfig", "hostMaintenancePolicy", "ephemeralStorageConfig"),
+    },
+    "gcp:container/nodePool:NodePool": {"hostMaintenancePolicy", "ephemeralStorageConfig"},
+}
+"""Fields of a cluster or a node that the API has in v1beta1 and not in v1: the discovery documents of container in
+google-api-python-client 2.200.0, revision 20260818, compared on 2026-11-25."""
+
+
+def test_one_resource_alone_needs_googles_beta_provider_and_the_guide_says_so() -> None:
+    stacks = [*(each.made for each in map(as_shipped, ("dev-gke", "prod-gke"))), declared("prod-gke", secured()).made]
+    made = [each for stack in stacks for each in stack.values() if each.type.startswith("gcp:")]
+
+    beta = {token for token in {each.type for each in made} if BETA in sdk_text(token)}
+    assert beta == {"gcp:projects/serviceIdentity:ServiceIdentity"}
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "gke.md").read_text(encoding="utf-8")
+    assert all(f"| `{token}` |" in guide for token in beta)
+    used = {(each.type, field) for each in made for field in {*each.inputs, *each.inputs.get("nodeConfig", {})}}
+    assert {(token, field) for token, field in used if field in V1BETA1_ALONE.get(token, set())} == set()
+
+
+def sdk_text(token: str) -> str:
+    """The SDK's source of a resource, which has its documentation."""
+    _, path, name = token.split(":")
+    return " ".join(inspect.getsource(getattr(importlib.import_module(f"pulumi_gcp.{path.partition('/')[0]}"), name)).split())
+
+
+def with_inputs(kind: str, name: str, **changes: Any) -> list[Declared]:
+    """The resources of prod-gke, one of them with other inputs."""
+    made = list(as_shipped("prod-gke").made.values())
+    [meant] = [each for each in made if each.type == kind and each.inputs["name"] == name]
+    inputs = copy.deepcopy(meant.inputs)
+    for path, value in changes.items():
+        *holders, last = path.split("__")
+        place = inputs
+        for step in holders:
+            place = place.setdefault(step, {})
+        if value is None:
+            place.pop(last)
+        else:
+            place[last] = value
+    return [replace(each, inputs=inputs) if each is meant else each for each in made]
+
+
+def test_the_check_fails_for_the_strategy_that_every_flex_start_pool_once_had() -> None:
+    """SHORT_LIVED is what GKE answers; said to the provider it ends every `up` with such a pool."""
+    before = with_inputs("gcp:container/nodePool:NodePool", "a100-flex", upgradeSettings__strategy="SHORT_LIVED")
+
+    [refused] = refused_inputs(before)
+    assert "upgrade_settings.strategy: is 'SHORT_LIVED'; allowed: BLUE_GREEN, SURGE" in refused
+
+
+def test_the_check_fails_where_the_provider_chooses_a_spinning_disk_for_nodes_that_gke_makes() -> None:
+    """The provider refuses nothing here; what it sends in our place is what the other test of this file looks at."""
+    cluster = next(each for each in as_shipped("prod-gke").made.values() if each.type == "gcp:container/cluster:Cluster")
+    before = with_inputs(cluster.type, cluster.inputs["name"], clusterAutoscaling__autoProvisioningDefaults__diskType=None)
+
+    sent = silent_defaults(before)["gcp:container/cluster:Cluster"]
+    assert sent["cluster_autoscaling.auto_provisioning_defaults.disk_type"] == "pd-standard"
+    assert sent != silent_defaults(as_shipped("prod-gke").made.values())["gcp:container/cluster:Cluster"]
 
 
 def test_what_the_providers_send_in_our_place_was_looked_at() -> None:

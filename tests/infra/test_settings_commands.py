@@ -193,6 +193,23 @@ def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_ap
     assert "roles/resourcemanager.projectIamAdmin" in shown
 
 
+def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> None:
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    content = yaml.safe_load(file.read_text())
+    settings = content["config"]["flexspot:platform"]
+    key = f"projects/acme-keys/locations/{settings['region']}/keyRings/ai/cryptoKeys/disks"
+    settings.setdefault("cluster", {})["security"] = {"boot_disk_kms_key": key}
+    file.write_text(yaml.safe_dump(content))
+
+    shown = checkout.says("settings", "needs", "-s", "dev-gke").stdout.splitlines()
+
+    assert "number=$(gcloud projects describe acme-ai-dev --format 'value(projectNumber)')" in shown
+    assert (
+        f"gcloud kms keys add-iam-policy-binding {key} --role roles/cloudkms.cryptoKeyEncrypterDecrypter "
+        '--member "serviceAccount:service-${number}@compute-system.iam.gserviceaccount.com"'
+    ) in shown
+
+
 def test_programs_get_what_a_project_must_allow_as_json() -> None:
     _, shown = flexspot("settings", "needs", "-s", "prod-gke", "--format", "json")
 

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.data_files import Record
+from capacity.catalog.machines import Architecture
 from capacity.catalog.workload_classes import Fallback
 from capacity.plan.pools import asked_for, compute_class_of, shared_labels, taints_by_gke
 from capacity.settings.pools import GkePool, GpuDriver, ReservationUse, SharingStrategy
@@ -107,6 +108,10 @@ _OF_NODE_POOLS = {
     ),
     "compact_placement": _Lacking("no page of GKE says how a GPU pod of Autopilot asks for it"),
     "topology": _Lacking("Kueue places pods on nodes that are there, and those of Autopilot come with the pods"),
+    "confidential_nodes": _Lacking("on Autopilot it is of the whole cluster or of a compute class of your own"),
+    "boot_disk_kms_key": _Lacking(
+        "nodes of Autopilot have the cluster's key", "leave it out, and name the key in cluster.security.boot_disk_kms_key"
+    ),
     "local_ssd_disks": _Lacking("Autopilot gives local disks by the GPU, and not by number"),
     "secondary_boot_disk_images": _Lacking("no page of GKE says how a pod of Autopilot asks for them"),
 }
@@ -144,6 +149,9 @@ def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> 
             yield SettingsProblem(
                 f"{pool.path}.reservation.use", "any", problem, "allowed: specific, with its name", "any-reservation-on-autopilot"
             )
+        if reservation is not None and reservation.block is not None:
+            lacking = _Lacking("a pod of Autopilot names a reservation here, and no block of it")
+            yield _refused(f"{pool.path}.reservation.block", repr(reservation.block), lacking)
 
 
 def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -153,6 +161,12 @@ def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[
     for pool in resolved.pools.values():
         if not isinstance(pool.settings, GkePool):
             continue
+        machine = pool.machines[0]
+        if machine.architecture is Architecture.ARM64:
+            lacking = _Lacking(
+                "is arm64, and how GPU pods of Autopilot ask for that no page of GKE says", "choose another, or use mode: standard"
+            )
+            yield _refused(f"{pool.path}.machine", repr(machine.name), lacking)
         by_compute_class = compute_class_of(resolved, pool) is not None
         for option, lacking in (_OF_NODE_POOLS | (_OF_SELECTORS if by_compute_class else _OF_PRIORITIES)).items():
             written = getattr(pool.settings, option)

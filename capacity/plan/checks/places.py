@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.plan.resolve import ResolvedSettings
+    from capacity.settings.platform import PlatformSettings
 
 
 _GKE_RESERVED = 4
@@ -244,13 +245,30 @@ def buckets_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 
 def keys_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A key encrypts what is in its own region: Cloud KMS and AWS KMS refuse another."""
-    key: str | None = getattr(getattr(resolved.settings, "storage", None), "encryption_key", None)
-    if key is not None:
+    """A key encrypts what is in its own region: Cloud KMS and AWS KMS refuse another.
+
+    Of Secrets and disks Google's pages ask for the same, and its API's own example has a key of `global`: that one is warned of.
+    """
+    for path, key, what in _keys(resolved.settings):
         place = key.split(":")[3] if key.startswith("arn:") else key.split("/")[3]
         if place != resolved.region:
-            problem = f"is a key of {place}, and the buckets are in {resolved.region}"
-            yield SettingsProblem("storage.encryption_key", repr(key), problem, f"use a key of {resolved.region}", "key-outside-region")
+            wide = "-" not in place and not path.startswith("storage.")
+            problem = f"is a key of {place}, and {what} are in {resolved.region}"
+            yield SettingsProblem(path, repr(key), problem, f"use a key of {resolved.region}", "key-outside-region", refused=not wide)
+
+
+def _keys(settings: PlatformSettings) -> Iterator[tuple[str, str, str]]:
+    """The keys that settings name: where, which, and what they encrypt."""
+    storage: str | None = getattr(getattr(settings, "storage", None), "encryption_key", None)
+    named = [("storage.encryption_key", storage, "the buckets")]
+    if isinstance(settings, GkeSettings):
+        security = settings.cluster.security
+        named += [
+            ("cluster.security.secrets_kms_key", security.secrets_kms_key, "the cluster's Secrets"),
+            ("cluster.security.boot_disk_kms_key", security.boot_disk_kms_key, "the nodes' disks"),
+            *((f"pools.{n}.boot_disk_kms_key", each.boot_disk_kms_key, "the nodes' disks") for n, each in enumerate(settings.pools)),
+        ]
+    yield from ((path, key, what) for path, key, what in named if key is not None)
 
 
 def leases_are_longer_than_the_grace(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

@@ -159,6 +159,25 @@ def gke_takes_the_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]
             yield replace(each, path=f"{pool.path}.{option}", value=value)
 
 
+_IN_BLOCKS = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
+"""How the names of machines begin that Google reserves in blocks.
+
+docs.cloud.google.com/ai-hypercomputer, "Reserve capacity through your account team": A3 High to A4X Max (read 2026-11-25).
+"""
+
+
+def blocks_are_of_machines_that_come_in_them(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A reservation of other machines has no blocks, as far as Google's pages say."""
+    for pool in resolved.pools.values():
+        reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
+        if reservation is not None and reservation.block is not None and not pool.machines[0].name.startswith(_IN_BLOCKS):
+            problem = f"is a block, and Google documents none for reservations of {pool.machines[0].name}"
+            remedy = "leave it out, if `gcloud compute reservations blocks list` shows none"
+            yield SettingsProblem(
+                f"{pool.path}.reservation.block", repr(reservation.block), problem, remedy, "block-not-documented", refused=False
+            )
+
+
 def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A node class lists the network cards, so all machines of its pool must have the same number of them."""
     for pool in resolved.pools.values():
@@ -207,7 +226,8 @@ def a_pool_has_one_architecture(resolved: ResolvedSettings) -> Iterator[Settings
                 yield SettingsProblem(path, repr(other.name), problem, remedy, "mixed-architectures-in-pool")
         if first.architecture is Architecture.ARM64:
             problem = "is arm64, on which nothing of the platform was tried"
-            remedy = f"see that images of {', '.join(pool.settings.serves)} are built for arm64, and that the AMI has a driver for its GPUs"
+            serves = ", ".join(pool.settings.serves)
+            remedy = f"see that images of {serves} are built for arm64, and that the nodes' image has a driver for its GPUs"
             yield SettingsProblem(f"{pool.path}.machine", repr(first.name), problem, remedy, "arm64-not-tried", refused=False)
 
 
@@ -303,6 +323,7 @@ CHECKS = (
     the_floor_is_below_the_ceiling,
     split_gpus_are_for_services,
     gke_takes_the_pools,
+    blocks_are_of_machines_that_come_in_them,
     a_pool_has_one_architecture,
     efa_is_on_machines_that_have_it,
     nodes_with_efa_reach_one_another,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from capacity.plan.system_room import system_room
 from capacity.settings.controllers import EksControllers
+from capacity.settings.gke_rules import confidential_refusals
+from capacity.settings.gke_security import VulnerabilityScanning
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.values.errors import SettingsProblem
 
@@ -44,10 +46,42 @@ def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProble
         yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-without-spare", refused=False)
 
 
+def confidential_controllers_have_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Not every processor encrypts the memory of its machine."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing or resolved.autopilot:
+        return
+    pool = settings.cluster.system_pool
+    machine = resolved.machines.get(pool.machine)
+    if machine is not None:
+        yield from confidential_refusals("cluster.system_pool.confidential_nodes", pool.confidential_nodes, machine)
+
+
+def what_secures_a_cluster_is_of_one_that_is_made(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Of a cluster that is there already nothing is changed, and nobody should believe that it is secured."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings):
+        return
+    security = settings.cluster.security
+    if settings.cluster.existing is not None:
+        for name in ("secrets_kms_key", "posture", "vulnerability_scanning", "binary_authorization"):
+            if (value := getattr(security, name)) is not None:
+                problem = f"is not set on {settings.cluster.existing}, which is there already and is its owner's"
+                path = f"cluster.security.{name}"
+                yield SettingsProblem(path, repr(str(value)), problem, "leave it out", "security-of-existing-cluster")
+    if security.vulnerability_scanning is VulnerabilityScanning.ENTERPRISE:
+        # docs.cloud.google.com/kubernetes-engine/docs/deprecations: Advanced Vulnerability Insights; read 2026-11-25.
+        problem = "is Advanced Vulnerability Insights, which Google announced to shut down on 2026-06-16"
+        remedy = "leave it out, and scan images where they are kept (Artifact Analysis)"
+        yield SettingsProblem(
+            "cluster.security.vulnerability_scanning", "'enterprise'", problem, remedy, "scanning-shut-down", refused=False
+        )
+
+
 def _named(waiting: list[SystemPod]) -> str:
     names = [each.name for each in waiting]
     counted = [f"{count} x {name}" if (count := names.count(name)) > 1 else name for name in dict.fromkeys(names)]
     return ", ".join(counted)
 
 
-CHECKS = (controllers_have_room,)
+CHECKS = (controllers_have_room, confidential_controllers_have_the_machine, what_secures_a_cluster_is_of_one_that_is_made)

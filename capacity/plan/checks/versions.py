@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, is_one_release
+from capacity.catalog.machines import Confidential
 from capacity.catalog.versions import Addon, minor_version, shipped_versions, version_order
 from capacity.plan.pools import compute_class_of
 from capacity.plan.versions import EKS_DEFAULT
@@ -155,6 +156,8 @@ def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]
             yield f"{pool.path}.capacity_type ({pool.name}: {pool.settings.capacity_type})", feature
         if (grace := getattr(pool.settings, "shutdown_grace_seconds", None)) is not None:
             yield f"{pool.path}.shutdown_grace_seconds ({pool.name}: {grace})", GkeFeature.SHUTDOWN_GRACE
+        if (technology := getattr(pool.settings, "confidential_nodes", None)) not in {None, Confidential.SEV}:
+            yield f"{pool.path}.confidential_nodes ({pool.name}: {technology})", GkeFeature.CONFIDENTIAL_NODES
         if name := compute_class_of(resolved, pool):
             yield f"{pool.path}.serves ({pool.name}: the compute class {name})", GkeFeature.COMPUTE_CLASS
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, Gpu, Machine, machines_of
+from capacity.catalog.machines import Architecture, BootDisk, Cloud, Confidential, Gpu, Machine, machines_of, unserved_family
 from capacity.catalog.price_book import prices_of
 
 MODELS = {
@@ -19,6 +19,7 @@ MODELS = {
     "nvidia-h100-mega-80gb": "h100-80gb",
     "nvidia-h200-141gb": "h200-141gb",
     "nvidia-b200": "b200",
+    "nvidia-gb200": "gb200",
     "nvidia-rtx-pro-6000": "rtx-pro-6000",
 }
 """GKE's accelerator names, and the GPU model of each."""
@@ -53,7 +54,7 @@ def test_a_g4_machine_has_one_rtx_pro_6000_for_48_vcpus(vcpu: int, count: int) -
 
 @pytest.mark.parametrize("machine", [each for each in MACHINES.values() if each.name.startswith("a")], ids=lambda machine: machine.name)
 def test_the_name_of_an_a_machine_says_how_many_gpus_it_has(machine: Machine) -> None:
-    in_name = re.fullmatch(r"a[234]-[a-z]+-(\d+)g", machine.name)
+    in_name = re.fullmatch(r"a(?:[234]|4x)-[a-z]+-(\d+)g(?:-nolssd)?", machine.name)
 
     assert in_name
     assert gpu_of(machine.name).counts == (int(in_name[1]),)
@@ -70,6 +71,7 @@ def test_the_name_of_an_a_machine_says_how_many_gpus_it_has(machine: Machine) ->
         ("a3-megagpu-", "nvidia-h100-mega-80gb"),
         ("a3-ultragpu-", "nvidia-h200-141gb"),
         ("a4-highgpu-", "nvidia-b200"),
+        ("a4x-highgpu-", "nvidia-gb200"),
         ("g2-standard-", "nvidia-l4"),
         ("g4-standard-", "nvidia-rtx-pro-6000"),
         ("n1-standard-", "nvidia-tesla-t4"),
@@ -101,14 +103,51 @@ def test_an_n1_machine_takes_the_t4s_that_google_allows_for_its_vcpus(vcpu: int,
 def test_dws_provisions_every_gpu_machine_but_a3_edge_and_no_cpu_machine() -> None:
     with_gpu = {name for name, machine in MACHINES.items() if machine.gpu}
 
-    assert {name for name, machine in MACHINES.items() if machine.flex_start} == with_gpu - {"a3-edgegpu-8g"}
+    assert {name for name, machine in MACHINES.items() if machine.flex_start} == with_gpu - {"a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"}
 
 
 def test_machines_with_a_gpu_network_need_the_virtual_nic_and_can_be_placed_compactly() -> None:
-    networked = {name for name in MACHINES if name.startswith(("a3-", "a4-"))}
+    networked = {name for name in MACHINES if name.startswith(("a3-", "a4-", "a4x-"))}
 
     assert {name for name, machine in MACHINES.items() if machine.gvnic} == networked
-    assert all(MACHINES[name].compact_placement for name in networked)
+    # The NVLink domain of an A4X takes a placement policy of another kind, which the platform does not make.
+    assert {name for name in networked if not MACHINES[name].compact_placement} == {"a4x-highgpu-4g", "a4x-highgpu-4g-nolssd"}
+
+
+def test_a_machine_without_local_disks_is_the_other_one_in_all_else() -> None:
+    pairs = [(machine, MACHINES[name.removesuffix("-nolssd")]) for name, machine in MACHINES.items() if name.endswith("-nolssd")]
+
+    assert len(pairs) == 13
+    for bare, whole in pairs:
+        assert whole.bundled_local_ssd_disks > 0
+        told = {"name": whole.name, "local_ssd_gb": whole.local_ssd_gb, "local_ssd_disk_gb": whole.local_ssd_disk_gb}
+        assert bare.model_copy(update={**told, "zones": whole.zones, "source": whole.source}) == whole
+
+
+def test_what_boots_from_hyperdisk_alone_and_what_can_be_confidential() -> None:
+    hyperdisk = {name.rsplit("-", 1)[0] for name, machine in MACHINES.items() if machine.boot_disk is BootDisk.HYPERDISK_BALANCED}
+    families = {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "g4-standard", "h4d-standard", "h4d-highmem"}
+
+    assert {name.removesuffix("-8g").removesuffix("-4g").removesuffix("-192") for name in hyperdisk} == families
+    with_gpu = {name: machine.confidential for name, machine in MACHINES.items() if machine.gpu and machine.confidential}
+    tdx = (Confidential.TDX,)
+    assert with_gpu == {"a3-highgpu-1g": tdx, "a3-highgpu-1g-nolssd": tdx, "g4-standard-48": (Confidential.SEV,)}
+
+
+def test_an_a4x_is_of_arm_processors_and_has_four_large_disks() -> None:
+    machine = MACHINES["a4x-highgpu-4g"]
+
+    assert (machine.architecture, machine.bundled_local_ssd_disks) == (Architecture.ARM64, 4)
+    assert {name for name, each in MACHINES.items() if each.architecture is Architecture.ARM64} == {machine.name, f"{machine.name}-nolssd"}
+
+
+@pytest.mark.parametrize("name,word", [("g4-standard-12", "part of a GPU"), ("ct6e-standard-8t", "TPUs"), ("ct5lp-hightpu-4t", "TPUs")])
+def test_parts_of_gpus_and_tpus_are_refused_with_the_reason(name: str, word: str) -> None:
+    unserved = unserved_family(Cloud.GCP, name)
+
+    assert unserved is not None
+    assert word in unserved.problem
+    assert unserved_family(Cloud.GCP, "g4-standard-96") is None
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=lambda machine: machine.name)

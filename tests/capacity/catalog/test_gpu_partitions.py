@@ -26,8 +26,8 @@ def test_the_partitions_of_a_gpu_fit_into_it(name: str) -> None:
 
 
 def test_gpus_before_ampere_and_adas_cannot_be_divided_and_all_others_can() -> None:
-    """NVIDIA MIG user guide, supported GPUs."""
-    assert {name for name in GPUS if not partitions_of(name)} == {"nvidia-tesla-t4", "nvidia-l4"}
+    """NVIDIA MIG user guide, supported GPUs. Of the GB200 GKE's plugin names no size."""
+    assert {name for name in GPUS if not partitions_of(name)} == {"nvidia-tesla-t4", "nvidia-l4", "nvidia-gb200"}
 
 
 def test_a_size_of_one_gpu_is_none_of_another() -> None:

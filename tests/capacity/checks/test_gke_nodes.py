@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from resolved_fixtures import CLASS, found, told
 
-from capacity.plan.checks.pool_options import gke_takes_the_pools, split_gpus_are_for_services
+from capacity.plan.checks.pool_options import (
+    blocks_are_of_machines_that_come_in_them,
+    gke_takes_the_pools,
+    split_gpus_are_for_services,
+)
 
 SERVICE: dict[str, Any] = {"classes.rendering": CLASS | {"queued": False}, "pools.0.serves": ["rendering"], "teams.0.shares": {}}
 
@@ -72,6 +76,13 @@ A100: dict[str, Any] = {"pools.0.machine": "a2-highgpu-1g"}
             {"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 3}, "number-of-local-disks", "local_ssd_disks", id="three disks"
         ),
         pytest.param({"pools.0.local_ssd_disks": 32}, "too-many-local-disks", "local_ssd_disks", id="more disks than the machine takes"),
+        pytest.param({"pools.0.confidential_nodes": "sev"}, "machine-not-confidential", "confidential_nodes", id="a confidential L4"),
+        pytest.param(
+            {"pools.0.machine": "a3-highgpu-2g", "pools.0.confidential_nodes": "tdx"},
+            "machine-not-confidential",
+            "confidential_nodes",
+            id="two confidential H100s",
+        ),
         pytest.param({"pools.0.mig_partition": "1g.5gb"}, "gpu-without-partitions", "mig_partition", id="parts of an L4"),
         pytest.param(
             A100 | {"pools.0.mig_partition": "1g.80gb"}, "gpu-without-partitions", "mig_partition", id="a part larger than it all"
@@ -100,6 +111,7 @@ def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes:
         pytest.param(RESERVED | {"pools.0.reservation": {"name": "acme-l4", "project": "acme-shared"}}, id="a shared reservation"),
         pytest.param(A100 | {"pools.0.mig_partition": "1g.5gb", "pools.0.compact_placement": True}, id="parts of A100s placed compactly"),
         pytest.param({"pools.0.local_ssd_disks": 1}, id="one more local disk"),
+        pytest.param({"pools.0.machine": "a3-highgpu-1g", "pools.0.confidential_nodes": "tdx"}, id="one confidential H100"),
         pytest.param({"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 4}, id="four disks of eight"),
     ],
 )
@@ -112,6 +124,19 @@ def test_a_run_time_is_told_in_the_hours_in_which_it_was_written() -> None:
 
     assert problem.value == "200"
     assert "7 days" in problem.problem
+
+
+H200: dict[str, Any] = RESERVED | {"pools.0.machine": "a3-ultragpu-8g", "pools.0.zones": []}
+
+
+def test_a_block_is_of_a_reservation_of_machines_that_come_in_blocks() -> None:
+    block = {"pools.0.reservation": {"name": "acme", "block": "acme-block-1"}}
+
+    assert told(blocks_are_of_machines_that_come_in_them, "gke", H200 | block) == []
+    assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | block) == [
+        "warned: block-not-documented at pools.0.reservation.block"
+    ]
+    assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | {"pools.0.reservation": {"name": "acme"}}) == []
 
 
 def test_pools_of_eks_are_not_judged_by_gkes_rules() -> None:

@@ -46,6 +46,19 @@ def test_a_key_is_of_the_region_of_what_it_encrypts(cloud: str, key: str) -> Non
     assert told(keys_are_in_the_region, cloud) == []
 
 
+def test_a_key_of_no_one_region_is_warned_of_for_secrets_and_disks() -> None:
+    wide = "projects/acme-ai-test/locations/global/keyRings/ai/cryptoKeys/all"
+    keys = {"cluster.security": {"secrets_kms_key": wide}, "pools.0.boot_disk_kms_key": wide}
+
+    assert told(keys_are_in_the_region, "gke", keys) == [
+        "warned: key-outside-region at cluster.security.secrets_kms_key",
+        "warned: key-outside-region at pools.0.boot_disk_kms_key",
+    ]
+    assert told(keys_are_in_the_region, "gke", {"storage.encryption_key": wide}) == [
+        "refused: key-outside-region at storage.encryption_key"
+    ]
+
+
 @pytest.mark.parametrize(
     "path,name", [("environment", "google-test"), ("environment", "my-google"), ("project", "google-ai-test"), ("project", "googol-ai")]
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import found, told
 
-from capacity.plan.checks.system_nodes import controllers_have_room
+from capacity.plan.checks.system_nodes import controllers_have_room, what_secures_a_cluster_is_of_one_that_is_made
 
 LARGE: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 2}}
 TOO_SMALL = "refused: system-pool-too-small at cluster.system_pool.min_nodes"
@@ -92,3 +92,19 @@ def test_gke_has_room_up_to_the_ceiling_of_its_pool() -> None:
 @pytest.mark.parametrize("cloud,changes", [("gke", {"cluster.mode": "autopilot"}), ("eks", {"cluster.existing": "acme"})])
 def test_nodes_of_somebody_else_are_not_judged(cloud: str, changes: dict[str, Any]) -> None:
     assert told(controllers_have_room, cloud, changes) == []
+
+
+def test_scanning_that_google_shut_down_is_warned_of() -> None:
+    scanned = {"cluster.security": {"vulnerability_scanning": "enterprise"}}
+
+    assert told(what_secures_a_cluster_is_of_one_that_is_made, "gke", scanned) == [
+        "warned: scanning-shut-down at cluster.security.vulnerability_scanning"
+    ]
+    assert told(what_secures_a_cluster_is_of_one_that_is_made, "gke", {"cluster.security": {"vulnerability_scanning": "disabled"}}) == []
+
+
+def test_a_key_of_disks_is_also_for_pools_on_a_cluster_that_is_there() -> None:
+    key = "projects/acme-ai-test/locations/us-central1/keyRings/ai/cryptoKeys/disks"
+    cluster = {"cluster": {"existing": "shared", "security": {"boot_disk_kms_key": key}}}
+
+    assert told(what_secures_a_cluster_is_of_one_that_is_made, "gke", cluster) == []

@@ -11,7 +11,7 @@ from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, rou
 from snapshot_fixtures import assert_snapshot
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Architecture, Cloud, machines_of
 from capacity.plan.model import Plan, Taint, plan_yaml
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "autopilot.plan.yaml"
@@ -165,6 +165,8 @@ ON_AUTOPILOT = {
 
 
 def test_autopilot_takes_every_gpu_of_the_catalog_in_every_number_so_that_no_check_is_needed() -> None:
-    shapes = {(machine.gpu.name, count) for machine in machines_of(Cloud.GCP).values() if machine.gpu for count in machine.gpu.counts}
+    # Machines of Arm are refused there by a check of their own.
+    machines = [each for each in machines_of(Cloud.GCP).values() if each.architecture is Architecture.AMD64]
+    shapes = {(machine.gpu.name, count) for machine in machines if machine.gpu for count in machine.gpu.counts}
 
     assert {(name, count) for name, count in shapes if count not in ON_AUTOPILOT.get(name, ())} == set()

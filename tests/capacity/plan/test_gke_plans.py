@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plan_settings import eks, gke, local, plan_of, pool
 
-from capacity.plan.model import ComputeClassPlan
+from capacity.plan.model import ComputeClassPlan, Taint
 
 
 def test_the_compute_class_has_its_pools_in_the_order_in_which_they_are_tried() -> None:
@@ -38,3 +38,14 @@ def test_other_platforms_have_neither() -> None:
         (None, ()),
         (None, ()),
     ]
+
+
+def test_arm_nodes_keep_off_what_gke_keeps_off_and_let_in_what_their_queue_admits() -> None:
+    """GKE taints them by itself; a pod that waits in a queue gets its place, and its toleration, when it is admitted."""
+    reserved = pool("gb200", "a4x-highgpu-4g", "reserved", 1, "training", reservation={"name": "bought"})
+    plan = plan_of(gke(reserved, pool("l4", "g2-standard-8", "spot", 1, "training")))
+
+    arm = Taint("kubernetes.io/arch", "arm64")
+    assert {each.name for each in plan.pools if arm in each.taints} == {"gb200"}
+    assert {each.name for each in plan.flavors if arm in each.tolerated} == {"gb200"}
+    assert {each.rule for each in plan.warnings} >= {"arm64-not-tried"}

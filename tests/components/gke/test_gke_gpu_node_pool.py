@@ -82,6 +82,22 @@ def test_a_flex_start_node_ends_after_its_run_time_seven_days_by_default(registe
                 "values": ["projects/acme-capacity/reservations/l4-block"],
             },
         ),
+        (
+            {"use": "specific", "name": "h200", "block": "h200-block-0001"},
+            {
+                "consumeReservationType": "SPECIFIC_RESERVATION",
+                "key": "compute.googleapis.com/reservation-name",
+                "values": ["h200/reservationBlocks/h200-block-0001"],
+            },
+        ),
+        (
+            {"use": "specific", "name": "b200", "project": "acme-capacity", "block": "one", "sub_block": "one-sub-3"},
+            {
+                "consumeReservationType": "SPECIFIC_RESERVATION",
+                "key": "compute.googleapis.com/reservation-name",
+                "values": ["projects/acme-capacity/reservations/b200/reservationBlocks/one/reservationSubBlocks/one-sub-3"],
+            },
+        ),
     ],
 )
 def test_a_reserved_pool_draws_on_its_reservation(register: Register, reservation: dict[str, str], affinity: dict[str, Any]) -> None:
@@ -121,6 +137,26 @@ def test_local_ssds_that_come_with_the_machine_or_are_added_are_ephemeral_storag
     assert made(register, **a3)["nodeConfig"]["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 16}
     assert "ephemeralStorageLocalSsdConfig" not in made(register, **a3, bundled_local_ssd_disks=0)["nodeConfig"]
     assert made(register, local_ssd_disks=1)["nodeConfig"]["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 1}
+
+
+def test_a_node_boots_from_the_disk_that_its_machine_takes_and_from_a_key_of_ones_own(register: Register) -> None:
+    key = "projects/acme-keys/locations/us-central1/keyRings/ai/cryptoKeys/disks"
+    a4x: dict[str, Any] = {"machine": "a4x-highgpu-4g", "accelerator": "nvidia-gb200", "gpus_per_node": 4, "boot_disk_kms_key": key}
+    bare: dict[str, Any] = {"machine": "a3-ultragpu-8g-nolssd", "accelerator": "nvidia-h200-141gb", "gpus_per_node": 8}
+    node, without = made(register, **a4x)["nodeConfig"], made(register, **bare)["nodeConfig"]
+
+    assert (node["diskType"], node["bootDiskKmsKey"]) == ("hyperdisk-balanced", key)
+    assert node["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 4}, "of 3,000 GB each"
+    assert without["diskType"] == "hyperdisk-balanced"
+    assert {"bootDiskKmsKey", "ephemeralStorageLocalSsdConfig"} & without.keys() == set()
+
+
+def test_nodes_are_confidential_where_their_machine_can_be(register: Register) -> None:
+    h100: dict[str, Any] = {"machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}
+    pool = made(register, **h100, confidential_nodes="tdx")
+
+    assert pool["nodeConfig"]["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "TDX"}
+    assert "confidentialNodes" not in made(register, **h100)["nodeConfig"]
 
 
 def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:

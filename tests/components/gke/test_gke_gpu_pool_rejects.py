@@ -113,7 +113,7 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
             {**A100, "mig_partition": "1g.5gb", "gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}},
             "gpu_sharing.strategy (is mps): MPS does not share MIG partitions (1g.5gb); use time-sharing, or no partition",
         ),
-        ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): nvidia-l4 cannot be divided; use gpu_sharing, or an A100 or later"),
+        ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): GKE does not divide nvidia-l4; use gpu_sharing, or an A100 or later"),
         *(
             (
                 {**A100, "mig_partition": size},
