@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
-from pulumi_aws import iam
+from pulumi_aws import eks, iam
 
 from components.cloud_names import managed_policy
 
@@ -62,7 +62,7 @@ class GrantedRole:
     """A role and the attachments without which it may do nothing: what uses the role waits for them."""
 
     role: iam.Role
-    grants: list[pulumi.Resource]
+    grants: Sequence[pulumi.CustomResource]
 
 
 def service_trust(service: str) -> str:
@@ -133,11 +133,64 @@ def granted_role(name: str, shape: RoleShape, parent: pulumi.Resource) -> Grante
         tags=shape.tags,
         opts=child,
     )
-    grants: list[pulumi.Resource] = [
+    grants: list[pulumi.CustomResource] = [
         # An attachment, not managed_policy_arns: that would take away what somebody else attaches.
         iam.RolePolicyAttachment(
             f"{name}-{policy.rpartition('/')[2]}", role=role.name, policy_arn=managed_policy(shape.partition, policy), opts=child
         )
         for policy in shape.policies
     ]
+    return GrantedRole(role, grants)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodRoleShape:
+    """A role of a controller's pods: who they are, and its policies by the beginning of their Pulumi names, each with its name in IAM."""
+
+    name: str
+    description: str
+    cluster_arn: str
+    cluster_name: pulumi.Input[str]
+    region: str
+    namespace: str
+    service_account: str
+    policies: Mapping[str, tuple[str, Document]]
+    tags: dict[str, str]
+    iam_path: str | None = None
+    permissions_boundary: str | None = None
+
+
+def pod_role(name: str, shape: PodRoleShape, parent: pulumi.Resource) -> GrantedRole:
+    """A role with policies of its own that one service account takes through EKS Pod Identity; Pulumi names begin with `name`.
+
+    Among its grants is the association: what runs before it could do nothing.
+    """
+    child = pulumi.ResourceOptions(parent=parent)
+    role = iam.Role(
+        f"{name}-role",
+        name=shape.name,
+        path=shape.iam_path,
+        permissions_boundary=shape.permissions_boundary,
+        description=shape.description,
+        assume_role_policy=pod_trust(shape.cluster_arn, shape.namespace, shape.service_account),
+        tags=shape.tags,
+        opts=child,
+    )
+    grants: list[pulumi.CustomResource] = []
+    for logical, (called, document) in shape.policies.items():
+        text = as_json(document)
+        policy = iam.Policy(f"{logical}-policy", name=called, path=shape.iam_path, policy=text, tags=shape.tags, opts=child)
+        grants.append(iam.RolePolicyAttachment(f"{logical}-attachment", role=role.name, policy_arn=policy.arn, opts=child))
+    grants.append(
+        eks.PodIdentityAssociation(
+            f"{name}-association",
+            cluster_name=shape.cluster_name,
+            region=shape.region,
+            namespace=shape.namespace,
+            service_account=shape.service_account,
+            role_arn=role.arn,
+            tags=shape.tags,
+            opts=child,
+        )
+    )
     return GrantedRole(role, grants)

@@ -109,8 +109,8 @@ class GkeReservation(DescribedRecord):
     """The project that owns the reservation, when it is shared; default: the platform's."""
 
     block: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
-    """The one block of the reservation that nodes come from, by name, such as h200-block-0001: its machines are near each other. Of
-    reservations of A3 Ultra, A4 and A4X machines. Default: any block."""
+    """The one block of the reservation that nodes come from, by name, such as h200-block-0001: its machines are near each other. Google
+    has them of A3 High (eight GPUs), A3 Mega, A3 Ultra, A4 and A4X machines. Default: any block."""
 
     sub_block: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
     """The one sub-block of `block` that nodes come from, by name, such as h200-block-0001-subblock-0003. Default: any."""

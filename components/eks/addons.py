@@ -8,7 +8,6 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import eks
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
@@ -17,6 +16,7 @@ from capacity.values.names import CHART_VERSION
 from components.cloud_names import check_form
 from components.eks.cluster_args import ClusterShape
 from components.eks.system_nodes import CRITICAL_ADDONS, role_name
+from components.helm_release import chart_release
 from components.iam import GrantedRole, RoleShape, granted_role, pod_trust
 
 _ON_SYSTEM_NODES = [{"key": CRITICAL_ADDONS, "operator": "Exists"}]
@@ -137,7 +137,8 @@ def configuration_text(configuration: dict[str, Any]) -> str:
     return json.dumps(configuration, separators=(",", ":"), sort_keys=True)
 
 
-NAMESPACE = "kube-system"
+EKS_CHARTS = "https://aws.github.io/eks-charts"
+"""The repository of AWS's own charts."""
 
 EFA_NODE_LABEL = ("vpc.amazonaws.com/efa.present", "true")
 """The label by which nodes say that they were launched with EFA interfaces; the NodePool gives it to them, as one of `node_labels`."""
@@ -202,36 +203,19 @@ class GpuPlugins(pulumi.ComponentResource):
             problem = "names no machine" if efa else "there is no EFA plugin without efa"
             raise ValueError(f"GpuPlugins {name}: efa_machines is {', '.join(machines) or '[]'}; {problem}; leave it out")
         super().__init__("flexspot:index:GpuPlugins", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
         nvidia = family != "bottlerocket"
         if nvidia:
-            self._release(
-                f"{name}-nvidia", Chart.NVIDIA_DEVICE_PLUGIN, "https://nvidia.github.io/k8s-device-plugin", nvidia_version, _nvidia()
-            )
+            repository = "https://nvidia.github.io/k8s-device-plugin"
+            chart_release(f"{name}-nvidia", Chart.NVIDIA_DEVICE_PLUGIN.value, nvidia_version, _nvidia(), child, repository=repository)
         if efa:
             values = _efa(machines)
             if efa_image is not None:
                 values["image"] = {"repository": efa_image}
-            self._release(f"{name}-efa", Chart.EFA_DEVICE_PLUGIN, "https://aws.github.io/eks-charts", efa_version, values)
+            chart_release(f"{name}-efa", Chart.EFA_DEVICE_PLUGIN.value, efa_version, values, child, repository=EKS_CHARTS)
         self.nvidia_version = pulumi.Output.from_input(nvidia_version if nvidia else "")
         self.efa_version = pulumi.Output.from_input(efa_version if efa else "")
         self.register_outputs({"nvidia_version": self.nvidia_version, "efa_version": self.efa_version})
-
-    def _release(self, name: str, chart: Chart, repository: str, version: str, values: dict[str, Any]) -> None:
-        Release(
-            name,
-            ReleaseArgs(
-                chart=chart.value,
-                version=version,
-                repository_opts=RepositoryOptsArgs(repo=repository),
-                name=chart.value,
-                namespace=NAMESPACE,
-                # A release that fails half-way is taken back, so that the next try begins clean.
-                atomic=True,
-                timeout=600,
-                values=values,
-            ),
-            pulumi.ResourceOptions(parent=self),
-        )
 
 
 def on_nvidia_gpus() -> dict[str, Any]:

@@ -4,10 +4,10 @@
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
 from capacity.catalog.platform import PrometheusKind
-from components.eks.addons import NAMESPACE, on_nvidia_gpus
+from components.eks.addons import on_nvidia_gpus
+from components.helm_release import chart_release
 from components.measurement import INTERVAL_SECONDS, checked_kind
 
 CHART, REPOSITORY = "dcgm-exporter", "https://nvidia.github.io/dcgm-exporter/helm-charts"
@@ -61,21 +61,8 @@ class DcgmExporter(pulumi.ComponentResource):
         if labels and prometheus is not PrometheusKind.OPERATOR:
             raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
         super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)
-        release = Release(
-            f"{name}-release",
-            ReleaseArgs(
-                chart=CHART,
-                version=VERSION,
-                repository_opts=RepositoryOptsArgs(repo=REPOSITORY),
-                name=CHART,
-                namespace=NAMESPACE,
-                # A release that fails half-way is taken back, so that the next try begins clean.
-                atomic=True,
-                timeout=600,
-                values=_values(prometheus, labels),
-            ),
-            pulumi.ResourceOptions(parent=self),
-        )
+        child = pulumi.ResourceOptions(parent=self)
+        release = chart_release(f"{name}-release", CHART, VERSION, _values(prometheus, labels), child, repository=REPOSITORY)
         self.version = release.id.apply(lambda _: VERSION)
         self.register_outputs({"version": self.version})
 

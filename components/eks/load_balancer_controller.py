@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, NotRequired
 
 import pulumi
-from pulumi_aws import eks, iam
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs, RepositoryOptsArgs
 
 from capacity.catalog.versions import Chart, shipped_versions
 from capacity.settings.controllers import LoadBalancerControllerSize
@@ -21,14 +19,14 @@ from components.cloud_names import (
     cluster_arn,
     fitted,
 )
+from components.eks.addons import EKS_CHARTS
 from components.eks.system_nodes import role_name
-from components.iam import Document, RoleShape, as_json, granted_role, pod_trust
+from components.helm_release import chart_release
+from components.iam import Document, PodRoleShape, pod_role
 from components.shared_args import RoleOptionsArgs, check_role_options, checked_options
 
 NAME = "aws-load-balancer-controller"
 """Of the chart, its release and its service account."""
-
-REPOSITORY = "https://aws.github.io/eks-charts"
 
 CLUSTER_TAG = "elbv2.k8s.aws/cluster"
 """The tag with which the controller marks all that it makes; its value is the cluster's name (pkg/deploy/tracking/provider.go)."""
@@ -114,8 +112,7 @@ class LoadBalancerController(pulumi.ComponentResource):
 
     An Ingress of the class `alb` gets an application load balancer. A Service of type LoadBalancer gets a network load balancer if it says
     `loadBalancerClass: service.k8s.aws/nlb`: the chart's webhook that says so for every new Service is off, because with it nobody can make
-    a Service, of whichever type, while the controller is not there, this chart's own order of installation included (its
-    `enableServiceMutatorWebhook`). Both are internal unless they say otherwise, as upstream has it.
+    a Service, of whichever type, while no copy of the controller runs. Both are internal unless they say otherwise, as upstream has it.
 
     What it has made goes when the Ingress or Service goes, by a finalizer that the controller takes off: whatever declares such objects,
     or a namespace that may hold some, depends on this component, so that it is deleted last.
@@ -137,63 +134,33 @@ class LoadBalancerController(pulumi.ComponentResource):
         check_aws_tags(where, args["tags"])
         version = size.version or shipped_versions().chart(Chart.LOAD_BALANCER_CONTROLLER).version
         super().__init__("flexspot:index:LoadBalancerController", name, {**args, "partition": partition}, opts)
-        granted = self._identity(name, args, partition)
-        release = Release(
-            f"{name}-release",
-            ReleaseArgs(
-                chart=NAME,
-                version=version,
-                repository_opts=RepositoryOptsArgs(repo=REPOSITORY),
-                name=NAME,
-                namespace=NAMESPACE,
-                # A release that fails half-way is taken back, so that the next try begins clean.
-                atomic=True,
-                timeout=600,
-                values=_values(args, size),
-            ),
-            # Without its permissions it neither starts nor takes its finalizers off.
-            pulumi.ResourceOptions(parent=self, depends_on=granted),
-        )
-        self.version = release.id.apply(lambda _: version)
-        self.register_outputs({"version": self.version})
-
-    def _identity(self, name: str, args: LoadBalancerControllerArgs, partition: str) -> list[pulumi.Resource]:
-        child = pulumi.ResourceOptions(parent=self)
-        called = role_name(args["cluster"], "load-balancer-controller")
-        arn = cluster_arn(partition, args["region"], args["account"], args["cluster"])
-        path, tags = args.get("iam_path"), args["tags"]
-        shape = RoleShape(
-            name=called,
-            description=f"AWS's load balancer controller in the cluster {args['cluster']}",
-            trust=pod_trust(arn, NAMESPACE, NAME),
-            partition=partition,
-            policies=[],
-            tags=tags,
-            iam_path=path,
-            permissions_boundary=args.get("permissions_boundary"),
-        )
-        role = granted_role(f"{name}-role", shape, self).role
-        policy = iam.Policy(
-            f"{name}-policy",
-            name=fitted(f"{args['cluster']}-load-balancer-controller", POLICY_NAME_CHARACTERS),
-            path=path,
-            policy=as_json(controller_policy(args["cluster"], partition)),
-            tags=tags,
-            opts=child,
-        )
-        return [
-            iam.RolePolicyAttachment(f"{name}-attachment", role=role.name, policy_arn=policy.arn, opts=child),
-            eks.PodIdentityAssociation(
-                f"{name}-association",
+        granted = pod_role(
+            name,
+            PodRoleShape(
+                name=role_name(args["cluster"], "load-balancer-controller"),
+                description=f"AWS's load balancer controller in the cluster {args['cluster']}",
+                cluster_arn=cluster_arn(partition, args["region"], args["account"], args["cluster"]),
                 cluster_name=args["cluster_name"],
                 region=args["region"],
                 namespace=NAMESPACE,
                 service_account=NAME,
-                role_arn=role.arn,
-                tags=tags,
-                opts=child,
+                policies={
+                    name: (
+                        fitted(f"{args['cluster']}-load-balancer-controller", POLICY_NAME_CHARACTERS),
+                        controller_policy(args["cluster"], partition),
+                    )
+                },
+                tags=args["tags"],
+                iam_path=args.get("iam_path"),
+                permissions_boundary=args.get("permissions_boundary"),
             ),
-        ]
+            self,
+        )
+        # Without its permissions it neither starts nor takes its finalizers off.
+        after_role = pulumi.ResourceOptions(parent=self, depends_on=granted.grants)
+        release = chart_release(f"{name}-release", NAME, version, _values(args, size), after_role, repository=EKS_CHARTS)
+        self.version = release.id.apply(lambda _: version)
+        self.register_outputs({"version": self.version})
 
 
 def _values(args: LoadBalancerControllerArgs, size: LoadBalancerControllerSize) -> dict[str, Any]:

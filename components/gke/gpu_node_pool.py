@@ -4,7 +4,6 @@ import pulumi
 from pulumi_gcp import container
 from pulumi_gcp.container import (
     NodePoolNodeConfigArgs,
-    NodePoolNodeConfigConfidentialNodesArgs,
     NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs,
     NodePoolNodeConfigGcfsConfigArgs,
     NodePoolNodeConfigGuestAcceleratorArgs,
@@ -21,7 +20,6 @@ from pulumi_gcp.container import (
 )
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.machines import Confidential
 from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.pools import GkeReservation, GkeSurge, GpuDriver, ReservationUse
 from components.gke.gpu_pool_args import (
@@ -32,6 +30,7 @@ from components.gke.gpu_pool_args import (
     GkeGpuNodePoolArgs,
     checked_pool,
 )
+from components.gke.system_nodes import confidential_nodes
 
 
 def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
@@ -69,7 +68,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         disk_size_gb=options.boot_disk_gib,
         disk_type=args.get("boot_disk_type") or machine.boot_disk.value,
         boot_disk_kms_key=options.boot_disk_kms_key,
-        confidential_nodes=_confidential_nodes(options.confidential_nodes),
+        confidential_nodes=confidential_nodes(options.confidential_nodes),
         ephemeral_storage_local_ssd_config=NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs(local_ssd_count=disks) if disks else None,
         secondary_boot_disks=[
             NodePoolNodeConfigSecondaryBootDiskArgs(disk_image=image, mode="CONTAINER_IMAGE_CACHE")
@@ -79,12 +78,6 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         gcfs_config=NodePoolNodeConfigGcfsConfigArgs(enabled=True),
         gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if args.get("gvnic") is not False else None,
     )
-
-
-def _confidential_nodes(technology: Confidential | None) -> NodePoolNodeConfigConfidentialNodesArgs | None:
-    if technology is None:
-        return None
-    return NodePoolNodeConfigConfidentialNodesArgs(enabled=True, confidential_instance_type=technology.upper())
 
 
 _HELD = container.NodePoolMaintenancePolicyArgs(

@@ -136,11 +136,7 @@ def system_node_pool(name: str, shape: ClusterShape, pool: SystemPool, cluster: 
             disk_size_gb=pool.disk_gib,
             disk_type=pool.boot_disk.value,
             boot_disk_kms_key=_disk_key(shape),
-            confidential_nodes=NodePoolNodeConfigConfidentialNodesArgs(
-                enabled=True, confidential_instance_type=pool.confidential_nodes.upper()
-            )
-            if pool.confidential_nodes
-            else None,
+            confidential_nodes=confidential_nodes(pool.confidential_nodes),
             labels={POOL_LABEL: SYSTEM_POOL, **shape.owner_labels},
             resource_labels=shape.resource_labels,
             service_account=shape.node_service_account,
@@ -154,6 +150,13 @@ def system_node_pool(name: str, shape: ClusterShape, pool: SystemPool, cluster: 
         ),
         opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["initial_node_count"], delete_before_replace=True),
     )
+
+
+def confidential_nodes(technology: str | None) -> NodePoolNodeConfigConfidentialNodesArgs | None:
+    """Nodes whose memory is encrypted by `technology`, in the settings' words; None where it is not."""
+    if technology is None:
+        return None
+    return NodePoolNodeConfigConfidentialNodesArgs(enabled=True, confidential_instance_type=technology.upper())
 
 
 def _disk_key(shape: ClusterShape) -> str | None:

@@ -6,7 +6,6 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import eks, iam
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.catalog.platform import PARTITIONS
@@ -29,7 +28,8 @@ from components.cloud_names import (
     node_role_name,
 )
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
-from components.iam import Document, as_json, ec2_trust, pod_trust
+from components.helm_release import chart_release
+from components.iam import PodRoleShape, ec2_trust, pod_role
 from components.karpenter.controller_policies import ControllerScope, controller_policies
 from components.shared_args import RoleOptionsArgs, check_role_options
 
@@ -179,41 +179,27 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
         documents = controller_policies(scope)
         namespace, service_account = resolved.get("namespace", ""), resolved.get("service_account", "")
         super().__init__("flexspot:index:KarpenterControllerIdentity", name, {**resolved}, opts)
-        child = pulumi.ResourceOptions(parent=self)
-        role = iam.Role(
-            f"{name}-role",
-            name=controller_role_name(scope.cluster),
-            path=scope.iam_path,
-            permissions_boundary=args.get("permissions_boundary"),
-            description=f"Karpenter's controller in the cluster {scope.cluster}",
-            assume_role_policy=pod_trust(scope.cluster_arn, namespace, service_account),
-            tags=args["tags"],
-            opts=child,
+        granted = pod_role(
+            name,
+            PodRoleShape(
+                name=controller_role_name(scope.cluster),
+                description=f"Karpenter's controller in the cluster {scope.cluster}",
+                cluster_arn=scope.cluster_arn,
+                cluster_name=args["cluster_name"],
+                region=args["region"],
+                namespace=namespace,
+                service_account=service_account,
+                policies={
+                    f"{name}-{_logical(key)}": (controller_policy_name(key, scope.cluster), document) for key, document in documents.items()
+                },
+                tags=args["tags"],
+                iam_path=scope.iam_path,
+                permissions_boundary=args.get("permissions_boundary"),
+            ),
+            self,
         )
-        attached = [
-            _attached(f"{name}-{_logical(key)}", controller_policy_name(key, scope.cluster), document, role, args, child)
-            for key, document in documents.items()
-        ]
-        association = eks.PodIdentityAssociation(
-            f"{name}-association",
-            cluster_name=args["cluster_name"],
-            region=args["region"],
-            namespace=namespace,
-            service_account=service_account,
-            role_arn=role.arn,
-            tags=args["tags"],
-            opts=child,
-        )
-        self.role_arn = pulumi.Output.all(role.arn, association.id, *(each.id for each in attached)).apply(lambda known: known[0])
+        self.role_arn = pulumi.Output.all(granted.role.arn, *(each.id for each in granted.grants)).apply(lambda known: known[0])
         self.register_outputs({"role_arn": self.role_arn})
-
-
-def _attached(  # noqa: PLR0913, PLR0917 -- what two resources are made of
-    name: str, policy_name: str, document: Document, role: iam.Role, args: KarpenterControllerIdentityArgs, opts: pulumi.ResourceOptions
-) -> iam.RolePolicyAttachment:
-    path, tags = args.get("iam_path"), args["tags"]
-    policy = iam.Policy(f"{name}-policy", name=policy_name, path=path, policy=as_json(document), tags=tags, opts=opts)
-    return iam.RolePolicyAttachment(f"{name}-attachment", role=role.name, policy_arn=policy.arn, opts=opts)
 
 
 def _logical(policy: str) -> str:
@@ -320,9 +306,10 @@ class KarpenterController(pulumi.ComponentResource):
         version = args.get("version", shipped_versions().chart(Chart.KARPENTER).version)
         check_form(f"KarpenterController {name}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)
-        crds = _release(f"{name}-crds", "karpenter-crd", version, {}, pulumi.ResourceOptions(parent=self))
+        crds = chart_release(f"{name}-crds", f"{REGISTRY}/karpenter-crd", version, {}, pulumi.ResourceOptions(parent=self), skip_crds=False)
         after_crds = pulumi.ResourceOptions(parent=self, depends_on=[crds])
-        controller = _release(f"{name}-release", "karpenter", version, chart_values(args), after_crds)
+        # Definitions are those of the first release; this one's chart may hold them as well.
+        controller = chart_release(f"{name}-release", f"{REGISTRY}/karpenter", version, chart_values(args), after_crds, skip_crds=True)
         self.version = pulumi.Output.all(controller.version, crds.id, controller.id).apply(lambda known: known[0] or version)
         self.register_outputs({"version": self.version})
 
@@ -360,22 +347,3 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
             },
         },
     }
-
-
-def _release(name: str, release: str, version: str, values: dict[str, Any], opts: pulumi.ResourceOptions) -> Release:
-    return Release(
-        name,
-        ReleaseArgs(
-            chart=f"{REGISTRY}/{release}",
-            version=version,
-            name=release,
-            namespace=NAMESPACE,
-            # A release that fails half-way is taken back, so that the next try begins clean.
-            atomic=True,
-            timeout=600,
-            # Those of the first release, which the second one's chart may hold as well.
-            skip_crds=release == "karpenter",
-            values=values,
-        ),
-        opts,
-    )

@@ -6,9 +6,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import cloudwatch, sqs
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
-from components.cloud_names import NAMESPACE, check_cluster_name, check_place, queue_name, rule_name
+from components.cloud_names import check_cluster_name, check_place, queue_name, rule_name
+from components.helm_release import chart_release
 from components.iam import VERSION, Document, as_json
 
 RETENTION_SECONDS = 300
@@ -197,30 +197,24 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             )
         super().__init__("flexspot:index:NodeTerminationHandler", name, {**args, "node_selector": node_selector}, opts)
         drain_on_rebalance = args.get("drain_on_rebalance", False)
-        release = Release(
+        release = chart_release(
             f"{name}-release",
-            ReleaseArgs(
-                chart=CHART,
-                version=HANDLER_VERSION,
-                name="aws-node-termination-handler",
-                namespace=NAMESPACE,
-                atomic=True,
-                timeout=600,
-                values={
-                    "targetNodeOs": "linux",
-                    "enableSqsTerminationDraining": False,
-                    "enableSpotInterruptionDraining": True,
-                    "enableScheduledEventDraining": True,
-                    "enableRebalanceMonitoring": False,
-                    "enableRebalanceDraining": drain_on_rebalance,
-                    "useHostNetwork": True,
-                    # PodSecurityPolicy is gone from Kubernetes.
-                    "rbac": {"pspEnabled": False},
-                    "nodeSelector": node_selector,
-                    # GPU nodes and nodes of one class are tainted, and are those that matter.
-                    "tolerations": [{"operator": "Exists"}],
-                },
-            ),
+            CHART,
+            HANDLER_VERSION,
+            {
+                "targetNodeOs": "linux",
+                "enableSqsTerminationDraining": False,
+                "enableSpotInterruptionDraining": True,
+                "enableScheduledEventDraining": True,
+                "enableRebalanceMonitoring": False,
+                "enableRebalanceDraining": drain_on_rebalance,
+                "useHostNetwork": True,
+                # PodSecurityPolicy is gone from Kubernetes.
+                "rbac": {"pspEnabled": False},
+                "nodeSelector": node_selector,
+                # GPU nodes and nodes of one class are tainted, and are those that matter.
+                "tolerations": [{"operator": "Exists"}],
+            },
             pulumi.ResourceOptions(parent=self),
         )
         self.version = release.version.apply(lambda version: version or HANDLER_VERSION)

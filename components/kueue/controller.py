@@ -6,7 +6,6 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import yaml
 from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import GPU_RESOURCE
@@ -16,6 +15,7 @@ from capacity.settings.controllers import KueueSize
 from capacity.values.names import CHART_VERSION
 from capacity.values.quantities import mib_quantity, milli_quantity
 from components.cloud_names import check_form
+from components.helm_release import chart_release
 from components.kueue.queues import API_VERSION
 
 
@@ -104,20 +104,14 @@ class KueueController(pulumi.ComponentResource):
         super().__init__("flexspot:index:KueueController", name, {**args}, opts)
         self.version = pulumi.Output.from_input(version)
         if not args.get("existing", False):
-            release = Release(
+            release = chart_release(
                 f"{name}-release",
-                ReleaseArgs(
-                    chart=CHART,
-                    version=version,
-                    name="kueue",
-                    namespace=NAMESPACE,
-                    create_namespace=True,
-                    # A release that fails half-way is taken back, so that the next try begins clean.
-                    atomic=True,
-                    timeout=600,
-                    values=_values(args, version, pods_ready),
-                ),
+                CHART,
+                version,
+                _values(args, version, pods_ready),
                 pulumi.ResourceOptions(parent=self),
+                namespace=NAMESPACE,
+                create_namespace=True,
             )
             self.version = release.version.apply(lambda known: known or version)
         self.register_outputs({"version": self.version})
