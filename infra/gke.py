@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from components.tenancy.team import Team
 
 
+LEAST_GPUS = 1
+"""The least limit of a kind of GPU that the provider takes (google-beta 8.0.0, cluster_autoscaling.resource_limits.maximum)."""
+
+
 def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what they wait for
     plan: Plan,
     settings: GkeSettings,
@@ -319,7 +323,8 @@ def _cluster(
                 "max_memory_gib": limits.memory_gib,
                 # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
                 # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
-                "accelerators": plan.accelerators if settings.cluster.gpu_auto_provisioning else {},
+                "accelerators": dict.fromkeys(settings.cluster.former_accelerators, LEAST_GPUS)
+                | (plan.accelerators if settings.cluster.gpu_auto_provisioning else {}),
             }
             if standard and limits is not None
             else None,

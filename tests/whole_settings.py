@@ -138,6 +138,7 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             release_channel=st.sampled_from(["rapid", "regular", "stable", "extended"]),
             min_version=st.sampled_from(["1.35", "1.36", "1.36.1-gke.1000000"]),
             gpu_auto_provisioning=st.booleans(),
+            former_accelerators=st.lists(st.sampled_from(["nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-b200"]), unique=True),
             deletion_protection=st.booleans(),
             system_pool=system_pools(Cloud.GCP),
             maintenance=st.builds(with_exclusions, WINDOWS, EXCLUSIONS),

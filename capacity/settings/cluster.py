@@ -120,7 +120,13 @@ class GkeCluster(DescribedRecord):
 
     gpu_auto_provisioning: bool = True
     """Whether GKE may make nodes with the pools' kinds of GPUs by itself too, up to the pools' ceilings together: for pods that ask for
-    GPUs and select no pool, at on-demand prices. Without it GPUs come from pools alone."""
+    GPUs and select no pool, at on-demand prices. Without it GPUs come from pools alone. A cluster that was made with limits of GPUs
+    probably keeps them."""
+
+    former_accelerators: tuple[str, ...] = ()
+    """GKE's names of GPUs, such as nvidia-l4, whose last pool has left the file: GKE is said to keep a limit of node
+    auto-provisioning that a cluster has once had. It stays at 1 GPU then, the least that there is, which GKE may still make by itself.
+    Default: none."""
 
     groups_domain: Annotated[str, Field(pattern=DOMAIN)] | None = None
     """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pulumi.automation import EngineEvent
 
     from capacity.plan.build import StackPlan
+    from infra.deployment.api_refusals import Refusal
     from infra.deployment.drift import Drift
     from infra.deployment.losses import Loss
     from infra.engine import StackRun
@@ -94,6 +95,15 @@ def show_losses(found: Sequence[Loss]) -> None:
             out.print(f"  {escape(line)}")
 
 
+def show_doubts(found: Sequence[Refusal]) -> None:
+    """What a cloud may refuse or leave undone, and what to do instead; nothing when nothing is in doubt."""
+    from infra.deployment.api_refusals import known_doubts  # noqa: PLC0415
+
+    for each in found:
+        out.print(f"[bold yellow]Not certain:[/] {escape(each.words)}")
+        out.print(escape(f"What to do: {known_doubts()[each.rule].remedy}"))
+
+
 def show_cost_line(planned: StackPlan) -> None:
     """What the stack costs a month, in one line; nothing for a lab, whose nodes are fake."""
     from capacity.cost.costed_plan import costed, shipped_use  # noqa: PLC0415
@@ -158,6 +168,7 @@ def preview(
         counts = _previewed(run, found, heard, plan_out=plan_out, refresh=refresh)
         show_drift(heard.drifts.found, "`up` would change it back")
         show_losses(heard.losses.found)
+        show_doubts(heard.api.doubts)
         for refused in heard.refusals(found):
             out.print(escape(f"`up` will not do it: {refused.problem}"), *map(escape, refused.evidence), sep="\n  ")
             out.print(escape(f"What to do: {refused.remedy}"))
@@ -195,6 +206,7 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         counts = _previewed(run, found, heard, refresh=refresh)
         show_drift(heard.drifts.found, "it is changed back")
         show_losses(heard.losses.found)
+        show_doubts(heard.api.doubts)
         for refused in heard.refusals(found, allow_replace or (), try_refused or ()):
             raise refused
         _show(counts, "would be")

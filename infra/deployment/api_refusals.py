@@ -1,7 +1,7 @@
 """What only the clouds' APIs know of a change of something that is there: said by the preview, before anything is changed.
 
 The engine asks the providers, and a provider's own code does not know these rules, so the engine would find out in the middle of a run.
-The table with sources is api_refusals.yaml.
+The table with sources is api_refusals.yaml. What its source does not make certain is told, and not refused.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ EKS_CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 SUBNET = "aws:ec2/subnet:Subnet"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+GKE_CLUSTER = "gcp:container/cluster:Cluster"
 
 OPTION = "--try-refused"
 
@@ -48,12 +49,22 @@ class Rule(Record):
 
 class _RulesFile(Record):
     rules: dict[str, Rule] = Field(min_length=1)
+    doubts: dict[str, Rule] = Field(min_length=1)
 
 
 @cache
+def _file() -> _RulesFile:
+    return read_records(DATA, _RulesFile)
+
+
 def known_refusals() -> dict[str, Rule]:
     """The rules, by name."""
-    return read_records(DATA, _RulesFile).rules
+    return _file().rules
+
+
+def known_doubts() -> dict[str, Rule]:
+    """What is told and not refused, because its source could not be looked at again, by name."""
+    return _file().doubts
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,7 @@ class Refusal:
     @property
     def words(self) -> str:
         """The refusal for a person, in a line."""
-        return f"{self.name}: {known_refusals()[self.rule].words} ({self.rule}: {self.text})"
+        return f"{self.name}: {(known_refusals() | known_doubts())[self.rule].words} ({self.rule}: {self.text})"
 
 
 def refusals(changes: Iterable[Change]) -> list[Refusal]:
@@ -141,6 +152,27 @@ def _ranges(old: object, new: object) -> Iterator[tuple[str, str]]:
     added, removed = ([ranges[name] for name in ranges.keys() - others.keys()] for ranges, others in ((after, before), (before, after)))
     if added and removed:
         yield _told("ranges-swapped", ", ".join(sorted(removed)), ", ".join(sorted(added)))
+
+
+def doubts(changes: Iterable[Change]) -> list[Refusal]:
+    """What a cloud is said not to do of a run, by a source that nobody here could look at again: told, and not refused."""
+    found: list[Refusal] = []
+    for change in changes:
+        if change.token != GKE_CLUSTER or change.old is None or change.new is None or change.replaced:
+            continue
+        # Node auto-provisioning that is off, or goes off, has no limits to keep.
+        before, after = (_limited(each.get("clusterAutoscaling")) for each in (change.old, change.new))
+        if before is not None and after is not None and (removed := sorted(before - after)):
+            found.append(Refusal("gpu-limit-removed", change.name, ", ".join(removed)))
+    return found
+
+
+def _limited(autoscaling: object) -> set[str] | None:
+    """What node auto-provisioning has a limit of; None where it is off, or not known."""
+    if not isinstance(autoscaling, dict) or autoscaling.get("enabled") is not True:
+        return None
+    limits = autoscaling.get("resourceLimits")
+    return {str(each["resourceType"]) for each in limits} if isinstance(limits, list) else None
 
 
 def _other_zones(cluster: Change, subnets: list[Change]) -> Iterator[Refusal]:
@@ -210,7 +242,7 @@ class ApiRefusals:
         step = event.resource_pre_event.metadata
         op = str(getattr(step.op, "value", step.op))
         token = step.urn.split("::")[2].rpartition("$")[2]
-        if token not in {each.token for each in known_refusals().values()} or op not in _COMES | _STAYS | _GOES:
+        if token not in {each.token for each in (known_refusals() | known_doubts()).values()} or op not in _COMES | _STAYS | _GOES:
             return
         before = self._changes.get(step.urn)
         old = step.old.inputs if step.old is not None and op != "create" else before.old if before else None
@@ -224,6 +256,11 @@ class ApiRefusals:
     def found(self) -> list[Refusal]:
         """What the clouds will refuse."""
         return refusals(self._changes.values())
+
+    @property
+    def doubts(self) -> list[Refusal]:
+        """What a cloud may refuse, or leave undone."""
+        return doubts(self._changes.values())
 
 
 def check_tried(rules: Iterable[str]) -> None:

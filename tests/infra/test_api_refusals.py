@@ -10,13 +10,18 @@ import pytest
 from setting_edits import settings_of
 
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.stack_commands import show_doubts
 from infra.deployment.api_refusals import (
     EKS_CLUSTER,
+    GKE_CLUSTER,
     NODE_GROUP,
     SUBNET,
     SUBNETWORK,
     ApiRefusals,
+    Change,
     check_tried,
+    doubts,
+    known_doubts,
     known_refusals,
     refusal,
     refused_changes,
@@ -60,6 +65,44 @@ def test_a_secondary_range_of_google_stays_as_it_is() -> None:
     assert refused(SUBNETWORK, old, ranges(pods="10.72.0.0/14", services="10.9.0.0/20")) == ["range-modified"]
     assert refused(SUBNETWORK, old, ranges(more="10.72.0.0/14", services="10.9.0.0/20")) == ["ranges-swapped"]
     assert refused(SUBNETWORK, old, ranges(services="10.9.0.0/20", pods="10.64.0.0/14", more="10.80.0.0/14")) == []
+
+
+def limits(*resources: str, enabled: bool = True) -> dict[str, Any]:
+    return {"clusterAutoscaling": {"enabled": enabled, "resourceLimits": [{"resourceType": each, "maximum": 1} for each in resources]}}
+
+
+def doubted(old: dict[str, Any] | None, new: dict[str, Any] | None, *, replaced: bool = False) -> list[tuple[str, str]]:
+    return [(each.rule, each.text) for each in doubts([Change(GKE_CLUSTER, "cluster", old, new, replaced=replaced)])]
+
+
+def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_and_not_refused() -> None:
+    old, fewer = limits("cpu", "memory", "nvidia-l4", "nvidia-tesla-a100"), limits("cpu", "memory", "nvidia-l4")
+
+    assert doubted(old, fewer) == [("gpu-limit-removed", "nvidia-tesla-a100")]
+    assert refused(GKE_CLUSTER, old, fewer) == []
+    assert doubted(fewer, old) == []
+    assert doubted(old, limits(enabled=False)) == []
+    assert doubted(limits("nvidia-l4", enabled=False), fewer) == []
+    assert doubted(old, fewer, replaced=True) == []
+    assert doubted(old, None) == []
+    # What a preview does not know is not judged.
+    assert doubted(old, {"clusterAutoscaling": UNKNOWN}) == []
+
+
+def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    show_doubts(doubts([Change(GKE_CLUSTER, "cluster", limits("cpu", "nvidia-b200"), limits("cpu"))]))
+
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("Not certain: cluster: GKE is said to keep a limit of a GPU")
+    assert "(gpu-limit-removed: nvidia-b200)" in shown
+    assert "What to do: name what has no pool any more in `cluster.former_accelerators`" in shown
+
+
+def test_what_is_doubted_is_what_nobody_could_look_at_again_and_has_a_remedy() -> None:
+    assert set(known_doubts()) & set(known_refusals()) == set()
+    for name, doubt in known_doubts().items():
+        assert not doubt.source.verified, name
+        assert "`cluster." in doubt.remedy
 
 
 PLACE = "urn:pulumi:dev-eks::flexspot"

@@ -9,6 +9,7 @@ import pytest
 from gke_deployment_fixtures import ignore, named, shipped
 from recording_provider import CLIENT_KEY, CLUSTER, NODE_POOL
 
+from infra.deployment.api_refusals import ApiRefusals
 from lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def without_pool(name: str) -> Settings:
             owner.get(of_pools, {}).pop(name, None)
     if name == "a100-flex":
         settings["gpu_quotas"].pop("nvidia-tesla-a100")
+        settings["cluster"]["former_accelerators"] = ["nvidia-tesla-a100"]
     return settings
 
 
@@ -165,6 +167,32 @@ def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives
     assert_in_place(changes)
     assert previewed == changes.counts
     assert deployed.up(settings).calls == ()
+
+
+def limits_of(deployed: Deployment) -> dict[str, int]:
+    [cluster] = [each for urn, each in deployed.resources().items() if named(urn) == "Cluster/cluster-cluster"]
+    return {each["resourceType"]: each["maximum"] for each in cluster["inputs"]["clusterAutoscaling"]["resourceLimits"]}
+
+
+def test_the_limit_of_a_gpu_outlives_its_last_pool_at_the_least_that_there_is(deployed: Deployment) -> None:
+    assert limits_of(deployed)["nvidia-tesla-a100"] > 1
+
+    deployed.up(without_pool("a100-flex"))
+
+    assert limits_of(deployed)["nvidia-tesla-a100"] == 1
+
+
+@pytest.mark.parametrize("former,doubted", [(["nvidia-tesla-a100"], []), ([], ["gpu-limit-removed"])])
+def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(
+    former: list[str], doubted: list[str], deployed: Deployment
+) -> None:
+    settings, heard = without_pool("a100-flex"), ApiRefusals()
+    settings["cluster"]["former_accelerators"] = former
+
+    deployed.run(settings).preview(ignore, hear=heard.hear, refresh=True)
+
+    assert [each.rule for each in heard.doubts] == doubted
+    assert heard.found == []
 
 
 def test_a_flavor_goes_only_after_the_last_queue_has_let_go_of_it(deployed: Deployment) -> None:

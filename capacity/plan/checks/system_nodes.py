@@ -1,15 +1,16 @@
-"""Whether there are nodes enough for the platform's own controllers: without them nothing of it runs."""
+"""Nodes besides those of GPU pools: room for the platform's own controllers, and limits of what GKE makes by itself."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.system_room import system_room
 from capacity.settings.controllers import EksControllers
 from capacity.settings.gke_rules import confidential_refusals
 from capacity.settings.gke_security import VulnerabilityScanning
 from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.values.errors import SettingsProblem
+from capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,4 +85,25 @@ def _named(waiting: list[SystemPod]) -> str:
     return ", ".join(counted)
 
 
-CHECKS = (controllers_have_room, confidential_controllers_have_the_machine, what_secures_a_cluster_is_of_one_that_is_made)
+def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The least limit of a GPU would hold back the pools that have it, too: limits are of the whole cluster."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
+        return
+    known = {each.gpu.name for each in machines_of(Cloud.GCP).values() if each.gpu is not None}
+    used = {pool.gpu.name for pool in resolved.pools.values()}
+    for number, name in enumerate(settings.cluster.former_accelerators):
+        path = f"cluster.former_accelerators.{number}"
+        if name not in known:
+            yield SettingsProblem(path, name, "is no GPU of GKE's that is known", nearest(name, known), "unknown-accelerator")
+        elif name in used:
+            problem = "is the GPU of a pool, which a limit of 1 would hold back"
+            yield SettingsProblem(path, name, problem, "take it out: the limit is then what its pools may have", "accelerator-with-pool")
+
+
+CHECKS = (
+    controllers_have_room,
+    confidential_controllers_have_the_machine,
+    what_secures_a_cluster_is_of_one_that_is_made,
+    former_accelerators_have_no_pool,
+)
