@@ -302,6 +302,7 @@ def _cluster(
             "control_plane_cidr": settings.network.control_plane_cidr,
             "access": settings.access.value,
             "cidrs": list(settings.control_plane.cidrs),
+            "runner_cidrs": list(settings.network.runner_cidrs),
             "release_channel": settings.cluster.release_channel.value,
             "min_version": settings.cluster.min_version,
             "mode": settings.cluster.mode.value,

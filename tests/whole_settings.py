@@ -153,8 +153,10 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     access = st.sampled_from([{"access": "private"}, {"access": "dns_iam"}]) | PUBLIC
     pools = [each | (draw(UPGRADED) if each["capacity_type"] not in {"flex-start", "queued"} else {}) for each in document["pools"]]
     pools = [each | draw(some(boot_disk_kms_key=GCP_KEYS)) for each in pools]
-    network = draw(st.sampled_from([made, made, there]))
-    return {"cluster": cluster, "pools": pools, "network": network, "control_plane": draw(access)}
+    network, control_plane = draw(st.sampled_from([made, made, there])), draw(access)
+    if control_plane["access"] != "dns_iam":
+        network = network | draw(some(runner_cidrs=st.lists(st.sampled_from(["10.1.0.0/16", "192.168.7.0/24"]))))
+    return {"cluster": cluster, "pools": pools, "network": network, "control_plane": control_plane}
 
 
 @st.composite

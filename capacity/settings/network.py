@@ -82,6 +82,16 @@ def _is_for_eks_services(written: str) -> str:
 EksServicesRange = Annotated[Range, AfterValidator(_is_for_eks_services)]
 """The range of the Services of an EKS cluster."""
 
+
+def _are_networks_of_ones_own(ranges: tuple[str, ...]) -> tuple[str, ...]:
+    if too_wide(ranges):
+        raise ValueError(f"holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners")
+    return ranges
+
+
+RunnerRanges = Annotated[tuple[Range, ...], AfterValidator(_are_networks_of_ones_own)]
+"""IPv4 ranges of the machines that run `up`."""
+
 RangeName = Annotated[str, Field(pattern=RESOURCE_NAME)]
 """The name of a secondary range of a subnetwork."""
 
@@ -147,6 +157,10 @@ class GkeNetwork(DescribedRecord):
 
     services_range: RangeName = "services"
     """The name of the subnetwork's secondary range of the Services."""
+
+    runner_cidrs: RunnerRanges = ()
+    """IPv4 ranges besides those of the cluster's nodes and pods from which the API server's private address is reached, from any region:
+    of another subnetwork of the network or Shared VPC, or behind a VPN or Interconnect. Not with `dns_iam`, which has no address."""
 
     @model_validator(mode="after")
     def _existing_ones_go_together(self) -> Self:
@@ -227,7 +241,7 @@ class EksNetwork(DescribedRecord):
     """Ids of its subnets for the control plane's own addresses, in two zones or more, which AWS never changes for a cluster that is
     there. Default: the first two of existing_private_subnets."""
 
-    runner_cidrs: tuple[Range, ...] = ()
+    runner_cidrs: RunnerRanges = ()
     """IPv4 ranges outside the VPC, such as a peered network, from which the private API server is reached."""
 
     @model_validator(mode="after")
@@ -238,14 +252,6 @@ class EksNetwork(DescribedRecord):
             raise ValueError("existing_control_plane_subnets are of existing_vpc, which is not there")
         if len(self.existing_control_plane_subnets) == 1:
             raise ValueError("existing_control_plane_subnets is one subnet; EKS needs two, in two zones")
-        return self
-
-    @model_validator(mode="after")
-    def _runners_are_in_networks_of_ones_own(self) -> Self:
-        if too_wide(self.runner_cidrs):
-            raise ValueError(
-                f"runner_cidrs holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your runners"
-            )
         return self
 
     @model_validator(mode="after")

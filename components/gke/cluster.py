@@ -14,6 +14,7 @@ from pulumi_gcp.container import (
     ClusterMasterAuthorizedNetworksConfigArgs,
     ClusterMasterAuthorizedNetworksConfigCidrBlockArgs,
     ClusterPrivateClusterConfigArgs,
+    ClusterPrivateClusterConfigMasterGlobalAccessConfigArgs,
 )
 
 from capacity.settings.gke_security import GkeSecurity
@@ -45,6 +46,11 @@ def endpoints(shape: ClusterShape) -> Endpoints:
             # True where there is no address at all, too: GKE answers so, and false would show as a change in every later preview.
             enable_private_endpoint=shape.access != Access.PUBLIC_CIDRS,
             master_ipv4_cidr_block=shape.control_plane_cidr,
+            # Otherwise the address is reached from the cluster's own region alone
+            # (cloud.google.com/kubernetes-engine/docs/how-to/advanced-private-cluster-config; read 2026-11-25).
+            master_global_access_config=ClusterPrivateClusterConfigMasterGlobalAccessConfigArgs(enabled=True)
+            if shape.runner_cidrs
+            else None,
         ),
         authorized_networks=None if by_name else _authorized_networks(shape),
         control_plane=ClusterControlPlaneEndpointsConfigArgs(
@@ -55,11 +61,12 @@ def endpoints(shape: ClusterShape) -> Endpoints:
 
 
 def _authorized_networks(shape: ClusterShape) -> ClusterMasterAuthorizedNetworksConfigArgs:
-    """Without `cidrs`, the ranges of the cluster's own nodes and pods and no other: that is what an empty block means to GKE."""
+    """Without ranges those of the cluster's own nodes and pods and no other: that is what an empty block means to GKE."""
+    blocks = [ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=each) for each in sorted({*shape.cidrs, *shape.runner_cidrs})]
     if shape.access != Access.PUBLIC_CIDRS:
-        return ClusterMasterAuthorizedNetworksConfigArgs(cidr_blocks=[])
+        return ClusterMasterAuthorizedNetworksConfigArgs(cidr_blocks=blocks)
     return ClusterMasterAuthorizedNetworksConfigArgs(
-        cidr_blocks=[ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=each) for each in sorted(shape.cidrs)],
+        cidr_blocks=blocks,
         # Otherwise any machine of any customer of Google Cloud with a public address gets as far as the authentication.
         gcp_public_cidrs_access_enabled=False,
     )
@@ -92,8 +99,8 @@ class GkeCluster(pulumi.ComponentResource):
     logs, a pool for the controllers, and node auto-provisioning only up to ceilings. Autopilot has most of that by itself and refuses to be
     told; there only Kueue, ResourceQuota and the project's own quota cap what is spent.
 
-    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods (documented so, not verified
-    against a project): objects inside the cluster are made through the API server.
+    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods, or in `runner_cidrs`
+    (documented so, not verified against a project): objects inside the cluster are made through the API server.
 
     Raises ValueError before anything is registered, for what GKE would refuse and for what is not finite.
     """

@@ -142,6 +142,9 @@ class GkeClusterArgs(TypedDict):
     cidrs: NotRequired[list[str]]
     """IPv4 ranges from which the API server is reached; with `public_cidrs` alone. Default: none."""
 
+    runner_cidrs: NotRequired[list[str]]
+    """IPv4 ranges besides the cluster's own from which the private address is reached, from any region; not with `dns_iam`. Default: none."""
+
     release_channel: NotRequired[str]
     """rapid, regular, stable or extended. Default: regular."""
 
@@ -222,6 +225,7 @@ class ClusterShape:
     control_plane_cidr: str = GkeNetwork.default("control_plane_cidr")
     access: str = Access.PRIVATE.value
     cidrs: list[str] = field(default_factory=list[str])
+    runner_cidrs: list[str] = field(default_factory=list[str])
     release_channel: str = GkeCluster.default("release_channel").value
     min_version: str | None = None
     mode: str = GkeCluster.default("mode").value
@@ -298,6 +302,17 @@ def _check_choice(where: str, value: str, allowed: list[str]) -> None:
 
 
 def _check_cidrs(where: str, shape: ClusterShape) -> None:
+    for written in shape.runner_cidrs:
+        ipv4_range(f"{where} runner_cidrs", written)
+    if too_wide(shape.runner_cidrs):
+        raise ValueError(
+            f"{where} runner_cidrs is {shape.runner_cidrs!r}; allowed is no range wider than /{WIDEST}; name the ranges of your runners"
+        )
+    if shape.runner_cidrs and shape.access == Access.DNS_IAM:
+        raise ValueError(
+            f"{where} runner_cidrs is {shape.runner_cidrs!r} with access dns_iam; allowed where the API server has an address; leave it out, "
+            "or use private"
+        )
     ranges = [ipv4_range(f"{where} cidrs", written) for written in shape.cidrs]
     if shape.access != Access.PUBLIC_CIDRS:
         if ranges:

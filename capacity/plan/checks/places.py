@@ -137,6 +137,15 @@ def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProble
         yield SettingsProblem("control_plane.access", "'dns_iam'", "is not an access of EKS", allowed, "access-of-another-cloud")
 
 
+def runners_have_an_address_to_reach(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """By the DNS name Google's IAM decides who gets in, and the API server has no address whose callers' ranges could count."""
+    settings = resolved.settings
+    if isinstance(settings, GkeSettings) and settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
+        problem = f"says from where an address is reached, and with {Access.DNS_IAM} the API server has none"
+        remedy = f"take it out, or choose control_plane.access {Access.PRIVATE}"
+        yield SettingsProblem("network.runner_cidrs", ", ".join(settings.network.runner_cidrs), problem, remedy, "runners-without-address")
+
+
 def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """`up` makes the objects inside the cluster through its API server; in a network that the same `up` makes there is no runner yet.
 
@@ -304,6 +313,7 @@ CHECKS = (
     gke_ranges_have_room,
     eks_ranges_have_room,
     access_fits_the_cloud,
+    runners_have_an_address_to_reach,
     somebody_reaches_the_api_server,
     system_nodes_reach_every_zone,
     the_boundary_is_of_the_account,

@@ -30,6 +30,17 @@ def test_by_default_the_api_server_is_reached_from_inside_alone(cluster_of: Call
     }
 
 
+@pytest.mark.parametrize("access,cidrs", [("private", []), ("public_cidrs", ["203.0.113.0/24"])])
+def test_runners_elsewhere_reach_the_address_from_their_ranges_and_from_any_region(
+    access: str, cidrs: list[str], cluster_of: Callable[..., dict[str, Any]]
+) -> None:
+    cluster = cluster_of(access=access, cidrs=cidrs, runner_cidrs=["10.99.0.0/16", "10.8.0.0/16"])
+
+    let_in = [each["cidrBlock"] for each in cluster["masterAuthorizedNetworksConfig"]["cidrBlocks"]]
+    assert let_in == ["10.8.0.0/16", "10.99.0.0/16", *cidrs]
+    assert cluster["privateClusterConfig"]["masterGlobalAccessConfig"] == {"enabled": True}
+
+
 def test_with_dns_iam_there_is_a_name_behind_iam_and_no_address(cluster_of: Callable[..., dict[str, Any]]) -> None:
     cluster = cluster_of(access="dns_iam")
 

@@ -41,6 +41,9 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"groups_domain": "ml@acme.com"}, "groups_domain is 'ml@acme.com'; allowed is a domain"),
         ({"access": "public_cidrs", "cidrs": ["office"]}, "cidrs is 'office'; allowed is an IPv4 range"),
         ({"cidrs": ["203.0.113.0/24"]}, "cidrs is ['203.0.113.0/24'] with access private; allowed with public_cidrs alone"),
+        ({"runner_cidrs": ["0.0.0.0/1"]}, "runner_cidrs is ['0.0.0.0/1']; allowed is no range wider than /8"),
+        ({"runner_cidrs": ["runner"]}, "runner_cidrs is 'runner'; allowed is an IPv4 range"),
+        ({"access": "dns_iam", "runner_cidrs": ["10.8.0.0/16"]}, "allowed where the API server has an address; leave it out"),
         ({"max_pods_per_node": 257}, "max_pods_per_node is 257; allowed are 8 to 256"),
         (
             {"maintenance": {"start_utc": "3 am", "hours": 4}},
