@@ -143,7 +143,8 @@ class GkeClusterArgs(TypedDict):
     """IPv4 ranges from which the API server is reached; with `public_cidrs` alone. Default: none."""
 
     runner_cidrs: NotRequired[list[str]]
-    """IPv4 ranges besides the cluster's own from which the private address is reached, from any region; not with `dns_iam`. Default: none."""
+    """IPv4 ranges besides the cluster's own from which the private address is reached, from any region; not with `dns_iam`.
+    Default: none."""
 
     release_channel: NotRequired[str]
     """rapid, regular, stable or extended. Default: regular."""
@@ -310,8 +311,8 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
         )
     if shape.runner_cidrs and shape.access == Access.DNS_IAM:
         raise ValueError(
-            f"{where} runner_cidrs is {shape.runner_cidrs!r} with access dns_iam; allowed where the API server has an address; leave it out, "
-            "or use private"
+            f"{where} runner_cidrs is {shape.runner_cidrs!r} with access dns_iam; allowed where the API server has an address; "
+            "leave it out, or use private"
         )
     ranges = [ipv4_range(f"{where} cidrs", written) for written in shape.cidrs]
     if shape.access != Access.PUBLIC_CIDRS:
