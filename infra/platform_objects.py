@@ -20,6 +20,7 @@ from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 from components.tenancy.priorities import Priorities, WorkloadPriorities
 from components.tenancy.team import Team, restricted
+from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
 from policies.admission.scheduling_options import facts_of
 
@@ -281,7 +282,7 @@ def declare_admission(plan: Plan, provider: Provider) -> None:
         AdmissionPolicies(
             "admission",
             {
-                "policies": [_policy(each) for each in admission_policies(facts_of(plan))],
+                "policies": [_policy(each) for each in (*admission_policies(facts_of(plan)), *guarantee_policies(guarantee_of(plan)))],
                 "team_label": TEAM_LABEL,
                 "enforce": plan.admission.mode is AdmissionMode.ENFORCE,
                 "labels": plan.labels,
@@ -306,6 +307,7 @@ def _policy(policy: AdmissionPolicy) -> AdmissionPolicyArgs:
     return {
         "name": policy.name,
         "stops": policy.stops,
+        "guards": policy.guards,
         "matches": _matches(policy.resource_rules),
         "conditions": _expressions(policy.conditions),
         "variables": _expressions(policy.variables),

@@ -46,7 +46,7 @@ def autopilot_settings() -> dict[str, Any]:
             "description": "Fine-tuning jobs.",
             "priority_class": "gpu-tuning",
             "priority": 50_000,
-            "preempts": True,
+            "preempts": False,
             "queued": True,
             "fallback": "quota",
             "capacity": ["flex-start"],

@@ -87,6 +87,7 @@ def judged(
     *,
     namespace_labels: Mapping[str, str] | None = None,
     old: dict[str, Any] | None = None,
+    sender: str = "ann@acme.com",
 ) -> dict[str, list[str]] | None:
     """What each rule finds wrong with an object that is created, or updated from `old`; None where the policy is not asked."""
     group = written["apiVersion"].rpartition("/")[0]
@@ -100,7 +101,7 @@ def judged(
     values: dict[str, Any] = {
         "object": written,
         "oldObject": old or {},
-        "request": {"operation": operation, "namespace": namespace},
+        "request": {"operation": operation, "namespace": namespace, "userInfo": {"username": sender}},
         "namespaceObject": {"metadata": {"name": namespace, "labels": dict(namespace_labels or {})}},
     }
     if not all(evaluate(condition.expression, **values) for condition in policy.conditions):
@@ -113,7 +114,7 @@ def judged(
         found = {each.problems: variables[each.problems]}
         assert evaluate(each.expression, variables=found) == (not variables[each.problems])
         if variables[each.problems]:
-            assert evaluate(each.message_expression, variables=found).startswith(f"{each.rule} (FLX")
+            assert evaluate(each.message_expression, variables=found).startswith(f"{each.rule}: " if policy.guards else f"{each.rule} (FLX")
     return {each.rule: variables[each.problems] for each in policy.validations}
 
 

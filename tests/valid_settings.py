@@ -91,13 +91,20 @@ class _Draft:
             queued, checkpoint = self.draw(st.sampled_from([True, True, False])), self.draw(st.booleans())
             fallback = self.draw(st.sampled_from(list(Fallback)))
             limit = self.draw(st.integers(1, 160) | st.none())
-            fields = {"queued": queued, "fallback": fallback.value, "checkpoint": checkpoint, "run_limit_hours": limit}
+            preempts = not queued and self.draw(st.booleans())
+            fields = {
+                "queued": queued,
+                "preempts": preempts,
+                "fallback": fallback.value,
+                "checkpoint": checkpoint,
+                "run_limit_hours": limit,
+            }
             usable = [each for each in self.capacity_types if _can_use(fields, each)]
             used = {self.draw(st.sampled_from(usable)), *self.some(list(CapacityType), 0, 3)}
             classes[name] = fields | {"capacity": [each.value for each in self.order if each in used]}
             if name not in shipped:
                 disruption = {"remove": self.draw(st.sampled_from(["empty", "underutilized"])), "idle_seconds": 60}
-                more = {"description": "One's own.", "priority_class": f"own-{name}", "priority": 7, "preempts": False, "grace_seconds": 30}
+                more = {"description": "One's own.", "priority_class": f"own-{name}", "priority": 7, "grace_seconds": 30}
                 classes[name] |= {**more, "disruption": disruption, "disruption_budget": False}
         return classes
 

@@ -69,7 +69,8 @@ class ClassSettings(DescribedRecord):
     """The value of that PriorityClass; higher goes first."""
 
     preempts: bool | None = None
-    """Whether it may take nodes and quota from lower priorities."""
+    """Whether its pods may take nodes from pods of lower priorities. False for queued classes: whom queued work preempts Kueue decides, by
+    quota, and a scheduler that did it too would take what is guaranteed to another team."""
 
     queued: bool | None = None
     """Whether Kueue admits it; if not, it starts at once."""

@@ -35,7 +35,7 @@ class MatchedResourcesArgs(TypedDict):
     """Kinds as the API server's paths call them, such as jobs."""
 
     operations: list[str]
-    """CREATE, UPDATE or both."""
+    """CREATE, UPDATE or DELETE, one or more."""
 
 
 class ExpressionArgs(TypedDict):
@@ -69,6 +69,9 @@ class AdmissionPolicyArgs(TypedDict):
 
     stops: bool
     """Whether what breaks a rule is refused. If not, its sender is warned, in every namespace."""
+
+    guards: NotRequired[bool]
+    """Whether it is held in teams' namespaces alone, and refuses what it fails on by itself. Default: false."""
 
     matches: list[MatchedResourcesArgs]
     """What it is asked about; at least one."""
@@ -168,7 +171,8 @@ class AdmissionPolicies(pulumi.ComponentResource):
     """ValidatingAdmissionPolicies, which need no webhook and nothing else to run.
 
     In the namespaces of teams what breaks a rule is refused, elsewhere its sender is warned; both are in the audit log. The cluster's own
-    namespace is left alone. A rule that fails on an object by a defect of its own lets it pass: a policy is no reason for an outage.
+    namespace is left alone. A rule that fails on an object by a defect of its own lets it pass: a policy is no reason for an outage. But
+    one that guards a guarantee refuses it, in teams' namespaces, where what it lets pass could take what is another team's.
 
     Raises ValueError for no policies at all, and for one that looks at nothing or has no rule.
     """
@@ -195,7 +199,9 @@ class AdmissionPolicies(pulumi.ComponentResource):
         )
         team = args["team_label"]
         bindings = {"all": (_WARN, all_namespaces())}
-        if policy["stops"] and args.get("enforce", True):
+        if policy.get("guards", False):
+            bindings = {"teams": (_REFUSE if args.get("enforce", True) else _WARN, team_namespaces(team))}
+        elif policy["stops"] and args.get("enforce", True):
             bindings = {"teams": (_REFUSE, team_namespaces(team)), "elsewhere": (_WARN, other_namespaces(team))}
         for where, (actions, namespaces) in bindings.items():
             ValidatingAdmissionPolicyBinding(
@@ -220,7 +226,7 @@ def _check(name: str, args: AdmissionPoliciesArgs) -> None:
 
 def _spec(policy: AdmissionPolicyArgs) -> ValidatingAdmissionPolicySpecArgs:
     return ValidatingAdmissionPolicySpecArgs(
-        failure_policy="Ignore",
+        failure_policy="Fail" if policy.get("guards", False) else "Ignore",
         match_constraints=constraints(policy["matches"]),
         match_conditions=[MatchConditionArgs(name=each["name"], expression=each["expression"]) for each in policy["conditions"]] or None,
         variables=[VariableArgs(name=each["name"], expression=each["expression"]) for each in policy["variables"]],

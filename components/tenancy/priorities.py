@@ -11,7 +11,7 @@ from capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
 
 
 class PriorityArgs(TypedDict):
-    """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others."""
+    """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others: right for all that is queued."""
 
     name: str
     value: int
@@ -68,7 +68,9 @@ class Priorities(pulumi.ComponentResource):
                 preemption_policy="PreemptLowerPriority" if each["preempts"] else "Never",
                 description=each["description"],
                 # globalDefault is left out: the server drops a false, and would then see a conflict in every later apply of it.
-                opts=pulumi.ResourceOptions(parent=self),
+                # The API server changes neither (kubernetes, pkg/apis/scheduling/validation: ValidatePriorityClassUpdate); pods that run
+                # keep what they were given.
+                opts=pulumi.ResourceOptions(parent=self, replace_on_changes=["value", "preemptionPolicy"], delete_before_replace=True),
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
         self.names = pulumi.Output.from_input([each["name"] for each in ordered])

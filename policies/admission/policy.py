@@ -57,7 +57,10 @@ class Validation:
 
 @dataclass(frozen=True)
 class AdmissionPolicy:
-    """Rules of one level. `stops` says whether what breaks them is refused; otherwise its sender is warned."""
+    """Rules of one level. `stops` says whether what breaks them is refused; otherwise its sender is warned.
+
+    `guards` says that they are for teams' namespaces alone, and that what they fail on by themselves is refused too.
+    """
 
     name: str
     stops: bool
@@ -65,6 +68,7 @@ class AdmissionPolicy:
     conditions: tuple[Expression, ...]
     variables: tuple[Expression, ...]
     validations: tuple[Validation, ...]
+    guards: bool = False
 
 
 def admission_policies(facts: Mapping[str, str]) -> tuple[AdmissionPolicy, ...]:

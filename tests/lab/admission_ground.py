@@ -14,6 +14,7 @@ from kubernetes.client.exceptions import ApiException
 
 from capacity.catalog.node_labels import TEAM_LABEL
 from lab.cluster import Cluster
+from policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
@@ -70,6 +71,8 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
         _wait(asked, namespace, held=True)
         if any(each["kind"] == "MutatingAdmissionPolicy" for each in objects):
             _wait_for_owner_labels(asked, namespace)
+        if any(each["metadata"]["name"].startswith(NAME) for each in objects):
+            _wait_for_guarantee(asked, namespace)
         yield asked
     finally:
         for each in reversed(objects):
@@ -95,8 +98,21 @@ def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
         assert time.monotonic() < deadline, f"work gets no owner labels after {_PATIENCE_SECONDS} seconds"
 
 
+def _wait_for_guarantee(asked: Asked, namespace: str) -> None:
+    important = _unowned(namespace)
+    important["spec"]["template"]["spec"]["priorityClassName"] = "system-node-critical"
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while NAME not in asked.ask(important).refusal:
+        assert time.monotonic() < deadline, f"{NAME} is not held after {_PATIENCE_SECONDS} seconds"
+
+
 def _unowned(namespace: str) -> KubeObject:
-    pod = {"restartPolicy": "Never", "containers": [{"name": "work", "image": "work:1"}]}
+    safe = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    pod = {
+        "restartPolicy": "Never",
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [{"name": "work", "image": "work:1", "securityContext": safe}],
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

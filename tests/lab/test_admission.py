@@ -17,6 +17,7 @@ from stack_readings import readings_of
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB
+from policies.admission.guarantee import NAME
 from policies.admission.scheduling_options import MOST_GPUS, facts_of
 from policies.core import read_source
 from policies.inventory.reading.source import from_manifest
@@ -50,7 +51,9 @@ def asked(cluster: Cluster) -> Iterator[Asked]:
     """The shipped local stack's policies, with a namespace that they think a team's and one that is nobody's."""
     for name, labels in ((TEAM, {TEAM_LABEL: TEAM}), (ELSEWHERE, {})):
         cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-    shipped = [each.inputs for each in as_shipped("local").made.values() if "admissionregistration.k8s.io" in each.type]
+    every = [each.inputs for each in as_shipped("local").made.values() if "admissionregistration.k8s.io" in each.type]
+    # What guards a guarantee is no rule of lint's: test_hostile_submissions.py asks of it.
+    shipped = [each for each in every if not each["metadata"]["name"].startswith(NAME)]
     with holding(cluster, shipped, TEAM) as found:
         yield found
 

@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_fixtures import FOUR_L4, QueueGround, condition_of, queues_of
 
-from lab.cluster import condition
-from lab.exercise.play import JOB
+from lab.cluster import POD, condition
+from lab.exercise.play import JOB, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 
@@ -74,6 +74,61 @@ def test_a_share_in_use_is_taken_by_nobody_whatever_the_priority(cluster: Cluste
         ground.wait_for_refusal("alpha", "alpha-2", SHORTAGE)
         assert preempted(ground, "beta") == {}
         ground.wait_for_running("beta", "notebook-0", "notebook-1")
+
+
+@contextmanager
+def two_of_four_nodes(cluster: Cluster, register: Register, policy: str = "") -> Generator[QueueGround]:
+    """A pool of four nodes with a GPU each, of which two are there; two of each team. `policy` is another one than the plan's."""
+
+    def adapt(each: KubeObject) -> None:
+        if each["kind"] == "PriorityClass" and policy:
+            each["preemptionPolicy"] = policy
+
+    pool = {"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 4, "serves": ["training", "interactive"]}
+    teams = [{"name": "alpha", "shares": {"l4-spot": 2}}, {"name": "beta", "shares": {"l4-spot": 2}}]
+    with queues_of(cluster, register, {"l4-spot": 2}, adapt, pools=[pool], teams=teams) as ground:
+        yield ground
+
+
+def told_by_scheduler(ground: QueueGround, job: str) -> str:
+    """What the scheduler says of a Job's first pod once it has found no node for it."""
+
+    def look(pods: list[KubeObject]) -> str:
+        of_job = [pod for pod in pods if pod["metadata"]["labels"].get("job-name") == job]
+        said = [condition_of(pod, "PodScheduled") for pod in of_job]
+        return next((str(each["message"]) for each in said if each and each["status"] == "False"), "")
+
+    return ground.cluster.wait_for(POD, look, f"the scheduler to find no node for {job}", namespace=ground.own("alpha"))
+
+
+def test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share(cluster: Cluster, register: Register) -> None:
+    with two_of_four_nodes(cluster, register) as ground:
+        ground.submit("beta", "notebook-0", "interactive")
+        ground.submit("beta", "notebook-1", "interactive")
+        before = {pod["metadata"]["uid"] for pod in ground.wait_for_running("beta", "notebook-0", "notebook-1")}
+
+        ground.submit("alpha", "training-0")
+        ground.wait_for_workload("alpha", "training-0", lambda each: condition(each, "Admitted"), "admitted")
+
+        assert "not eligible due to preemptionPolicy=Never" in told_by_scheduler(ground, "training-0")
+        ground.add_nodes("l4-spot", 1)
+        ground.wait_for_running("alpha", "training-0")
+        assert {pod["metadata"]["uid"] for pod in ground.wait_for_running("beta", "notebook-0", "notebook-1")} == before
+
+
+def test_with_the_courses_policy_the_scheduler_takes_a_node_from_anothers_share(cluster: Cluster, register: Register) -> None:
+    """Why pods of queued classes preempt none: Kueue sees nothing of it."""
+    with two_of_four_nodes(cluster, register, "PreemptLowerPriority") as ground:
+        ground.submit("beta", "notebook-0", "interactive")
+        ground.submit("beta", "notebook-1", "interactive")
+        before = {pod["metadata"]["uid"] for pod in ground.wait_for_running("beta", "notebook-0", "notebook-1")}
+
+        ground.submit("alpha", "training-0")
+
+        ground.wait_for_running("alpha", "training-0")
+        kept = {pod["metadata"]["uid"] for pod in running_pods(cluster.list(POD, ground.own("beta")))}
+        assert len(kept & before) == 1
+        assert preempted(ground, "beta") == {}
 
 
 def test_within_a_queue_higher_priority_preempts_lower_and_equal_waits(cluster: Cluster, register: Register) -> None:

@@ -93,6 +93,28 @@ def test_a_team_and_its_priorities_are_made_kept_and_destroyed(lab: ControlPlane
     assert cluster.get(WORKLOAD_PRIORITY, f"{name}-training") is None
 
 
+@pytest.mark.parametrize("changed", [{"value": 200}, {"preempts": True}])
+def test_a_priority_classs_value_and_policy_change_by_another_of_its_name(
+    changed: dict[str, Any], lab: ControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
+) -> None:
+    """The API server refuses to change either, in the middle of an `up`."""
+    name = f"class-{uuid.uuid4().hex[:8]}"
+    wanted: dict[str, Any] = {"name": name, "value": 100, "preempts": False, "description": "Waits."}
+
+    def program() -> None:
+        Priorities("work", {"classes": [wanted], "labels": {}})  # pyrefly: ignore[bad-assignment] -- what a PriorityArgs is
+
+    with stack_of(program, tmp_path, tools.links, kubernetes=KubernetesStandIn(lab.home.kubeconfig)) as stack:
+        stack.up()
+        wanted |= changed
+        assert changes(stack.up())["replace"] == 1
+        found = cluster.get(PRIORITY, name)
+        assert found is not None
+        assert (found["value"], found["preemptionPolicy"]) == (wanted["value"], "PreemptLowerPriority" if wanted["preempts"] else "Never")
+        stack.destroy()
+    assert cluster.get(PRIORITY, name) is None
+
+
 def test_a_queued_classs_value_changes_in_place_and_drift_of_it_is_seen(
     lab: ControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
 ) -> None:

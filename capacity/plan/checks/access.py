@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.platform import partition_of
 from capacity.plan.access import is_role
 from capacity.settings.platform import EksSettings
-from capacity.settings.teams import RESERVED_GROUPS
+from capacity.settings.teams import RESERVED_GROUPS, AdmissionMode
 from capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
@@ -50,6 +50,16 @@ def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProb
             yield SettingsProblem(path, group, problem, "choose another name, or name a role of IAM", "reserved-name")
 
 
+def the_api_server_holds_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Without the policies whoever may make Jobs gets GPUs that no queue counts."""
+    mode = resolved.settings.admission.mode
+    if mode is not AdmissionMode.ENFORCE and len(resolved.settings.teams) > 1:
+        problem = "refuses nothing, so that members of one team can take GPUs that are guaranteed to another"
+        yield SettingsProblem(
+            "admission.mode", repr(mode.value), problem, f"use {AdmissionMode.ENFORCE}", "guarantee-not-held", refused=False
+        )
+
+
 def _members(resolved: ResolvedSettings, *, roles: bool) -> Iterator[tuple[str, str]]:
     for number, team in enumerate(resolved.settings.teams):
         for field, members in (("submitters", team.submitters), ("viewers", team.viewers)):
@@ -62,4 +72,9 @@ def _admins(resolved: ResolvedSettings) -> Iterator[tuple[str, str]]:
         yield from ((f"cluster.admin_roles.{number}", role) for number, role in enumerate(resolved.settings.cluster.admin_roles))
 
 
-CHECKS = (roles_are_of_the_clusters_partition, roles_have_one_access_entry, groups_can_have_members)
+CHECKS = (
+    roles_are_of_the_clusters_partition,
+    roles_have_one_access_entry,
+    groups_can_have_members,
+    the_api_server_holds_what_is_guaranteed,
+)

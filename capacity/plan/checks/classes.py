@@ -87,6 +87,15 @@ def teams_do_not_take_a_namespace_of_the_cluster(resolved: ResolvedSettings) -> 
             yield SettingsProblem(path, repr(team.name), "is a namespace of the cluster's own", "choose another name", "reserved-name")
 
 
+def pods_of_queued_classes_preempt_none(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The scheduler knows no shares: it makes room for an admitted pod among the pods of others' guarantees, before a node is added."""
+    for name, each in resolved.known_classes.items():
+        if each.queued and each.preempts:
+            problem = "of a queued class lets its pods take nodes from what is guaranteed to other teams"
+            remedy = "say false: whom queued work preempts Kueue decides, by quota"
+            yield SettingsProblem(f"classes.{name}.preempts", "true", problem, remedy, "queued-class-preempts")
+
+
 def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Kubernetes refuses PriorityClasses of others whose names begin with system-."""
     for name, each in resolved.known_classes.items():
@@ -251,6 +260,7 @@ CHECKS = (
     alternatives_are_other_machines,
     teams_do_not_take_a_namespace_of_the_cluster,
     priority_classes_are_not_the_clusters_own,
+    pods_of_queued_classes_preempt_none,
     flavors_do_not_take_a_pools_name,
     pools_do_not_take_a_name_of_the_platform,
     pools_serve_classes_that_exist,

@@ -21,8 +21,8 @@ def changed(**fields: Any) -> WorkloadClass:
     "name,priority_class,priority,preempts",
     [
         ("inference", "gpu-production", 1_000_000, True),
-        ("training", "gpu-training", 100_000, True),
-        ("interactive", "gpu-development", 10_000, True),
+        ("training", "gpu-training", 100_000, False),
+        ("interactive", "gpu-development", 10_000, False),
         ("best-effort", "gpu-best-effort", 1_000, False),
         ("spot-low", "spot-workload-low", 100, False),
     ],

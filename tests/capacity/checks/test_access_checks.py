@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from resolved_fixtures import told
 
-from capacity.plan.checks.access import groups_can_have_members, roles_are_of_the_clusters_partition, roles_have_one_access_entry
+from capacity.plan.checks.access import (
+    groups_can_have_members,
+    roles_are_of_the_clusters_partition,
+    roles_have_one_access_entry,
+    the_api_server_holds_what_is_guaranteed,
+)
 
 ROLE = "arn:aws:iam::111122223333:role/teams/nlp"
 CHINESE = "arn:aws-cn:iam::111122223333:role/nlp"
@@ -54,3 +59,13 @@ def test_no_access_entry_names_a_group_that_eks_keeps(group: str) -> None:
 
     assert told(groups_can_have_members, "eks", team) == ["refused: reserved-name at teams.0.viewers.1"]
     assert told(groups_can_have_members, "gke", team) == []
+
+
+def test_a_guarantee_among_several_teams_that_the_api_server_does_not_hold_is_warned_of() -> None:
+    warned = ["warned: guarantee-not-held at admission.mode"]
+
+    for mode, expected in (("enforce", []), ("warn", warned), ("none", warned)):
+        changes = {"admission.mode": mode, "teams": [{"name": "red"}, {"name": "blue"}]}
+        assert told(the_api_server_holds_what_is_guaranteed, "gke", changes) == expected
+    alone: dict[str, Any] = {"admission.mode": "none", "teams": [{"name": "red"}]}
+    assert told(the_api_server_holds_what_is_guaranteed, "gke", alone) == []

@@ -32,7 +32,7 @@ def own_class(name: str, **fields: Any) -> Settings:
         "description": f"Work of {name}.",
         "priority_class": f"own-{name}",
         "priority": 500,
-        "preempts": True,
+        "preempts": False,
         "queued": True,
         "fallback": "quota",
         "capacity": ["spot"],

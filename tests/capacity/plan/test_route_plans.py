@@ -122,7 +122,7 @@ def test_priorities_are_those_of_the_classes_that_a_pool_serves_the_highest_firs
 
     assert [(each.name, each.value, each.preempts) for each in plan.priorities] == [
         ("gpu-production", 1_000_000, True),
-        ("gpu-training", 100_000, True),
+        ("gpu-training", 100_000, False),
         ("spot-workload-low", 100, False),
     ]
 

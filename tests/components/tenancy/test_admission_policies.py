@@ -82,6 +82,16 @@ def test_what_only_tells_and_what_is_not_enforced_warns_everywhere(given: Any, r
     assert bound(made) == {"rules-all": (["Warn", "Audit"], [("kubernetes.io/metadata.name", "NotIn")])}
 
 
+@pytest.mark.parametrize("enforce,actions", [(True, ["Deny", "Audit"]), (False, ["Warn", "Audit"])])
+def test_what_guards_a_guarantee_is_of_team_namespaces_alone_and_fails_closed(
+    actions: list[str], register: Register, *, enforce: bool
+) -> None:
+    made = register(lambda: AdmissionPolicies("admission", args(policy(guards=True), enforce=enforce)))
+
+    assert bound(made) == {"rules-teams": (actions, [("flexspot.dev/team", "Exists")])}
+    assert [each["spec"]["failurePolicy"] for each in made.of(POLICY)] == ["Fail"]
+
+
 def test_everything_is_the_components_and_the_cel_is_not_told_twice(register: Register) -> None:
     made = register(lambda: AdmissionPolicies("admission", args()))
 

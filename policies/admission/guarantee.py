@@ -1,0 +1,116 @@
+"""The policies that keep a team's guarantee in the cluster: no way around the queue, and closed where a rule fails by itself.
+
+Other rules are about mistakes, and one may accept them in writing. These are about what people with a team's rights could do to what is
+another team's; nobody accepts them, and what controllers make of admitted work is not judged again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.admission.boundaries import LONGEST_NOTICE_SECONDS, Boundary, Guarantee, boundaries, problem_if
+from policies.admission.cel import either, every, optional, sentence, text, text_at, texts
+from policies.admission.form import told, used_by
+from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, Validation
+from policies.admission.scheduling_options import facts_of
+from policies.inventory.pod_gpus import POD_MAKERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity.plan.model import Plan
+
+NAME, LEAVING = "flexspot-guarantee", "flexspot-guarantee-leaving"
+"""The names of the two policies: of what comes and changes, and of what goes."""
+
+
+def guarantee_of(plan: Plan) -> Guarantee:
+    """What follows from a plan."""
+    queued = {route.priority_class for route in plan.routes if route.queued}
+    every_class = {each.name for each in plan.priorities}
+    return Guarantee(
+        namespaces=tuple(sorted(team.namespace for team in plan.teams)),
+        queued=tuple(sorted(queued)),
+        unqueued=tuple(sorted(every_class - queued)),
+        longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
+        facts=facts_of(plan),
+    )
+
+
+_POLICY = text_at("request", "options", "propagationPolicy")
+ORPHANS = Boundary(
+    "work-left-behind",
+    "deleted work takes its pods with it",
+    problem_if(
+        f"{_POLICY} == 'Orphan' || {optional('request', 'options', 'orphanDependents')}.orValue(false)",
+        told("deleted with propagationPolicy Orphan, its pods would run on in no queue", "delete it with Background or Foreground"),
+    ),
+)
+
+
+def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, AdmissionPolicy]:
+    """The two policies, whose rules nobody accepts in writing."""
+    return (
+        _policy(
+            NAME,
+            tuple(boundaries(guarantee)),
+            guarantee,
+            ("CREATE", "UPDATE"),
+            (Expression("sent-by-people", sent_by_people(guarantee.namespaces)), Expression("changes-work", _CHANGES)),
+        ),
+        _policy(LEAVING, (ORPHANS,), guarantee, ("DELETE",), (Expression("sent-by-people", sent_by_people(guarantee.namespaces)),)),
+    )
+
+
+_METADATA = ("labels", "ownerReferences", "finalizers")
+_CHANGED = either(
+    *(f"object.?{field} != oldObject.?{field}" for field in ("spec", "template")),
+    *(f"object.metadata.?{field} != oldObject.metadata.?{field}" for field in _METADATA),
+)
+_CHANGES = f"request.operation != 'UPDATE' || ({_CHANGED})"
+
+
+def sent_by_people(namespaces: Iterable[str]) -> str:
+    """Whether people sent it, or programs of theirs: whoever is neither Kubernetes' own nor a service account of no team's namespace."""
+    user = "request.userInfo.username"
+    account = every(f"{user}.startsWith('system:serviceaccount:')", f"!({user}.split(':')[2] in {texts(namespaces)})")
+    return f"!({either(f'{user} in {texts(_KUBERNETES)}', f'{user}.startsWith({text(_NODES)})', account)})"
+
+
+_KUBERNETES = ("system:kube-controller-manager", "system:apiserver")
+_NODES = "system:node:"
+
+
+def _policy(
+    name: str, boundaries: tuple[Boundary, ...], guarantee: Guarantee, operations: tuple[str, ...], conditions: tuple[Expression, ...]
+) -> AdmissionPolicy:
+    problems = [Expression(_variable(each), each.problems) for each in boundaries]
+    shared = [Expression(*each) for each in used_by((each.expression for each in problems), guarantee.facts)]
+    by_group: dict[str, list[str]] = {}
+    for maker in POD_MAKERS.values():
+        by_group.setdefault(maker.group, []).append(maker.resource)
+    return AdmissionPolicy(
+        name=name,
+        stops=True,
+        guards=True,
+        resource_rules=tuple(ResourceRule(group, tuple(sorted(resources)), operations) for group, resources in sorted(by_group.items())),
+        conditions=conditions,
+        variables=(*shared, *problems),
+        validations=tuple(_validation(each) for each in boundaries),
+    )
+
+
+def _variable(boundary: Boundary) -> str:
+    first, *others = boundary.name.split("-")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _validation(boundary: Boundary) -> Validation:
+    problems = f"variables.{_variable(boundary)}"
+    return Validation(
+        rule=boundary.name,
+        problems=_variable(boundary),
+        expression=f"size({problems}) == 0",
+        message=f"{boundary.name}: {boundary.title}",
+        message_expression=sentence(f"{boundary.name}: {{problem}}", problem=f"{problems}[0]"),
+    )

@@ -1,0 +1,205 @@
+"""A team's member who tries to get at another team's GPUs: each try of hostile_submissions.yaml, on a real API server with real Kueue."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from admission_ground import holding
+from kubernetes.client.exceptions import ApiException
+from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_objects import admission_objects
+from tenancy_ground import Member
+
+from lab.cluster import POD, condition
+from lab.exercise.play import JOB, NODE, running_pods
+from policies.admission.guarantee import NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+MEMBERS, DEPLOYERS = "alpha@acme.com", "deployers@acme.com"
+TRIES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "hostile_submissions.yaml").read_text())
+_POLICY = r"ValidatingAdmissionPolicy 'flexspot-guarantee[a-z-]*' with binding '[\w-]+' denied request"
+_REFUSED = re.compile(rf"{_POLICY}: (?P<rule>[a-z-]+): .*To fix it: ")
+
+_REFUSERS = {"is forbidden: User": "forbidden", "kb.io": "kueue", "is invalid: ": "kubernetes"}
+"""Who else refuses, by what it says: the roles, Kueue's webhooks, the API server's own validation."""
+
+
+@contextmanager
+def platform(cluster: Cluster, register: Register, *, guarded: bool = True) -> Generator[QueueGround]:
+    """A node of four GPUs, two of each team, room for services, and the policies.
+
+    One group has alpha's role `submit`, another Kubernetes' own `edit` there.
+    """
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
+    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS]}
+    teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as ground:
+        cluster.apply(binding(ground.own("alpha")))
+        objects = admission_objects(ground.plan, register)
+        held = [each for each in objects if guarded or not each["metadata"]["name"].startswith(NAME)]
+        with holding(cluster, held, ground.own("alpha")):
+            yield ground
+
+
+def binding(namespace: str) -> KubeObject:
+    rbac = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "deployers", "namespace": namespace},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"apiGroup": rbac, "kind": "Group", "name": DEPLOYERS}],
+    }
+
+
+def merged(base: Any, more: Any) -> Any:
+    """`more` merged into `base`: mappings by key, a null takes a key out, the rest is replaced."""
+    if not isinstance(base, dict) or not isinstance(more, dict):
+        return more
+    found = {key: merged(base.get(key), value) for key, value in more.items()}
+    return {key: value for key, value in {**base, **found}.items() if value is not None}
+
+
+def filled(written: Any, names: dict[str, str]) -> Any:
+    """What is written, with the names that begin with a dollar."""
+    if isinstance(written, dict):
+        return {key: filled(value, names) for key, value in written.items()}
+    if isinstance(written, list):
+        return [filled(each, names) for each in written]
+    return names.get(written, written) if isinstance(written, str) else written
+
+
+def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dict[str, str]) -> KubeObject:
+    """The object of a try."""
+    tried, namespace = filled(tried, names), ground.own("alpha")
+    if "manifest" in tried:
+        return merged(tried["manifest"], {"metadata": {"namespace": namespace}})
+    job = ground.job("alpha", name)
+    spec = job["spec"]["template"]["spec"]
+    # The Job's own list of tolerations stays, and what is tried comes beside it.
+    tolerations = [*spec.get("tolerations", []), *tried.get("pod", {}).get("tolerations", [])]
+    if "container" in tried and "resources" in tried["container"]:
+        spec["containers"][0].pop("resources")
+    spec["containers"][0] = merged(spec["containers"][0], tried.get("container", {}))
+    job["spec"]["template"]["spec"] = merged(spec, tried.get("pod", {}) | {"tolerations": tolerations})
+    job["spec"]["template"]["metadata"] = merged(job["spec"]["template"]["metadata"], tried.get("pod_metadata", {}))
+    template = job["spec"]["template"]
+    metadata = {"name": name, "namespace": namespace}
+    match tried.get("kind", "Job"):
+        case "Pod":
+            job = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        case "Job":
+            pass
+        case kind:
+            labelled = merged(template, {"metadata": {"labels": {"app": name}}, "spec": {"restartPolicy": "Always"}})
+            selector = {"matchLabels": {"app": name}}
+            job = {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": {"selector": selector, "template": labelled}}
+    return merged(job, tried.get("job", {}))
+
+
+def outcome(sender: Cluster, each: KubeObject) -> str:
+    """What came of creating it: the rule that refused it, who else did, or `taken`."""
+    try:
+        sender.create(each)
+    except ApiException as error:
+        found = _REFUSED.search(str(error.body).replace("\\n", " "))
+        if found:
+            return found["rule"]
+        return next((who for words, who in _REFUSERS.items() if words in str(error.body)), str(error.body))
+    return "taken"
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    with platform(cluster, register) as made:
+        yield made
+
+
+def test_no_submission_of_a_member_keeps_another_team_from_its_share(ground: QueueGround, cluster: Cluster) -> None:
+    ground.submit("alpha", "admitted")
+    ground.wait_for_running("alpha", "admitted")
+    admitted = cluster.get(JOB, "admitted", ground.own("alpha"))
+    assert admitted is not None
+    node = next(each["metadata"]["name"] for each in cluster.list(NODE) if each["metadata"]["name"].startswith(f"node-{ground.suffix}"))
+    names = {"$ADMITTED": admitted["metadata"]["uid"], "$NODE": node}
+
+    found: dict[str, str] = {}
+    wanted: dict[str, str] = {}
+    for sender, group in ((Member(cluster.kubeconfig, MEMBERS), "as_member"), (Member(cluster.kubeconfig, DEPLOYERS), "as_deployer")):
+        for number, (title, tried) in enumerate(TRIES[group].items()):
+            each = submission(ground, f"{group.replace('_', '-')}-{number}", tried, names)
+            found[title] = outcome(sender, each)
+            wanted[title] = "taken" if tried["outcome"] == "harmless" else tried["outcome"]
+    assert {title: each for title, each in found.items() if each != wanted[title]} == {}
+
+    # What was taken is harmless: alpha's queue holds it, and beta gets all that is its own at once.
+    ground.submit("beta", "own-0")
+    ground.submit("beta", "own-1")
+    ground.wait_for_running("beta", "own-0", "own-1")
+    assert not [job for job, each in ground.workloads("beta").items() if not condition(each, "Admitted")]
+
+
+def pods_of(ground: QueueGround, job: str) -> list[KubeObject]:
+    """The running pods of alpha's Job, there or deleted."""
+    running = running_pods(ground.cluster.list(POD, ground.own("alpha")))
+    return [pod for pod in running if pod["metadata"]["labels"].get("job-name") == job]
+
+
+def test_without_the_guarantee_a_part_of_admitted_work_and_what_is_left_behind_hold_gpus_that_no_queue_counts(
+    cluster: Cluster, register: Register
+) -> None:
+    with platform(cluster, register, guarded=False) as ground:
+        member = Member(cluster.kubeconfig, MEMBERS)
+        ground.submit("alpha", "admitted")
+        ground.wait_for_running("alpha", "admitted")
+        admitted = cluster.get(JOB, "admitted", ground.own("alpha"))
+        assert admitted is not None
+
+        part = submission(ground, "part", TRIES["as_member"]["a part of an admitted Job"], {"$ADMITTED": admitted["metadata"]["uid"]})
+        assert outcome(member, part) == "taken"
+        ground.wait_for_running("alpha", "admitted", "part")
+        assert set(ground.workloads("alpha")) == {"admitted"}
+
+        options = {"propagationPolicy": "Orphan"}
+        member._resource(JOB).delete(name="admitted", namespace=ground.own("alpha"), body=options)  # noqa: SLF001 -- `delete` has no options
+        ground.wait_for_workload("alpha", "admitted", lambda each: condition(each, "Finished"), "finished, so that its quota is free")
+        assert len(pods_of(ground, "admitted")) == 1, "its pod runs on"
+
+
+def test_deleted_work_takes_its_pods_with_it(ground: QueueGround, cluster: Cluster) -> None:
+    """Left behind, they would run on while Kueue gives their quota to others."""
+    ground.submit("alpha", "left")
+    ground.wait_for_running("alpha", "left")
+    member = Member(cluster.kubeconfig, MEMBERS)
+    jobs = member._resource(JOB)  # noqa: SLF001 -- the client of this person, with options that `delete` has not
+
+    with pytest.raises(ApiException) as refused:
+        jobs.delete(name="left", namespace=ground.own("alpha"), body={"propagationPolicy": "Orphan"})
+    assert "work-left-behind: deleted with propagationPolicy Orphan" in str(refused.value.body)
+
+    jobs.delete(name="left", namespace=ground.own("alpha"), body={"propagationPolicy": "Background"})
+    ground.wait_for_running("alpha")
+
+
+def test_more_containers_than_rules_look_at_are_refused(ground: QueueGround, cluster: Cluster) -> None:
+    job = ground.job("alpha", "many")
+    [first] = job["spec"]["template"]["spec"]["containers"]
+    small = {"cpu": "10m", "memory": "10Mi"}
+    more = [first | {"name": f"more-{number}", "resources": {"limits": small, "requests": small}} for number in range(64)]
+    job["spec"]["template"]["spec"]["containers"] = [first, *more]
+
+    assert outcome(Member(cluster.kubeconfig, MEMBERS), job) == "more-than-is-looked-at"
