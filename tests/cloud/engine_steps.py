@@ -7,7 +7,7 @@ with everything that would have to be replaced after it. The engine's own code i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,8 @@ class _Engine:
     def _differences(self, old: Declared, new: Declared, unknown: Any) -> list[Difference]:
         before = {key: _marked(value, old.by_input.get(key, set())) for key, value in old.inputs.items()}
         after = {key: unknown(key, value, new.by_input.get(key, set())) for key, value in new.inputs.items()}
-        return not_ignored(answered(new.type, before, after), new.ignored)
+        found = not_ignored(answered(new.type, before, after), new.ignored)
+        return [replace(each, replaces=each.replaces or each.written in new.replaced_for) for each in found]
 
     def _unknown(self, _key: str, value: Any, origins: set[str]) -> Any:
         """A new input as the engine has it: unknown where it holds what only the cloud says of something that is made anew."""

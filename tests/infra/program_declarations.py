@@ -48,6 +48,8 @@ class Declared:
     """For each top-level input the resources that its value comes from."""
     ignored: list[str] = field(default_factory=list[str])
     """The inputs whose changes the program ignores."""
+    replaced_for: list[str] = field(default_factory=list[str])
+    """The inputs for whose changes the program has it made anew, whatever its provider would do."""
 
 
 @dataclass
@@ -93,6 +95,7 @@ class Preview(MockMonitor):
             made = Declared(request.type, request.name, _named(request.parent), inputs, request.provider, after, request.protect)
             made.by_input = {key: {_named(each) for each in of.urns} for key, of in request.propertyDependencies.items()}
             made.ignored = list(request.ignoreChanges)
+            made.replaced_for = list(request.replaceOnChanges)
             self.declarations.made[_named(urn)] = made
             identity, outputs = self.made(made)
             request.object.update(outputs)

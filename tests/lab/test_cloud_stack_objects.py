@@ -1,4 +1,4 @@
-"""Every Kubernetes object of the cloud stacks is taken by a real API server and Kueue's webhooks, and the queues become active."""
+"""Every Kubernetes object of the cloud stacks is taken by a real API server and Kueue's webhooks, also as edits change it in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 import yaml
+from engine_steps import Operation, steps
+from kubernetes.client.exceptions import ApiException
+from program_declarations import declared
 from server_questions import integers
+from setting_edits import edits_of, settings_of
+from stack_changes import deployed
 
 from infra.program import main
 from lab.cluster import condition, read_objects, wait_until_established
@@ -79,12 +84,38 @@ def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
         cluster.wait_for(kind, gone, f"the deletion of {', '.join(sorted(names))}")
 
 
+CHANGED_OFTEN = ("classes", "cohorts", "teams")
+"""Sections of the settings that make Kubernetes objects alone and are edited while work runs."""
+
+
+def refused_edits(cluster: Cluster, stack: str) -> dict[str, str]:
+    """What the API server says of the objects that an edit of the stack would change in place, where it refuses one, by edit.
+
+    What it refuses to change must be made anew, or `up` stops in the middle: a PriorityClass's value was changed in place once.
+    """
+    found: dict[str, str] = {}
+    settings = [each.path for each in settings_of(CLOUDS[stack]) if each.path.partition(".")[0] in CHANGED_OFTEN]
+    for edit in [each for path in settings for each in edits_of(CLOUDS[stack], path) if each.stack == stack]:
+        after = declared(stack, edit.applied(), there=True)
+        for step in steps(deployed(stack), after).of(Operation.UPDATE):
+            new = after.made[step.name]
+            if new.type.startswith("kubernetes:") and "kind" in new.inputs:
+                try:
+                    cluster.apply(integers(new.inputs), dry_run=True)
+                except ApiException as error:
+                    found[f"{edit.words}: {step.name}"] = str(error.body)
+    return found
+
+
 CLOUD_KINDS = {
     "dev-gke": {"ClusterPodMonitoring", "ClusterRules"},
     "prod-gke": {"ClusterPodMonitoring", "ClusterRules", "ComputeClass"},
     "dev-eks": {"NodePool", "EC2NodeClass"},
     "prod-eks": {"NodePool", "EC2NodeClass"},
 }
+
+
+CLOUDS = {stack: stack.rpartition("-")[2] for stack in CLOUD_KINDS}
 
 
 @pytest.mark.parametrize("stack", CLOUD_KINDS)
@@ -118,5 +149,6 @@ def test_every_object_of_a_cloud_stack_is_accepted_and_every_queue_becomes_activ
             return states == ["True"] * len(names)
 
         with_cloud_kinds.wait_for(QUEUE, all_active, f"the ClusterQueues of {stack} to be active")
+        assert refused_edits(with_cloud_kinds, stack) == {}
     finally:
         delete_and_wait(with_cloud_kinds, list(reversed(objects)))
