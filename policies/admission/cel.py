@@ -89,17 +89,26 @@ def sentence(pattern: str, **parts: str) -> str:
     pieces: list[str] = []
     end = 0
     for field in _FIELD.finditer(pattern):
-        pieces += [text(pattern[end : field.start()]), f"string({parts[field[1]]})"]
+        pieces += [text(pattern[end : field.start()]), as_text(parts[field[1]])]
         end = field.end()
     pieces.append(text(pattern[end:]))
     return " + ".join(piece for piece in pieces if piece != "''")
 
 
+def as_text(expression: str) -> str:
+    """What stands there as a text, whatever it is.
+
+    The API server takes the value of an optional field for a text where a text is asked for, and then has no way to make one of a number,
+    which is how kinds of Kubernetes' own never write an amount, and all others may.
+    """
+    return f"string(dyn({expression}))"
+
+
 def amount(expression: str) -> str:
     """The quantity that stands there as a number or a text."""
-    return f"quantity(string({expression}))"
+    return f"quantity({as_text(expression)})"
 
 
 def is_positive(expression: str) -> str:
     """Whether a quantity stands there that is above nothing."""
-    return f"isQuantity(string({expression})) && {amount(expression)}.compareTo(quantity('0')) > 0"
+    return f"isQuantity({as_text(expression)}) && {amount(expression)}.compareTo(quantity('0')) > 0"

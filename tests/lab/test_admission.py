@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -14,8 +14,8 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from stack_readings import readings_of
 
-from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
-from lab.cluster import POD, condition
+from capacity.catalog.node_labels import ENVIRONMENT_LABEL, GPU_RESOURCE, OWNER_LABEL, TEAM_LABEL
+from lab.cluster import POD, condition, wait_until_established
 from lab.exercise.play import JOB
 from policies.admission.guarantee import NAME
 from policies.admission.scheduling_options import MOST_GPUS, facts_of
@@ -28,7 +28,7 @@ from policies.lint.run import lint
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -94,6 +94,101 @@ def test_the_server_says_of_every_fixture_what_lint_says_refusing_it_to_a_team_a
         assert all(said in found[rule] for rule, said in {**of_team.denied, **of_team.warned}.items())
         refused |= set(of_team.denied)
     assert refused >= {"gpu-container-without-limit", "grace-exceeds-notice", DIES, "gpu-key-in-limit-range"}
+
+
+AMOUNT = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+"""What a definition says of an amount of a resource, as the kinds of frameworks have it."""
+
+
+def of_fields(**fields: Any) -> KubeObject:
+    return {"type": "object", "properties": fields}
+
+
+def of_template() -> KubeObject:
+    amounts = {"type": "object", "additionalProperties": AMOUNT}
+    container = of_fields(name={"type": "string"}, image={"type": "string"}, resources=of_fields(limits=amounts, requests=amounts))
+    spec = of_fields(
+        containers={"type": "array", "items": container},
+        terminationGracePeriodSeconds={"type": "integer", "format": "int64"},
+        priorityClassName={"type": "string"},
+    )
+    return of_fields(template=of_fields(spec=spec))
+
+
+def definition(group: str, kind: str, version: str, spec: KubeObject) -> KubeObject:
+    plural = f"{kind.lower()}s"
+    schema = {"openAPIV3Schema": of_fields(spec=spec)}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+OF_FRAMEWORKS: dict[str, tuple[KubeObject, Callable[[KubeObject], KubeObject]]] = {
+    "RayCluster": (
+        definition(
+            "ray.io", "RayCluster", "v1", of_fields(headGroupSpec=of_template(), workerGroupSpecs={"type": "array", "items": of_template()})
+        ),
+        lambda pod: {"headGroupSpec": {"template": {"spec": pod}}, "workerGroupSpecs": [{"template": {"spec": pod}}]},
+    ),
+    "PyTorchJob": (
+        definition(
+            "kubeflow.org", "PyTorchJob", "v1", of_fields(pytorchReplicaSpecs={"type": "object", "additionalProperties": of_template()})
+        ),
+        lambda pod: {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": pod}}}},
+    ),
+    "LeaderWorkerSet": (
+        definition(
+            "leaderworkerset.x-k8s.io",
+            "LeaderWorkerSet",
+            "v1",
+            of_fields(
+                leaderWorkerTemplate=of_fields(
+                    **{each: of_template()["properties"]["template"] for each in ("leaderTemplate", "workerTemplate")}
+                )
+            ),
+        ),
+        lambda pod: {"leaderWorkerTemplate": {"leaderTemplate": {"spec": pod}, "workerTemplate": {"spec": pod}}},
+    ),
+}
+
+
+@pytest.fixture
+def asked_of_frameworks(cluster: Cluster, asked: Asked) -> Iterator[Asked]:
+    definitions = [each for each, _ in OF_FRAMEWORKS.values()]
+    cluster.apply(*definitions)
+    wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
+    yield asked
+    for each in definitions:
+        cluster.delete("apiextensions.k8s.io/v1/CustomResourceDefinition", each["metadata"]["name"])
+
+
+@pytest.mark.parametrize("kind", OF_FRAMEWORKS)
+def test_an_amount_is_judged_alike_however_it_is_written_and_whatever_kind_it_is_of(kind: str, asked_of_frameworks: Asked) -> None:
+    defined, spec_of = OF_FRAMEWORKS[kind]
+    api = f"{defined['spec']['group']}/{defined['spec']['versions'][0]['name']}"
+    for amount in (9, "9", "9000m", 1, "1", 0):
+        for field in ("limits", "requests"):
+            pod = {
+                "terminationGracePeriodSeconds": 600,
+                "containers": [{"name": "work", "image": "work:1", "resources": {field: {GPU_RESOURCE: amount}}}],
+            }
+            each = {"apiVersion": api, "kind": kind, "metadata": {"name": "work", "namespace": ELSEWHERE}, "spec": spec_of(pod)}
+
+            answer = asked_of_frameworks.ask(each)
+
+            assert answer.taken is not None, answer.refusal
+            found = broken(answer.taken)
+            assert set(answer.warned) == set(found), (amount, field)
+            # Lint shows the number that is meant, the server what is written.
+            assert amount == "9000m" or {rule: said for rule, said in answer.warned.items() if said not in found[rule]} == {}
 
 
 def test_a_violation_that_somebody_accepted_in_writing_is_let_through_until_its_last_day(asked: Asked) -> None:

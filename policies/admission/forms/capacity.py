@@ -5,6 +5,7 @@ from __future__ import annotations
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from policies.admission.cel import (
     amount,
+    as_text,
     either,
     entry,
     every,
@@ -102,7 +103,7 @@ _IGNORES = (
 def _asked(at: str, *steps: str) -> str:
     """The field with its path, in a list; an empty one where nothing is written."""
     field = optional(*steps)
-    return f"({field}.hasValue() ? [[{at}, string({field}.value())]] : [])"
+    return f"({field}.hasValue() ? [[{at}, {as_text(field + '.value()')}]] : [])"
 
 
 def _annotated(mapping: str) -> str:

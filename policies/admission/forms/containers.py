@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from policies.admission.cel import amount, either, every, first_of, let, optional, sentence, text, text_at, texts
+from policies.admission.cel import amount, as_text, either, every, first_of, let, optional, sentence, text, text_at, texts
 from policies.admission.form import GPU_WORK, POD_MAKERS, WORK, Form, of_each, told
 from policies.admission.pods import ASKS, PLACED_BY, UNBACKED, containers_where
 from policies.admission.scheduling_options import MOST_GPUS
@@ -31,7 +31,7 @@ GPU_CONTAINER_WITHOUT_LIMIT = Form(
 _OF_CLASS = f"variables.facts[?({text(MOST_GPUS + '.')} + {text_at('p.pod', 'priorityClassName')})]"
 _MOST = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}]).orValue({text(str(MAXIMUM_RULE.defaults().number(MOST)))})"
 _LIMIT = f"{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}]"
-_COUNT = f"string({_LIMIT}.value())"
+_COUNT = as_text(f"{_LIMIT}.value()")
 _ABOVE = containers_where(
     every(f"{_LIMIT}.hasValue()", f"isQuantity({_COUNT})", f"{amount(_COUNT)}.compareTo(quantity(most)) > 0"),
     told(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=_COUNT, most="most"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, optional, text, text_at, texts
+from policies.admission.cel import as_text, either, entry, every, first_of, let, list_at, mapping_at, optional, text, text_at, texts
 from policies.admission.form import GPU_WORK, POD_MAKERS, Form, of_each, told
 from policies.admission.pods import PLACES
 from policies.admission.scheduling_options import QUEUE, SHOWN_BY, on_spot
@@ -47,7 +47,7 @@ _SURVIVES = either(
     f"{_PER_INDEX}.hasValue() ? int({_PER_INDEX}.value()) >= {_LEAST} : int({_LIMIT}.orValue(6)) >= {_LEAST}",
     f"object.kind == 'JobSet' && int({optional('object', 'spec', 'failurePolicy', 'maxRestarts')}.orValue(0)) >= {_LEAST}",
 )
-_INTERRUPTED_WRITTEN = f"{_LIMIT}.hasValue() ? string({_LIMIT}.value()) : 'None'"
+_INTERRUPTED_WRITTEN = f"{_LIMIT}.hasValue() ? {as_text(_LIMIT + '.value()')} : 'None'"
 _DIES = on_spot(told(DIES, DIES_REMEDY, where="p.where", by=SHOWN_BY, limit=_INTERRUPTED_WRITTEN))
 
 _WITH_JOBS = {maker.kind for maker in KINDS.values() if maker.makes_jobs}
