@@ -33,7 +33,7 @@ def team_id(team: str) -> int:
 
 
 def client_policy(doors: list[str], *, writable: bool) -> Document:
-    """What clients that show no identity may do, which is all that the driver's mounts are: come in through a team's access point, over TLS.
+    """What clients that show no identity may do, as the driver's mounts are: come in through a team's access point, over TLS.
 
     `doors` are the ARNs of the teams' access points: one that somebody else makes lets nobody in. Without a policy whoever reaches a mount
     target has all rights, root's too ("Default EFS file system policy" in the EFS user guide, "Using IAM to control access to file
@@ -118,8 +118,8 @@ class EfsFileSystem(pulumi.ComponentResource):
     Files are kept until somebody deletes them, and there is no copy of them: EFS has no days after which it deletes and no versions, and
     AWS Backup is not set up here. When a team goes its folder stays. A new file system begins empty.
 
-    Raises ValueError for a name that AWS or the settings would refuse, an unknown purpose, no subnet, no or too many teams, and options that
-    EFS does not have. Nothing here was applied to a live account, and no mount was made.
+    Raises ValueError for a name that AWS or the settings would refuse, an unknown purpose, no subnet, no or too many teams, and options
+    that EFS does not have. Nothing here was applied to a live account, and no mount was made.
     """
 
     file_system_id: pulumi.Output[str]
