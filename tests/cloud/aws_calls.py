@@ -6,6 +6,7 @@ made of.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from aws_models import UntranslatableError
@@ -31,12 +32,15 @@ def create(account: Account, kind: str, inputs: dict[str, Any]) -> Made:
 # EFS
 
 
+def _token(tags: list[dict[str, str]]) -> str:
+    """The provider makes tokens up, of 64 characters at most; what has the same one is the same thing to EFS."""
+    return hashlib.sha256(next(each["Value"] for each in tags if each["Key"] == "Name").encode()).hexdigest()
+
+
 def _file_system(order: Order) -> Made:
     lifecycle, tags = order.take("lifecyclePolicies"), order.tags()
     names = ("encrypted", "kmsKeyId", "throughputMode", "provisionedThroughputInMibps")
-    # The provider makes a token up; a second file system of one token is the first.
-    token = next(each["Value"] for each in tags if each["Key"] == "Name")
-    found = order.call("efs", "CreateFileSystem", *names, CreationToken=token, Tags=tags)
+    found = order.call("efs", "CreateFileSystem", *names, CreationToken=_token(tags), Tags=tags)
     identity = found["FileSystemId"]
     if lifecycle:
         order.call("efs", "PutLifecycleConfiguration", FileSystemId=identity, LifecyclePolicies=lifecycle)
@@ -56,8 +60,7 @@ def _mount_target(order: Order) -> Made:
 
 def _access_point(order: Order) -> Made:
     tags = order.tags()
-    token = next(each["Value"] for each in tags if each["Key"] == "Name")
-    found = order.call("efs", "CreateAccessPoint", "fileSystemId", "posixUser", "rootDirectory", ClientToken=token, Tags=tags)
+    found = order.call("efs", "CreateAccessPoint", "fileSystemId", "posixUser", "rootDirectory", ClientToken=_token(tags), Tags=tags)
     gone = ("efs", "DeleteAccessPoint", {"AccessPointId": found["AccessPointId"]})
     return Made(found["AccessPointId"], {"arn": found["AccessPointArn"]}, [gone])
 
