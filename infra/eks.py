@@ -25,6 +25,7 @@ from components.eks.team_logins import EksTeamLogins
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, EfaPlacementGroup, ec2_node_class_ref
 from components.karpenter.gpu_node_pool import GpuNodePool
+from components.storage.efs_volume import DRIVER as EFS_DRIVER
 from components.storage.gp3_storage_class import Gp3StorageClass
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool, Gp3Volume
+    from components.eks.existing_cluster import ExistingEksClusterArgs
     from components.eks.team_logins import EksTeamLoginsArgs
     from components.karpenter.controller import KarpenterController, KarpenterNodeIdentity
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
@@ -49,13 +51,17 @@ OTHER_WORK = "other-work"
 """The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
 
 
-DRIVER_TAINTS: list[NodeTaint] = [
-    {"key": f"{driver}/agent-not-ready", "value": "", "effect": "NoExecute"} for driver in ("ebs.csi.aws.com", "s3.csi.aws.com")
-]
-"""Keep pods off a node until it can mount their volumes; the drivers take them off.
+def driver_taints(settings: EksSettings) -> list[NodeTaint]:
+    """Keep pods off a node until it can mount their volumes; the drivers take them off.
 
-https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md and Mountpoint's driver v2, docs/CONFIGURATION.md
-"""
+    https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md, Mountpoint's driver v2, docs/CONFIGURATION.md, and
+    https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md. Only on a cluster of ours are the drivers known to be
+    there.
+    """
+    if settings.cluster.existing is not None:
+        return []
+    drivers = ["ebs.csi.aws.com", "s3.csi.aws.com", *([EFS_DRIVER] if settings.storage.has_efs else [])]
+    return [{"key": f"{driver}/agent-not-ready", "value": "", "effect": "NoExecute"} for driver in drivers]
 
 
 def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its own place
@@ -78,8 +84,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
             "efa", {"cluster": place.cluster, "vpc_id": cluster.vpc_id, "tags": place.tags}, pulumi.ResourceOptions(provider=aws)
         )
         efa = members.security_group_id
-    # Only on a cluster of ours are the drivers known to be there, and to take off their taints.
-    startup = [] if settings.cluster.existing else DRIVER_TAINTS
+    startup = driver_taints(settings)
     # Karpenter's chart brings the definitions of both kinds.
     after_karpenter = pulumi.ResourceOptions(provider=kubernetes, depends_on=[karpenter])
     for pool in plan.pools:
@@ -189,7 +194,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     # Credentials of another account are refused before anything is made with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
-    cluster = _cluster(plan, settings, place, on_aws)
+    cluster, subnets = _cluster(plan, settings, place, on_aws)
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
     arn = cluster.cluster_name.apply(lambda known: cluster_arn(place.partition, place.region, place.account, known))
     kubernetes = cluster_provider("cluster", cluster.kubeconfig, arn, pulumi.ResourceOptions(depends_on=cluster.access))
@@ -215,20 +220,26 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     in_both = pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=cluster.ready)
     load_balancers = declare_load_balancers(plan, settings, place, cluster, in_both, node_selector=node_selector, tolerations=tolerations)
     teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers)
-    declare_storage(plan, settings, place, teams=teams, cluster=cluster, aws=aws, kubernetes=kubernetes)
+    declare_storage(plan, settings, place, teams=teams, cluster=cluster, subnets=subnets, aws=aws, kubernetes=kubernetes)
     pulumi.export("credentials_command", cluster.credentials_command)
     pulumi.export("cluster", cluster.cluster_name)
     pulumi.export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
 
 
-def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.ResourceOptions) -> EksCluster | ExistingEksCluster:
-    if settings.cluster.existing is not None:
-        return ExistingEksCluster(
-            "cluster",
-            {"cluster": place.cluster, "account": place.account, "partition": place.partition, "region": place.region},
-            on_aws,
-        )
+def _cluster(
+    plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.ResourceOptions
+) -> tuple[EksCluster | ExistingEksCluster, dict[str, pulumi.Input[str]]]:
+    """The cluster, and the private subnets by zone, as far as they are known."""
     net, wanted = settings.network, settings.cluster
+    subnets: dict[str, pulumi.Input[str]] = dict(zip(settings.zones, net.existing_private_subnets, strict=False))
+    if wanted.existing is not None:
+        there: ExistingEksClusterArgs = {
+            "cluster": place.cluster,
+            "account": place.account,
+            "partition": place.partition,
+            "region": place.region,
+        }
+        return ExistingEksCluster("cluster", there, on_aws), subnets
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[list[str]]
     control_plane: pulumi.Input[list[str]]
@@ -257,8 +268,9 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             on_aws,
         )
         vpc_id, subnet_ids, control_plane = made.vpc_id, made.private_subnet_ids, made.control_plane_subnet_ids
+        subnets = made.private_subnets
     system = wanted.system_pool
-    return EksCluster(
+    cluster = EksCluster(
         "cluster",
         {
             "cluster": place.cluster,
@@ -286,6 +298,7 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
             },
             "addon_versions": plan.versions.addons,
             "ami": wanted.ami,
+            "efs_driver": settings.storage.has_efs,
             "metrics_server": wanted.addons.metrics_server,
             "owner_labels": plan.labels,
             "tags": place.tags,
@@ -294,3 +307,4 @@ def _cluster(plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.
         },
         on_aws,
     )
+    return cluster, subnets

@@ -1,4 +1,4 @@
-"""Storage on EKS: buckets in the cluster's region, each team's prefix and identity, volumes for its jobs, work queues."""
+"""Storage on EKS: buckets and file systems in the cluster's region, each team's folders and identity, volumes for its jobs, work queues."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.settings.storage import StorageKind
 from capacity.values.names import is_production
 from capacity.workloads.requests import SERVICE_ACCOUNT
 from components.storage.claimed_volume import CHECKPOINTS, DATASETS
+from components.storage.efs_file_system import EfsFileSystem
+from components.storage.efs_volume import EfsVolume
 from components.storage.s3_bucket import S3Bucket, bucket_name
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.storage.s3_team_access import S3TeamAccess
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
     from components.tenancy.team import Team
 
 
+VOLUME_TYPES = {StorageKind.S3: "flexspot:index:S3MountpointVolume", StorageKind.EFS: "flexspot:index:EfsVolume"}
+
+
 def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, each from its own place
     plan: Plan,
     settings: EksSettings,
@@ -34,13 +40,18 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     *,
     teams: dict[str, Team],
     cluster: EksCluster | ExistingEksCluster,
+    subnets: dict[str, pulumi.Input[str]],
     aws: AwsProvider,
     kubernetes: Provider,
 ) -> None:
-    """Registers the buckets, and for each team its access, volumes and work queue; exports their addresses."""
+    """Registers buckets and file systems, and for each team its access, volumes and work queue; exports their addresses.
+
+    `subnets` are the private ones by zone.
+    """
     on_aws, key = pulumi.ResourceOptions(provider=aws), settings.storage.encryption_key
     names = {purpose: bucket_name(place.account, place.region, settings.environment, purpose) for purpose in (CHECKPOINTS, DATASETS)}
     buckets = {purpose: _bucket(settings, place, purpose, names[purpose], on_aws) for purpose in names}
+    file_systems = {purpose: _efs(settings, place, purpose, cluster, subnets, on_aws) for purpose in settings.storage.file_systems}
     queues: dict[str, pulumi.Output[str]] = {}
     checkpoints: dict[str, pulumi.Output[str]] = {}
     grace = max(route.grace_seconds for route in plan.routes)
@@ -68,7 +79,21 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
             on_aws,
         )
         checkpoints[team.name] = access.checkpoint_url
+        labels = {**plan.labels, TEAM_LABEL: team.name}
         for purpose, bucket in buckets.items():
+            if purpose in file_systems:
+                EfsVolume(
+                    f"{team.name}-{purpose}",
+                    {
+                        "team": team.name,
+                        "namespace": team.name,
+                        "purpose": purpose,
+                        "volume_handle": file_systems[purpose].volume_handles[team.name],
+                        "labels": labels,
+                    },
+                    _volume_options(StorageKind.EFS, kubernetes, [teams[team.name]]),
+                )
+                continue
             S3MountpointVolume(
                 f"{team.name}-{purpose}",
                 {
@@ -77,9 +102,9 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                     "bucket": names[purpose],
                     "region": place.region,
                     "purpose": purpose,
-                    "labels": {**plan.labels, TEAM_LABEL: team.name},
+                    "labels": labels,
                 },
-                pulumi.ResourceOptions(provider=kubernetes, depends_on=[bucket, teams[team.name]]),
+                _volume_options(StorageKind.S3, kubernetes, [bucket, teams[team.name]]),
             )
         if team.work_queue is not None:
             queue = SqsWorkQueue(
@@ -101,8 +126,45 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
             )
             queues[team.name] = queue.queue_url
     pulumi.export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
+    if file_systems:
+        pulumi.export("file_systems", {purpose: each.file_system_id for purpose, each in file_systems.items()})
     pulumi.export("checkpoints", checkpoints)
     pulumi.export("work_queues", queues)
+
+
+def _volume_options(kind: StorageKind, kubernetes: Provider, after: list[pulumi.Resource]) -> pulumi.ResourceOptions:
+    """A claim keeps its name when its kind changes: known as the same one, the old is deleted before the new is made, not after."""
+    others = [pulumi.Alias(type_=token) for other, token in VOLUME_TYPES.items() if other is not kind]
+    return pulumi.ResourceOptions(provider=kubernetes, depends_on=after, aliases=others)
+
+
+def _efs(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its own place
+    settings: EksSettings,
+    place: EksPlace,
+    purpose: str,
+    cluster: EksCluster | ExistingEksCluster,
+    subnets: dict[str, pulumi.Input[str]],
+    on_aws: pulumi.ResourceOptions,
+) -> EfsFileSystem:
+    wanted = settings.storage.efs
+    by_default = purpose == DATASETS or is_production(settings.environment)
+    return EfsFileSystem(
+        f"{purpose}-efs",
+        {
+            "cluster": place.cluster,
+            "purpose": purpose,
+            "teams": [team.name for team in settings.teams],
+            "vpc_id": cluster.vpc_id,
+            "subnets": subnets,
+            "node_security_group_id": cluster.security_group_id,
+            "kms_key": settings.storage.encryption_key,
+            "infrequent_access_days": wanted.infrequent_access_days,
+            "provisioned_mibps": wanted.provisioned_mibps,
+            "deletion_protection": by_default if wanted.deletion_protection is None else wanted.deletion_protection,
+            "tags": place.tags,
+        },
+        on_aws,
+    )
 
 
 def _bucket(settings: EksSettings, place: EksPlace, purpose: str, name: str, on_aws: pulumi.ResourceOptions) -> S3Bucket:

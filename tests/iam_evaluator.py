@@ -68,7 +68,7 @@ def _applies(statement: Statement, request: Request) -> bool:
 
 
 def _principal_matches(principal: str | Mapping[str, str | Sequence[str]] | None, name: str) -> bool:
-    if principal is None or principal == "*":
+    if principal is None or principal in ("*", {"AWS": "*"}):
         return True
     if isinstance(principal, str) or set(principal) - {"Service"}:
         raise ValueError(f"not known to the evaluator: principal {principal}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 _ACCOUNT = "gcp:serviceaccount/account:Account"
+_ACCESS_POINT = "aws:efs/accessPoint:AccessPoint"
 _SERVICE_IDENTITY = "gcp:projects/serviceIdentity:ServiceIdentity"
 
 
@@ -39,6 +40,8 @@ def _answer(token: str, inputs: dict[str, Any]) -> dict[str, Any]:
     if token == _SERVICE_IDENTITY:
         email = f"service-1@gcp-sa-{inputs['service'].partition('.')[0]}.iam.gserviceaccount.com"
         return {"email": email, "member": f"serviceAccount:{email}"}
+    if token == _ACCESS_POINT:
+        return {"arn": f"arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-{inputs['tags']['team']}"}
     return {}
 
 

@@ -37,6 +37,19 @@ PUBLIC = st.fixed_dictionaries(
 )
 
 
+KINDS = st.sampled_from(["s3", "efs"])
+EKS_STORAGE = some(
+    checkpoint_days=st.integers(1, 3650),
+    checkpoints=KINDS,
+    datasets=KINDS,
+    efs=some(
+        infrequent_access_days=st.sampled_from([0, 1, 30, 365]),
+        provisioned_mibps=st.sampled_from([1, 64, 3414]),
+        deletion_protection=st.booleans(),
+    ),
+)
+
+
 SMALL = ["10.0.250.0/28", "10.0.250.16/28"]
 
 
@@ -89,6 +102,7 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
         "network": draw(st.sampled_from([made, made, there])),
         "cluster": cluster,
         "controllers": draw(some(load_balancer_controller=balancers)),
+        "storage": draw(EKS_STORAGE),
         **draw(some(control_plane=PUBLIC)),
     }
 

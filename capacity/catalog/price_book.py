@@ -36,7 +36,8 @@ class ServiceItem(StrEnum):
     CLUSTER is the control plane; EXTENDED_SUPPORT is what EKS adds once the version's standard support has ended; AUTOPILOT is what
     Autopilot bills for pods beyond the price of machines. NAT_GATEWAY is a gateway of AWS, NAT_NODE a node that uses Cloud NAT (of 32 nodes
     at most). PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume
-    has above 3,000 operations and 125 MiB a second. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
+    has above 3,000 operations and 125 MiB a second. EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system
+    with elastic throughput. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
     """
 
     CLUSTER = "cluster"
@@ -55,6 +56,10 @@ class ServiceItem(StrEnum):
     HYPERDISK_BALANCED = "hyperdisk-balanced"
     LOCAL_SSD = "local-ssd"
     BUCKET_STORAGE = "bucket-storage"
+    EFS_STORAGE = "efs-storage"
+    EFS_MIBPS = "efs-mibps"
+    EFS_READ = "efs-read"
+    EFS_WRITTEN = "efs-written"
     INTERNET_TRAFFIC = "internet-traffic"
     NAT_TRAFFIC = "nat-traffic"
 
@@ -73,6 +78,10 @@ _MEASURES = {
     ServiceItem.HYPERDISK_BALANCED: Measure.GIB_MONTH,
     ServiceItem.LOCAL_SSD: Measure.GIB_MONTH,
     ServiceItem.BUCKET_STORAGE: Measure.GIB_MONTH,
+    ServiceItem.EFS_STORAGE: Measure.GIB_MONTH,
+    ServiceItem.EFS_MIBPS: Measure.MIBPS_MONTH,
+    ServiceItem.EFS_READ: Measure.GIB,
+    ServiceItem.EFS_WRITTEN: Measure.GIB,
     ServiceItem.INTERNET_TRAFFIC: Measure.GIB,
     ServiceItem.NAT_TRAFFIC: Measure.GIB,
 }

@@ -23,6 +23,7 @@ class Addon(StrEnum):
     COREDNS = "coredns"
     EBS_DRIVER = "aws-ebs-csi-driver"
     S3_DRIVER = "aws-mountpoint-s3-csi-driver"
+    EFS_DRIVER = "aws-efs-csi-driver"
     NODE_MONITORING = "eks-node-monitoring-agent"
     METRICS_SERVER = "metrics-server"
 

@@ -215,6 +215,9 @@ class ExpectedUse(Record):
     system_nodes_percent: Percent
     other_work_percent: Percent
     bucket_gib: Gib
+    efs_gib: Gib
+    efs_read_gib: Gib
+    efs_written_gib: Gib
     internet_gib: Gib
     nat_gib: Gib
     load_balancers: LoadBalancers
@@ -247,6 +250,9 @@ class OwnUse(Record):
     system_nodes_percent: Percent | None = None
     other_work_percent: Percent | None = None
     bucket_gib: Gib | None = None
+    efs_gib: Gib | None = None
+    efs_read_gib: Gib | None = None
+    efs_written_gib: Gib | None = None
     internet_gib: Gib | None = None
     nat_gib: Gib | None = None
     load_balancers: LoadBalancers | None = None

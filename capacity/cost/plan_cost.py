@@ -175,6 +175,9 @@ class _Lines:
         use = self._use
         for name, item, amount, idle in (
             ("data in buckets", ServiceItem.BUCKET_STORAGE, use.bucket_gib, use.bucket_gib),
+            ("data in EFS", ServiceItem.EFS_STORAGE, use.efs_gib, use.efs_gib),
+            ("data read from EFS", ServiceItem.EFS_READ, use.efs_read_gib, 0),
+            ("data written to EFS", ServiceItem.EFS_WRITTEN, use.efs_written_gib, 0),
             ("data to the internet", ServiceItem.INTERNET_TRAFFIC, use.internet_gib, 0),
             ("data through the NAT", ServiceItem.NAT_TRAFFIC, use.nat_gib, 0),
             ("load balancers", ServiceItem.LOAD_BALANCER, use.load_balancers, use.load_balancers),

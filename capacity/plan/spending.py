@@ -140,6 +140,10 @@ def _gke_services(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator
 
 def _eks_services(settings: EksSettings) -> Iterator[ServicePart]:
     zones = len(settings.zones)
+    if settings.storage.has_efs and (mibps := settings.storage.efs.provisioned_mibps):
+        # Of what is provisioned EFS does not bill what the stored data brings along, of which no plan knows.
+        billed = mibps * len(settings.storage.file_systems)
+        yield ServicePart("provisioned throughput of EFS, in MiB/s", ServiceItem.EFS_MIBPS, billed, billed)
     if settings.cluster.existing is None:
         yield ServicePart("control plane", ServiceItem.CLUSTER, 1, 1)
         if settings.cluster.support is Support.EXTENDED:

@@ -66,7 +66,9 @@ def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]
 def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Machine) -> SystemRoom:
     """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling; on EKS nothing scales the group."""
     pool = settings.cluster.system_pool
-    addons = settings.cluster.addons.model_dump() if isinstance(settings, EksSettings) else {}
+    addons: dict[str, bool] = {}
+    if isinstance(settings, EksSettings):
+        addons = {**settings.cluster.addons.model_dump(), "efs": settings.storage.has_efs}
     clouds = [each for each in system_pods_of(cloud) if each.addon is None or addons[each.addon]]
     pods = (*clouds, *own_pods(settings))
     return SystemRoom(

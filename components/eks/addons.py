@@ -65,11 +65,21 @@ AFTER_NODES = (
 )
 """Those that wait for a node to run on."""
 
+EFS_DRIVER = EksAddon(
+    Addon.EFS_DRIVER,
+    # Its chart's own defaults, said here as those of the other drivers are: charts/aws-efs-csi-driver/values.yaml in
+    # kubernetes-sigs/aws-efs-csi-driver. The role is the controller's, which no volume of ours needs: nodes mount without one.
+    {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerations": _EVERYWHERE}},
+    service_account="efs-csi-controller-sa",
+    policy="service-role/AmazonEFSCSIDriverPolicy",
+)
+"""Where something is in EFS."""
+
 METRICS_SERVER = EksAddon(Addon.METRICS_SERVER, {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
 """An add-on of the community, which EKS installs and its project answers for (EKS user guide, "Community add-ons"). What is said here are
 its defaults: without it, no autoscaler of pods and no `kubectl top` works."""
 
-ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, METRICS_SERVER)
+ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, EFS_DRIVER, METRICS_SERVER)
 
 _NAMESPACE = "kube-system"
 
@@ -94,7 +104,11 @@ class AddonInstaller:
 
     def after_nodes(self, nodes: pulumi.Resource) -> list[pulumi.Resource]:
         """The other add-ons, which EKS reports as healthy only once they run."""
-        wanted = [*AFTER_NODES, METRICS_SERVER] if self.shape.metrics_server else AFTER_NODES
+        wanted = [*AFTER_NODES]
+        if self.shape.efs_driver:
+            wanted.append(EFS_DRIVER)
+        if self.shape.metrics_server:
+            wanted.append(METRICS_SERVER)
         return [self._install(addon, [nodes]) for addon in wanted]
 
     def _install(self, addon: EksAddon, after: Sequence[pulumi.Resource]) -> pulumi.Resource:

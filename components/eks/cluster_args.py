@@ -107,6 +107,9 @@ class EksClusterArgs(RoleOptionsArgs):
     an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. Those of a stack are in its plan, from
     capacity/catalog/versions.yaml: not here, because which there are depends on the version of Kubernetes."""
 
+    efs_driver: NotRequired[bool]
+    """Whether the add-on aws-efs-csi-driver is installed, which mounts file systems of EFS. Default: False."""
+
     metrics_server: NotRequired[bool]
     """Whether the add-on metrics-server is installed, which tells autoscalers of pods and `kubectl top` what pods use. Default: True."""
 
@@ -153,6 +156,7 @@ class ClusterShape:
     system_pool: EksSystemPoolArgs
     ami: str
     addon_versions: dict[str, str] = field(default_factory=dict[str, str])
+    efs_driver: bool = False
     metrics_server: bool = EksAddons.default("metrics_server")
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
     tags: dict[str, str] = field(default_factory=dict[str, str])

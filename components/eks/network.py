@@ -375,6 +375,8 @@ class EksNetwork(pulumi.ComponentResource):
         interface_endpoints(name, shape, vpc.id, private_ids, self)
 
         self.vpc_id = vpc.id
+        # Not an output: the private subnets by zone, for what is in each and needs no way out.
+        self.private_subnets: dict[str, pulumi.Input[str]] = dict(zip(shape.zones, private_ids, strict=True))
         ways_out = [resource.urn for _, _, parts in private for resource in parts]
         self.private_subnet_ids = pulumi.Output.all(*private_ids, *ways_out).apply(lambda known: known[: len(private_ids)])
         control_plane = builder.control_plane_subnets()

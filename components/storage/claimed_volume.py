@@ -1,4 +1,4 @@
-"""A volume over a folder of a bucket, and the claim bound to it; what a bucket is for, and whose its folders are."""
+"""A volume over a folder of a bucket or a file system, and the claim bound to it; what each is for, and whose its folders are."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def check_dns_labels(owner: str, names: dict[str, str]) -> None:
             raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 63 of a-z, 0-9 and inner -: respell it")
 
 
-_USUAL_ID = 1000
+USUAL_ID = 1000
+"""The user and the group of rendered pods, unless their request says another."""
 
 
 class FolderMountArgs(TypedDict):
@@ -117,8 +118,8 @@ def resolve_folder_mount(owner: str, args: FolderMountArgs) -> FolderMount:
         read_only=read_only,
         folder=args.get("folder") or (SHARED_FOLDER if read_only else args["team"]),
         claim=args.get("claim") or args["purpose"],
-        user=_USUAL_ID if (user := args.get("run_as_user")) is None else user,
-        group=_USUAL_ID if (group := args.get("run_as_group")) is None else group,
+        user=USUAL_ID if (user := args.get("run_as_user")) is None else user,
+        group=USUAL_ID if (group := args.get("run_as_group")) is None else group,
         file_cache_gib=args.get("file_cache_gib") or 0,
     )
     check_dns_labels(owner, {"team": args["team"], "namespace": args["namespace"], "claim": mount.claim})
@@ -134,19 +135,21 @@ def resolve_folder_mount(owner: str, args: FolderMountArgs) -> FolderMount:
 # A socket's path holds the volume's name and has at most 107 characters; the longest name that Kubernetes allows, 253, would not fit.
 VOLUME_NAME_CHARACTERS = 63
 
-# Kubernetes asks for a size and the drivers ignore it: a bucket has none. Small, as a quota on requests.storage would count it.
+# Kubernetes asks for a size and the drivers ignore it: neither a bucket nor a file system of EFS has one. Small, as a quota on
+# requests.storage would count it.
 _CAPACITY = {"storage": "1Gi"}
 
 
 @dataclass(frozen=True)
-class BucketVolume:
-    """A volume and its claim before they are declared."""
+class FolderVolume:
+    """A volume and its claim before they are declared. `kind` tells volumes of one claim apart that are in different places."""
 
     namespace: str
     mount: FolderMount
     labels: dict[str, str]
     mount_options: list[str]
     source: CSIPersistentVolumeSourceArgs
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,19 +160,19 @@ class ClaimedVolume:
     volume: pulumi.Output[str]
 
 
-def volume_name(namespace: str, claim: str) -> str:
-    """A name for the volume of a claim that no other claim's has."""
-    return fitted(f"{namespace}.{claim}", VOLUME_NAME_CHARACTERS)
+def volume_name(namespace: str, claim: str, kind: str = "") -> str:
+    """A name that neither another claim's volume has nor this claim's own of another kind, which is there until then."""
+    return fitted(".".join(filter(None, (namespace, claim, kind))), VOLUME_NAME_CHARACTERS)
 
 
-def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: BucketVolume) -> ClaimedVolume:
+def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVolume) -> ClaimedVolume:
     """Registers both under `parent`, bound to each other from both sides, so that no other claim takes the volume.
 
-    The volume is retained, as is the bucket, when the claim goes.
+    The volume is retained, as is what it is over, when the claim goes.
     """
     access_modes = ["ReadOnlyMany" if volume.mount.read_only else "ReadWriteMany"]
     claim_name = volume.mount.claim
-    name_of_volume = volume_name(volume.namespace, claim_name)
+    name_of_volume = volume_name(volume.namespace, claim_name, volume.kind)
     persistent = PersistentVolume(
         f"{name}-volume",
         metadata=ObjectMetaArgs(name=name_of_volume, labels=volume.labels),
@@ -180,7 +183,7 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: BucketVol
             # replace the volume.
             claim_ref=ObjectReferenceArgs(namespace=volume.namespace, name=claim_name),
             persistent_volume_reclaim_policy="Retain",
-            mount_options=volume.mount_options,
+            mount_options=volume.mount_options or None,
             csi=volume.source,
         ),
         opts=pulumi.ResourceOptions(parent=parent),

@@ -13,8 +13,8 @@ from components.storage.claimed_volume import (
     CHECKPOINTS,
     DATASETS,
     SHARED_FOLDER,
-    BucketVolume,
     FolderMount,
+    FolderVolume,
     check_folder,
     check_purpose,
     declare_claimed_volume,
@@ -258,7 +258,7 @@ class GcsFuseVolume(pulumi.ComponentResource):
         claimed = declare_claimed_volume(
             name,
             self,
-            BucketVolume(
+            FolderVolume(
                 namespace=args["namespace"],
                 mount=mount,
                 labels=args["labels"],

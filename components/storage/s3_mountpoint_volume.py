@@ -8,7 +8,7 @@ from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from capacity.values.names import AWS_REGION
 from components.cloud_names import check_form
-from components.storage.claimed_volume import BucketVolume, FolderMount, declare_claimed_volume, resolve_folder_mount, volume_name
+from components.storage.claimed_volume import FolderMount, FolderVolume, declare_claimed_volume, resolve_folder_mount, volume_name
 
 DRIVER = "s3.csi.aws.com"
 
@@ -95,7 +95,7 @@ class S3MountpointVolume(pulumi.ComponentResource):
         claimed = declare_claimed_volume(
             name,
             self,
-            BucketVolume(
+            FolderVolume(
                 namespace=args["namespace"],
                 mount=mount,
                 labels=args["labels"],

@@ -35,7 +35,7 @@ def list_versions(stack: Stack) -> None:
 
     settings, images = _of(stack)
     table = Table("part", "version", title=f"stack {stack}", title_justify="left")
-    for part, version in version_plan(settings, images).parts().items():
+    for part, version in _parts(version_plan(settings, images), settings).items():
         table.add_row(part, version or f"[dim]{CHOSEN_BY_EKS}[/]")
     show_table(table)
 
@@ -57,13 +57,20 @@ def upgrade(
     _next_minor(settings.cluster.version, to)
     raised = _raised(settings, to, ami)
     before, after = version_plan(settings, images), version_plan(raised, images)
-    show_table(_changes(before, after))
+    show_table(_changes(_parts(before, settings), _parts(after, settings)))
     problems = _problems(raised, images, stack)
     for problem in problems:
         out.print(f"[red]refused[/] {escape(problem)}")
     if problems:
         raise typer.Exit(ExitCode.UNMET)
     out.print(f"stack {stack} can be raised to {to}: docs/guides/eks.md says in which steps.")
+
+
+def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
+    """The parts of a plan that the stack has: the driver of EFS is there with something to mount."""
+    from capacity.catalog.versions import Addon  # noqa: PLC0415
+
+    return {part: version for part, version in plan.parts().items() if part != Addon.EFS_DRIVER or settings.storage.has_efs}
 
 
 def _of(stack: str) -> tuple[EksSettings, ImageBook]:
@@ -90,11 +97,10 @@ def _raised(settings: EksSettings, to: str, ami: str | None) -> EksSettings:
     return settings.model_copy(update={"cluster": cluster})
 
 
-def _changes(before: VersionPlan, after: VersionPlan) -> Table:
+def _changes(before: dict[str, str], then: dict[str, str]) -> Table:
     """What another version changes; a part whose version EKS chose, or will not be told any more, stays."""
     table = Table("part", "now", "then", title="what changes, in this order", title_justify="left")
-    then = after.parts()
-    for part, version in before.parts().items():
+    for part, version in before.items():
         if not then[part]:
             table.add_row(part, version or CHOSEN_BY_EKS, "[dim]as it is[/]")
         elif then[part] != version:

@@ -24,6 +24,7 @@ class Held(StrEnum):
     NETWORK = "network"
     POOL = "pool"
     BUCKET = "bucket"
+    FILE_SYSTEM = "file-system"
     TEAM_STORAGE = "team-storage"
 
 
@@ -48,6 +49,7 @@ _KINDS = {
     "kubernetes:karpenter.sh/v1:NodePool": _Kind(Held.POOL, "pool", "with its nodes and what runs on them"),
     "aws:s3/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
     "gcp:storage/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
+    "aws:efs/fileSystem:FileSystem": _Kind(Held.FILE_SYSTEM, "file system", "with everything in it"),
     "kubernetes:core/v1:Namespace": _Kind(Held.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
     "kubernetes:core/v1:PersistentVolumeClaim": _Kind(Held.TEAM_STORAGE, "volume claim"),
     "gcp:storage/managedFolder:ManagedFolder": _Kind(Held.TEAM_STORAGE, "folder", "with everything in it"),
@@ -108,7 +110,7 @@ class Loss:
     @property
     def asked_for(self) -> bool:
         """Whether a person has to say so, in production: taking a pool or a team out of the stack file says it already."""
-        return self.replaced or self.held is Held.BUCKET or self._own in _WHOLE
+        return self.replaced or self.held in {Held.BUCKET, Held.FILE_SYSTEM} or self._own in _WHOLE
 
     @property
     def _own(self) -> str:

@@ -112,6 +112,9 @@ _LOOKED_FOR_BY: dict[str, tuple[str, ...]] = {
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": ("vpcId",),
     "aws:ec2/route:Route": ("routeTableId", "destinationCidrBlock"),
     "aws:ec2/routeTableAssociation:RouteTableAssociation": ("subnetId",),
+    "aws:efs/accessPoint:AccessPoint": ("fileSystemId",),
+    "aws:efs/fileSystem:FileSystem": (),
+    "aws:efs/mountTarget:MountTarget": ("fileSystemId", "subnetId"),
     "aws:eks/nodeGroup:NodeGroup": ("clusterName",),
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("clusterName", "namespace", "serviceAccount"),
     "aws:kms/key:Key": (),
@@ -148,6 +151,9 @@ class AwsSearch:
             "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": self._default_security_group,
             "aws:ec2/route:Route": self._route,
             "aws:ec2/routeTableAssociation:RouteTableAssociation": self._association,
+            "aws:efs/accessPoint:AccessPoint": self._access_point,
+            "aws:efs/fileSystem:FileSystem": self._file_system,
+            "aws:efs/mountTarget:MountTarget": self._mount_target,
             "aws:eks/nodeGroup:NodeGroup": self._node_group,
             "aws:eks/podIdentityAssociation:PodIdentityAssociation": self._pod_identity,
             "aws:kms/key:Key": self._key,
@@ -179,6 +185,18 @@ class AwsSearch:
         tables = self._clients("ec2").describe_route_tables(Filters=[{"Name": "association.subnet-id", "Values": [subnet]}])["RouteTables"]
         return [each["RouteTableAssociationId"] for found in tables for each in found["Associations"] if each.get("SubnetId") == subnet]
 
+    def _file_system(self, inputs: Inputs) -> Iterable[str]:
+        listed = self._named("efs", "describe_file_systems", "FileSystems")
+        return [each["FileSystemId"] for each in _with_tags(listed, inputs)]
+
+    def _access_point(self, inputs: Inputs) -> Iterable[str]:
+        listed = self._named("efs", "describe_access_points", "AccessPoints", FileSystemId=inputs["fileSystemId"])
+        return [each["AccessPointId"] for each in _with_tags(listed, inputs)]
+
+    def _mount_target(self, inputs: Inputs) -> Iterable[str]:
+        listed = self._named("efs", "describe_mount_targets", "MountTargets", FileSystemId=inputs["fileSystemId"])
+        return [each["MountTargetId"] for each in listed if each["SubnetId"] == inputs["subnetId"] and each["LifeCycleState"] not in _GOING]
+
     def _node_group(self, inputs: Inputs) -> Iterable[str]:
         cluster = inputs["clusterName"]
         own, prefix = inputs.get("nodeGroupName"), inputs.get("nodeGroupNamePrefix", "")
@@ -204,7 +222,7 @@ class AwsSearch:
         try:
             return [each for page in client.get_paginator(operation).paginate(**arguments) for each in page[found]]
         except client.exceptions.ClientError as error:
-            if error.response["Error"]["Code"] in {"ResourceNotFoundException", "NotFoundException"}:
+            if error.response["Error"]["Code"] in {"ResourceNotFoundException", "NotFoundException", "FileSystemNotFound"}:
                 return []
             raise
 
@@ -212,6 +230,17 @@ class AwsSearch:
 def _asked(client: Any, operation: str, filters: list[dict[str, Any]]) -> dict[str, Any]:
     answer: dict[str, Any] = getattr(client, operation)(Filters=filters)
     return answer
+
+
+_GOING = frozenset({"deleting", "deleted"})
+"""States of EFS in which what is listed goes."""
+
+
+def _with_tags(listed: Iterable[Mapping[str, Any]], inputs: Inputs) -> list[Mapping[str, Any]]:
+    """What has all tags of the inputs and is not on its way out; nothing where the inputs have none, which would be everything."""
+    wanted = _tags(inputs).items()
+    found = [(each, {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}) for each in listed if each["LifeCycleState"] not in _GOING]
+    return [each for each, tags in found if wanted and wanted <= tags.items()]
 
 
 def _tags(inputs: Inputs) -> dict[str, str]:

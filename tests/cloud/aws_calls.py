@@ -6,6 +6,7 @@ made of.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from aws_models import UntranslatableError
@@ -26,6 +27,42 @@ def create(account: Account, kind: str, inputs: dict[str, Any]) -> Made:
     made = CREATED_BY[kind](order)
     order.done()
     return made
+
+
+# EFS
+
+
+def _token(tags: list[dict[str, str]]) -> str:
+    """The provider makes tokens up, of 64 characters at most; what has the same one is the same thing to EFS."""
+    return hashlib.sha256(next(each["Value"] for each in tags if each["Key"] == "Name").encode()).hexdigest()
+
+
+def _file_system(order: Order) -> Made:
+    lifecycle, tags = order.take("lifecyclePolicies"), order.tags()
+    names = ("encrypted", "kmsKeyId", "throughputMode", "provisionedThroughputInMibps")
+    found = order.call("efs", "CreateFileSystem", *names, CreationToken=_token(tags), Tags=tags)
+    identity = found["FileSystemId"]
+    if lifecycle:
+        order.call("efs", "PutLifecycleConfiguration", FileSystemId=identity, LifecyclePolicies=lifecycle)
+    return Made(identity, {"arn": found["FileSystemArn"]}, [("efs", "DeleteFileSystem", {"FileSystemId": identity})])
+
+
+def _file_system_policy(order: Order) -> Made:
+    identity = order.take("fileSystemId")
+    order.call("efs", "PutFileSystemPolicy", "policy", FileSystemId=identity)
+    return Made(identity, deleted_by=[("efs", "DeleteFileSystemPolicy", {"FileSystemId": identity})])
+
+
+def _mount_target(order: Order) -> Made:
+    found = order.call("efs", "CreateMountTarget", "fileSystemId", "subnetId", "securityGroups")["MountTargetId"]
+    return Made(found, deleted_by=[("efs", "DeleteMountTarget", {"MountTargetId": found})])
+
+
+def _access_point(order: Order) -> Made:
+    tags = order.tags()
+    found = order.call("efs", "CreateAccessPoint", "fileSystemId", "posixUser", "rootDirectory", ClientToken=_token(tags), Tags=tags)
+    gone = ("efs", "DeleteAccessPoint", {"AccessPointId": found["AccessPointId"]})
+    return Made(found["AccessPointId"], {"arn": found["AccessPointArn"]}, [gone])
 
 
 # EKS
@@ -245,6 +282,10 @@ CREATED_BY: Mapping[str, Callable[[Order], Made]] = {
     "aws:cloudwatch/eventRule:EventRule": _event_rule,
     "aws:cloudwatch/eventTarget:EventTarget": _event_target,
     "aws:cloudwatch/logGroup:LogGroup": _log_group,
+    "aws:efs/accessPoint:AccessPoint": _access_point,
+    "aws:efs/fileSystem:FileSystem": _file_system,
+    "aws:efs/fileSystemPolicy:FileSystemPolicy": _file_system_policy,
+    "aws:efs/mountTarget:MountTarget": _mount_target,
     "aws:eks/accessEntry:AccessEntry": _access_entry,
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": _access_policy_association,
     "aws:eks/addon:Addon": _addon,

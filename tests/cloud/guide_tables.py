@@ -23,6 +23,7 @@ _HELD = {
     "subnet": "the subnets of a zone",
     "pool": "the pool, with its nodes and what runs on them",
     "bucket": "buckets, with everything in them",
+    "file-system": "file systems, with everything in them",
     "team-storage": "a team's namespace or volumes, with everything in them",
 }
 
@@ -40,7 +41,9 @@ def effect(does: dict[str, Any]) -> str:
     replaced, deleted = (_kinds(does.get(key, [])) for key in ("replaces", "deletes"))
     if "cluster" in replaced or "cluster" in deleted:
         # What is on it goes with it.
-        replaced, deleted = ([each for each in kinds if each in {"cluster", "network", "bucket"}] for kinds in (replaced, deleted))
+        replaced, deleted = (
+            [each for each in kinds if each in {"cluster", "network", "bucket", "file-system"}] for kinds in (replaced, deleted)
+        )
     words = [f"makes anew: {' and '.join(_HELD[each] for each in replaced)}"] if replaced else []
     words += [f"deletes: {' and '.join(_HELD[each] for each in deleted)}"] if deleted else []
     if words and does.get("preview refuses for"):

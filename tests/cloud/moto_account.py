@@ -36,12 +36,14 @@ _ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "DisassociateAccessPolicy": lambda _: {},
     "CreatePodIdentityAssociation": lambda asked: {"association": {"associationId": f"a-{asked['namespace']}"}},
     "DeletePodIdentityAssociation": lambda _: {},
+    "DeleteFileSystemPolicy": lambda _: {},
 }
 
-LACKING = {("eks", operation) for operation in _ANSWERS}
+LACKING = {("efs" if operation == "DeleteFileSystemPolicy" else "eks", operation) for operation in _ANSWERS}
 """The operations that moto 5.2.5 does not have: for these the request is judged by botocore's model alone, and answered here.
 
-moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations.
+moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations;
+moto/efs/responses.py puts a file system's policy, and takes none away.
 """
 
 
@@ -111,10 +113,10 @@ class Up(Preview):
         return str(made.identity), dict(made.outputs)
 
 
-def up(stack: str, account: MotoAccount) -> Up:
-    """Brings a shipped stack up."""
+def up(stack: str, account: MotoAccount, **changes: Any) -> Up:
+    """Brings a shipped stack up, with other settings where `changes` has some."""
     run = Up(account)
-    declared(stack, shipped(stack, account=ACCOUNT), run)
+    declared(stack, shipped(stack, account=ACCOUNT, **changes), run)
     return run
 
 

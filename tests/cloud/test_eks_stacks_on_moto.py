@@ -213,6 +213,31 @@ def test_add_ons_entries_and_identities_are_asked_for_in_their_order(run: Up) ->
     assert {each["roleArn"].split(":")[4] for each in asked(run, "CreatePodIdentityAssociation")} == {ACCOUNT}
 
 
+def test_file_systems_are_made_reached_in_every_private_subnet_and_gone_again() -> None:
+    with mock_aws(config=MANAGED):
+        account = MotoAccount()
+        run = up("dev-eks", account, storage={"checkpoints": "efs", "datasets": "efs"})
+        efs: Any = account.client("efs")
+        private = {each["SubnetId"] for name, each in named(run, "subnets").items() if name.startswith("dev-private")}
+
+        found = {each["Name"]: each for each in efs.describe_file_systems()["FileSystems"]}
+        assert set(found) == {"dev-checkpoints", "dev-datasets"}
+        for each in found.values():
+            identity = each["FileSystemId"]
+            assert (each["Encrypted"], each["ThroughputMode"]) == (True, "elastic")
+            assert {target["SubnetId"] for target in efs.describe_mount_targets(FileSystemId=identity)["MountTargets"]} == private
+            doors = efs.describe_access_points(FileSystemId=identity)["AccessPoints"]
+            policy = json.loads(efs.describe_file_system_policy(FileSystemId=identity)["Policy"])
+            [allowed] = [statement for statement in policy["Statement"] if statement["Effect"] == "Allow"]
+            through = allowed["Condition"]["StringEquals"]["elasticfilesystem:AccessPointArn"]
+            assert set(through) == {door["AccessPointArn"] for door in doors}
+            assert {door["RootDirectory"]["Path"] for door in doors} == (
+                {"/shared"} if each["Name"] == "dev-datasets" else {f"/{team['name']}" for team in shipped("dev-eks")["teams"]}
+            )
+        destroy(run)
+        assert efs.describe_file_systems()["FileSystems"] == []
+
+
 @pytest.mark.parametrize("service,operation", sorted(LACKING))
 def test_moto_still_lacks_what_the_table_says(account: MotoAccount, service: str, operation: str) -> None:
     """When moto learns one, the table gets shorter: then it judges what is made, too."""

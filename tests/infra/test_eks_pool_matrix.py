@@ -11,11 +11,11 @@ from settings_documents import changed
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.build import build_plan
-from capacity.settings.pools import EksPool
+from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 from components.karpenter.ec2_node_class import Ec2NodeClass
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.eks import DRIVER_TAINTS, gpu_node_pool_args, node_class_args
+from infra.eks import driver_taints, gpu_node_pool_args, node_class_args
 
 if TYPE_CHECKING:
     from capacity.catalog.machines import Gpu, Machine
@@ -68,12 +68,12 @@ def made(register: Register, name: str, capacity_type: str, **options: Any) -> M
 def declared_pool(register: Register, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The NodePool and the node class of the one pool of the least settings with `changes`."""
     settings = parse_settings(changed("eks", changes), "test")
+    assert isinstance(settings, EksSettings)
     plan = build_plan(settings, "test")
     [pool], [wanted] = plan.pools, settings.pools
-    assert isinstance(wanted, EksPool)
 
     def declare() -> None:
-        GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, DRIVER_TAINTS))
+        GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, driver_taints(settings)))
         Ec2NodeClass("class", node_class_args(plan, pool, wanted, COMMON))
 
     registered = register(declare)

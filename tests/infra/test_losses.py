@@ -17,6 +17,7 @@ PLACE = "urn:pulumi:prod-gke::flexspot"
 CLUSTER = f"{PLACE}::flexspot:index:GkeCluster$gcp:container/cluster:Cluster::cluster-cluster"
 POOL = f"{PLACE}::flexspot:index:GkeGpuNodePool$gcp:container/nodePool:NodePool::a100-flex-node-pool"
 BUCKET = f"{PLACE}::flexspot:index:GcsBucket$gcp:storage/bucket:Bucket::checkpoints-bucket"
+FILE_SYSTEM = f"{PLACE}::flexspot:index:EfsFileSystem$aws:efs/fileSystem:FileSystem::checkpoints-efs-file-system"
 NAMESPACE = f"{PLACE}::flexspot:index:Team$kubernetes:core/v1:Namespace::nlp-namespace"
 CLAIM = f"{PLACE}::flexspot:index:GcsFuseVolume$kubernetes:core/v1:PersistentVolumeClaim::nlp-checkpoints-claim"
 ROUTER = f"{PLACE}::flexspot:index:GkeNetwork$gcp:compute/router:Router::network-router"
@@ -25,6 +26,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     CLUSTER: {"name": "prod", "deletionProtection": False},
     POOL: {"name": "a100-flex"},
     BUCKET: {"name": "acme-prod-checkpoints"},
+    FILE_SYSTEM: {"encrypted": True, "tags": {"Name": "prod-checkpoints"}},
     NAMESPACE: {"metadata": {"name": "nlp"}},
     CLAIM: {"metadata": {"name": "checkpoints", "namespace": "nlp"}},
     ROUTER: {"name": "prod-router"},
@@ -81,6 +83,16 @@ def test_taking_a_pool_or_a_team_out_of_the_file_says_that_it_may_go_and_taking_
     assert refusal(heard(("delete", POOL), ("delete", NAMESPACE), ("delete", CLAIM)), (), production=True) is None
     assert refusal(heard(("delete", CLUSTER)), (), production=True) is not None
     assert refusal(heard(("delete", BUCKET)), (), production=True) is not None
+
+
+def test_a_file_system_goes_in_production_when_a_person_names_it() -> None:
+    found = heard(("delete", FILE_SYSTEM))
+
+    assert told(found) == ["file system prod-checkpoints is deleted, with everything in it"]
+    refused = refusal(found, (), production=True)
+    assert refused is not None
+    assert "--allow-replace file-system=prod-checkpoints" in refused.remedy
+    assert refusal(found, ["file-system=prod-checkpoints"], production=True) is None
 
 
 def test_who_lets_a_cluster_go_lets_go_what_is_on_it_but_no_bucket() -> None:

@@ -175,6 +175,25 @@ def test_a_key_is_found_by_its_tags_unless_it_is_being_deleted(search: AwsSearch
     assert search.ids("aws:kms/key:Key", {"tags": TAGS}) == [key]
 
 
+def test_a_file_system_and_what_leads_to_it_are_found(search: AwsSearch) -> None:
+    ec2, efs = client("ec2"), client("efs")
+    tags: Any = [{"Key": key, "Value": value} for key, value in TAGS.items()]
+    efs.create_file_system(CreationToken="another")
+    system = efs.create_file_system(CreationToken="ours", Tags=tags)["FileSystemId"]
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    target = efs.create_mount_target(FileSystemId=system, SubnetId=subnet)["MountTargetId"]
+    door = efs.create_access_point(ClientToken="door", FileSystemId=system, Tags=tags)["AccessPointId"]
+
+    assert search.ids("aws:efs/fileSystem:FileSystem", {"tags": TAGS}) == [system]
+    assert search.ids("aws:efs/fileSystem:FileSystem", {"tags": {}}) == []
+    assert search.ids("aws:efs/mountTarget:MountTarget", {"fileSystemId": system, "subnetId": subnet}) == [target]
+    assert search.ids("aws:efs/mountTarget:MountTarget", {"fileSystemId": system, "subnetId": "subnet-other"}) == []
+    assert search.ids("aws:efs/accessPoint:AccessPoint", {"fileSystemId": system, "tags": TAGS}) == [door]
+    assert search.ids("aws:efs/accessPoint:AccessPoint", {"fileSystemId": system, "tags": TAGS | {"Name": "other"}}) == []
+    assert resource_id("aws:efs/fileSystemPolicy:FileSystemPolicy", {"fileSystemId": system}, PLACE) == system
+
+
 def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_missing_one() -> None:
     with mock_aws():
         ec2 = client("ec2")

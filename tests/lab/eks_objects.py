@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from server_questions import integers
 
 from capacity.plan.build import plan_of_stack_file
-from capacity.settings.pools import EksPool
+from capacity.settings.platform import EksSettings
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.eks import DRIVER_TAINTS, gpu_node_pool_args
+from infra.eks import driver_taints, gpu_node_pool_args
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +32,9 @@ def stack_plan(stack: str) -> StackPlan:
 
 def pool_args(stack: StackPlan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
     """A pool as the EKS program has it, on another node class. Its startup taints are taken off by one of the lab's stages."""
+    assert isinstance(stack.settings, EksSettings)
     [wanted] = [each for each in stack.settings.pools if each.name == pool.name]
-    assert isinstance(wanted, EksPool)
-    arguments = gpu_node_pool_args(stack.plan, pool, wanted, DRIVER_TAINTS)
+    arguments = gpu_node_pool_args(stack.plan, pool, wanted, driver_taints(stack.settings))
     arguments["node_class"] = node_class
     return arguments
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, system_nodes, upgrades, versions, zones
+from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, storage, system_nodes, upgrades, versions, zones
 
 if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedSettings
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _CHECKS = (
     *zones.CHECKS,
     *places.CHECKS,
+    *storage.CHECKS,
     *system_nodes.CHECKS,
     *versions.CHECKS,
     *upgrades.CHECKS,

@@ -11,6 +11,12 @@ from capacity.plan.checks.places import (
     leases_are_longer_than_the_grace,
     names_are_not_googles_own,
 )
+from capacity.plan.checks.storage import (
+    days_are_those_of_buckets,
+    efs_is_used,
+    file_systems_have_room_for_all_teams,
+    file_systems_have_subnets,
+)
 
 
 @pytest.mark.parametrize("cloud,region,other", [("gke", "us-central1", "EU"), ("eks", "us-east-1", "us-west-2")])
@@ -18,6 +24,51 @@ def test_buckets_are_where_the_nodes_are(cloud: str, region: str, other: str) ->
     assert told(buckets_are_in_the_region, cloud, {"storage.location": other}) == ["refused: bucket-outside-region at storage.location"]
     assert told(buckets_are_in_the_region, cloud, {"storage.location": region}) == []
     assert told(buckets_are_in_the_region, cloud) == []
+
+
+SUBNETS = {
+    "network.existing_vpc": "vpc-0a1b2c3d4e5f60718",
+    "network.existing_private_subnets": ["subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60719"],
+}
+
+
+@pytest.mark.parametrize("purpose", ["checkpoints", "datasets"])
+def test_a_file_system_has_subnets_for_its_mount_targets(purpose: str) -> None:
+    efs = {f"storage.{purpose}": "efs"}
+
+    assert told(file_systems_have_subnets, "eks", efs) == []
+    assert told(file_systems_have_subnets, "eks", {"cluster.existing": "theirs"}) == []
+    assert told(file_systems_have_subnets, "eks", efs | {"cluster.existing": "theirs"}) == [
+        f"refused: efs-without-subnets at storage.{purpose}"
+    ]
+    assert told(file_systems_have_subnets, "eks", efs | {"cluster.existing": "theirs", "network": {}} | SUBNETS) == []
+
+
+def test_a_file_system_is_for_as_many_teams_as_its_policy_can_name() -> None:
+    teams = [{"name": f"team-{number}"} for number in range(191)]
+
+    assert told(file_systems_have_room_for_all_teams, "eks", {"storage.datasets": "efs", "teams": teams[:190]}) == []
+    assert told(file_systems_have_room_for_all_teams, "eks", {"teams": teams}) == []
+    assert told(file_systems_have_room_for_all_teams, "eks", {"storage.datasets": "efs", "teams": teams}) == [
+        "refused: efs-teams at storage.datasets"
+    ]
+
+
+def test_days_of_checkpoints_that_efs_keeps_are_warned_of() -> None:
+    assert told(days_are_those_of_buckets, "eks", {"storage.checkpoints": "efs"}) == []
+    assert told(days_are_those_of_buckets, "eks", {"storage.checkpoint_days": 14, "storage.datasets": "efs"}) == []
+    assert told(days_are_those_of_buckets, "eks", {"storage.checkpoint_days": 14, "storage.checkpoints": "efs"}) == [
+        "warned: checkpoints-kept-in-efs at storage.checkpoint_days"
+    ]
+
+
+def test_options_of_file_systems_that_are_not_there_are_warned_of() -> None:
+    options = {"storage.efs": {"infrequent_access_days": 7}}
+
+    assert told(efs_is_used, "eks", options) == ["warned: efs-not-used at storage.efs"]
+    assert told(efs_is_used, "eks", options | {"storage.datasets": "efs"}) == []
+    assert told(efs_is_used, "eks") == []
+    assert told(efs_is_used, "gke") == []
 
 
 def test_a_lease_outlasts_the_longest_grace_of_a_class_and_the_last_write() -> None:

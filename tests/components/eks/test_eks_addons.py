@@ -10,6 +10,7 @@ import pulumi
 import pytest
 from eks_cluster_args import ADDON, ARN, ATTACHMENT, EC2_WARNING, ROLE, TAGS, args
 
+from capacity.catalog.versions import Addon
 from components.eks.addons import ADDONS
 from components.eks.cluster import EksCluster
 
@@ -62,7 +63,7 @@ def test_a_cluster_gets_these_add_ons_and_its_configuration_of_them_prevails(add
         "eks-node-monitoring-agent",
         "metrics-server",
     }
-    assert {each.name for each in ADDONS} == addons.keys()
+    assert {each.name for each in ADDONS} - {Addon.EFS_DRIVER} == addons.keys()
     for each in addons.values():
         assert (each["clusterName"], each["tags"]) == ("prod", TAGS)
         assert (each["resolveConflictsOnCreate"], each["resolveConflictsOnUpdate"]) == ("OVERWRITE", "OVERWRITE")
@@ -82,6 +83,18 @@ def test_what_pods_use_is_told_from_system_nodes_unless_something_else_tells_it(
 ) -> None:
     assert configuration(addons_of()["metrics-server"]) == {"replicas": 2, "tolerations": CRITICAL}
     assert "metrics-server" not in addons_of(metrics_server=False)
+
+
+def test_the_driver_of_efs_is_installed_where_it_is_asked_for_and_its_controller_has_a_role(register: Register) -> None:
+    registered = register(lambda: EksCluster("eks", args(efs_driver=True)))
+
+    [driver] = [each for each in registered.of(ADDON) if each["addonName"] == "aws-efs-csi-driver"]
+    assert configuration(driver) == {"controller": {"tolerations": CRITICAL}, "node": {"tolerations": [{"operator": "Exists"}]}}
+    assert [each["serviceAccount"] for each in driver["podIdentityAssociations"]] == ["efs-csi-controller-sa"]
+    attached = dict(zip(registered.names(ATTACHMENT), registered.of(ATTACHMENT), strict=True))
+    assert [each["policyArn"] for name, each in attached.items() if name.startswith("eks-aws-efs-csi-driver-role")] == [
+        "arn:aws:iam::aws:policy/service-role/AmazonEFSCSIDriverPolicy"
+    ]
 
 
 def test_network_policies_hold(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:

@@ -164,7 +164,7 @@ def test_a_resources_document_allows_the_services_that_it_names() -> None:
     [
         ({"NotAction": "sqs:*"}, "NotAction"),
         ({"Effect": "Maybe"}, "Maybe"),
-        ({"Principal": {"AWS": "*"}}, "principal"),
+        ({"Principal": {"AWS": "arn:aws:iam::111122223333:root"}}, "principal"),
         ({"Resource": "arn:aws:sqs:*:*:${aws:username}"}, "variable"),
         ({"Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}}, "IpAddress"),
         ({"Condition": {"ForSomeValues:StringEquals": {"aws:key": "1"}}}, "ForSomeValues"),

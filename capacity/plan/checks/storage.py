@@ -1,0 +1,60 @@
+"""File systems of EFS: whether nodes can reach them, and what is said of them that does nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.settings.platform import EksSettings
+from capacity.settings.storage import EFS_TEAMS, StorageKind
+from capacity.values.errors import SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.resolve import ResolvedSettings
+
+
+def file_systems_have_subnets(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A mount target is in a subnet, and those of a cluster that is there already are known to its owner alone."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and settings.cluster.existing is not None and not settings.network.existing_private_subnets:
+        for purpose, kind in settings.storage.file_systems.items():
+            problem = "needs a mount target in each zone, and the subnets of a cluster that is there already are not known"
+            remedy = "name its VPC in network.existing_vpc and the nodes' subnets in network.existing_private_subnets"
+            yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, "efs-without-subnets")
+
+
+def file_systems_have_room_for_all_teams(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The policy of a file system names the access point of every team."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and settings.storage.has_efs and (teams := len(settings.teams)) > EFS_TEAMS:
+        for purpose, kind in settings.storage.file_systems.items():
+            problem = f"is for up to {EFS_TEAMS} teams, as its policy names the access point of each, and there are {teams}"
+            remedy = "use s3, or have the teams on two platforms"
+            yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, "efs-teams")
+
+
+def days_are_those_of_buckets(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EFS deletes nothing: who writes days expects that what is older goes."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or settings.storage.checkpoints is not StorageKind.EFS:
+        return
+    if "checkpoint_days" in settings.storage.model_fields_set:
+        problem = (
+            "deletes checkpoints in the bucket alone, and those of workloads are in EFS, which keeps files until somebody deletes them"
+        )
+        remedy = "have the work delete its older checkpoints, and leave this out if nothing writes to the bucket"
+        days = str(settings.storage.checkpoint_days)
+        yield SettingsProblem("storage.checkpoint_days", days, problem, remedy, "checkpoints-kept-in-efs", refused=False)
+
+
+def efs_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What is said of file systems that are not there does nothing."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and "efs" in settings.storage.model_fields_set and not settings.storage.has_efs:
+        problem = "says how file systems are made, and there is none"
+        remedy = "write efs in storage.checkpoints or storage.datasets, or leave this out"
+        yield SettingsProblem("storage.efs", "set", problem, remedy, "efs-not-used", refused=False)
+
+
+CHECKS = (file_systems_have_subnets, file_systems_have_room_for_all_teams, days_are_those_of_buckets, efs_is_used)

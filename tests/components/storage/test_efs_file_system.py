@@ -1,0 +1,160 @@
+"""EfsFileSystem: what it registers, whom its policy lets in, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aws_policy_decisions import verdict
+
+from capacity.settings.storage import EFS_TEAMS
+from components.iam import as_json
+from components.storage.efs_file_system import EfsFileSystem, EfsFileSystemArgs, client_policy, team_id
+
+FILE_SYSTEM = "aws:efs/fileSystem:FileSystem"
+POLICY = "aws:efs/fileSystemPolicy:FileSystemPolicy"
+TARGET = "aws:efs/mountTarget:MountTarget"
+ACCESS_POINT = "aws:efs/accessPoint:AccessPoint"
+GROUP = "aws:ec2/securityGroup:SecurityGroup"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+
+KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+TAGS = {"owner": "ann"}
+HERE = "arn:aws:elasticfilesystem:us-east-1:111122223333:file-system/fs-1"
+SOMEBODYS = "arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-mallory"
+"""Of the same file system, made by who may make access points in the account."""
+
+THROUGH = {
+    "elasticfilesystem:AccessPointArn": "arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-red",
+    "elasticfilesystem:AccessedViaMountTarget": "true",
+    "aws:SecureTransport": "true",
+}
+"""How the driver mounts: through an access point, from a mount target, over TLS."""
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(**changes: Any) -> EfsFileSystemArgs:
+    arguments: EfsFileSystemArgs = {
+        "cluster": "prod",
+        "purpose": "checkpoints",
+        "teams": ["red", "blue"],
+        "vpc_id": "vpc-1",
+        "subnets": {"us-east-1b": "subnet-b", "us-east-1a": "subnet-a"},
+        "node_security_group_id": "sg-nodes",
+        "tags": TAGS,
+    }
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_a_file_system_is_encrypted_elastic_and_moves_idle_files_and_takes_them_back(register: Register) -> None:
+    [made] = register(lambda: EfsFileSystem("checkpoints", args())).of(FILE_SYSTEM)
+
+    assert made == {
+        "encrypted": True,
+        "throughputMode": "elastic",
+        "lifecyclePolicies": [{"transitionToIa": "AFTER_30_DAYS"}, {"transitionToPrimaryStorageClass": "AFTER_1_ACCESS"}],
+        "tags": {**TAGS, "Name": "prod-checkpoints"},
+    }
+
+
+@pytest.mark.parametrize("days,word", [(1, "AFTER_1_DAY"), (7, "AFTER_7_DAYS"), (365, "AFTER_365_DAYS")])
+def test_days_are_written_as_efs_writes_them(days: int, word: str, register: Register) -> None:
+    [made] = register(lambda: EfsFileSystem("checkpoints", args(infrequent_access_days=days))).of(FILE_SYSTEM)
+
+    assert made["lifecyclePolicies"][0] == {"transitionToIa": word}
+
+
+def test_throughput_is_provisioned_files_stay_and_a_key_is_ones_own_where_that_is_asked_for(register: Register) -> None:
+    wanted = args(infrequent_access_days=0, provisioned_mibps=64, kms_key=KEY)
+    [made] = register(lambda: EfsFileSystem("checkpoints", wanted)).of(FILE_SYSTEM)
+
+    assert (made["throughputMode"], made["provisionedThroughputInMibps"], made["kmsKeyId"]) == ("provisioned", 64, KEY)
+    assert not made.get("lifecyclePolicies")
+
+
+def test_only_nodes_reach_it_in_each_zone_and_by_nfs(register: Register) -> None:
+    registered = register(lambda: EfsFileSystem("checkpoints", args()))
+
+    [group], [rule] = registered.of(GROUP), registered.of(INGRESS)
+    assert (group["name"], group["vpcId"], "ingress" in group, "egress" in group) == ("efs-checkpoints-prod", "vpc-1", False, False)
+    assert (rule["referencedSecurityGroupId"], rule["ipProtocol"], rule["fromPort"], rule["toPort"]) == ("sg-nodes", "tcp", 2049, 2049)
+    assert [each["subnetId"] for each in registered.of(TARGET)] == ["subnet-a", "subnet-b"]
+    assert registered.names(TARGET) == ["checkpoints-us-east-1a", "checkpoints-us-east-1b"]
+    assert {len(each["securityGroups"]) for each in registered.of(TARGET)} == {1}
+
+
+def test_each_team_has_a_door_of_its_own_to_a_folder_of_its_own_as_a_user_of_its_own(register: Register) -> None:
+    doors = {each["tags"]["team"]: each for each in register(lambda: EfsFileSystem("files", args())).of(ACCESS_POINT)}
+
+    assert {team: each["rootDirectory"]["path"] for team, each in doors.items()} == {"blue": "/blue", "red": "/red"}
+    for team, each in doors.items():
+        own = team_id(team)
+        assert each["posixUser"] == {"uid": own, "gid": own}
+        assert each["rootDirectory"]["creationInfo"] == {"ownerUid": own, "ownerGid": own, "permissions": "0750"}
+    assert team_id("blue") != team_id("red")
+
+
+def test_datasets_are_one_folder_that_all_read_as_one_user(register: Register) -> None:
+    doors = register(lambda: EfsFileSystem("files", args(purpose="datasets"))).of(ACCESS_POINT)
+
+    assert [each["rootDirectory"]["path"] for each in doors] == ["/shared"] * 2
+    assert [each["posixUser"] for each in doors] == [{"uid": 1000, "gid": 1000}] * 2
+
+
+def test_a_teams_number_is_its_own_for_ever_and_nobody_elses() -> None:
+    """Another one would replace its access point, and leave it before files that it may not touch."""
+    assert team_id("red") == 1_724_113_949
+    numbers = {team_id(f"team-{number}") for number in range(EFS_TEAMS)}
+    assert len(numbers) == EFS_TEAMS
+    assert all(50_000 <= each < 2**31 for each in numbers)
+
+
+@pytest.mark.parametrize(
+    "purpose,action,changes,decided",
+    [
+        ("checkpoints", "ClientMount", {}, "allowed"),
+        ("checkpoints", "ClientWrite", {}, "allowed"),
+        ("checkpoints", "ClientRootAccess", {}, "none"),
+        ("checkpoints", "ClientMount", {"elasticfilesystem:AccessPointArn": None}, "none"),
+        ("checkpoints", "ClientMount", {"elasticfilesystem:AccessPointArn": SOMEBODYS}, "none"),
+        ("checkpoints", "ClientMount", {"elasticfilesystem:AccessedViaMountTarget": "false"}, "none"),
+        ("checkpoints", "ClientMount", {"aws:SecureTransport": "false"}, "denied"),
+        ("checkpoints", "ClientRootAccess", {"aws:SecureTransport": "false"}, "denied"),
+        ("datasets", "ClientMount", {}, "allowed"),
+        ("datasets", "ClientWrite", {}, "none"),
+    ],
+)
+def test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_writes_checkpoints_alone(
+    purpose: str, action: str, changes: dict[str, str | None], decided: str, register: Register
+) -> None:
+    [policy] = register(lambda: EfsFileSystem("files", args(purpose=purpose))).of(POLICY)
+
+    context = {key: value for key, value in {**THROUGH, **changes}.items() if value is not None}
+    assert verdict([policy["policy"]], f"elasticfilesystem:{action}", HERE, context) == decided
+
+
+def test_a_policy_for_as_many_teams_as_may_be_fits_into_efs() -> None:
+    longest = "arn:aws-us-gov:elasticfilesystem:us-gov-west-1:111122223333:access-point/fsap-0123456789abcdef0"
+
+    assert len(as_json(client_policy([longest] * EFS_TEAMS, writable=True))) <= 20_000
+
+
+@pytest.mark.parametrize(
+    "changes,told",
+    [
+        ({"subnets": {}}, "subnets is empty"),
+        ({"purpose": "models"}, "purpose"),
+        ({"teams": ["Red"]}, "teams"),
+        ({"teams": []}, "teams has 0"),
+        ({"teams": [f"team-{number}" for number in range(191)]}, "teams has 191"),
+        ({"kms_key": "mine"}, "kms_key"),
+        ({"infrequent_access_days": 45}, "infrequent_access_days"),
+        ({"provisioned_mibps": 0}, "provisioned_mibps"),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_before(changes: dict[str, Any], told: str, register: Register) -> None:
+    with pytest.raises(ValueError, match=told):
+        register(lambda: EfsFileSystem("files", args(**changes)))
