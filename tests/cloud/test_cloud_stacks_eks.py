@@ -39,6 +39,7 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     # The cluster's security group is a part of what changes, so the preview does not know that it stays.
     tag = frozenset({"aws:ec2:Tag cluster-discovery-tag"})
     is_refused_before_anything(world, "dev-eks", {"subnet-overlap", "subnet-zones"}, moved, seem_replaced=tag)
+    checkpoints_move_to_efs_and_back(world)
 
     deleted = counted(world.flexspot("destroy", "-s", "dev-eks", "--yes"))
 
@@ -46,6 +47,30 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     assert_nothing_is_left(world)
     assert world.objects() == before
     assert_order_of_deletion(world)
+
+
+def checkpoints_move_to_efs_and_back(world: CloudWorld) -> None:
+    """As the model says, and no bucket goes: the engine knows a claim of one name as the same one when another component makes it."""
+    shipped, teams = world.settings("dev-eks"), [team["name"] for team in world.settings("dev-eks")["teams"]]
+    claims = {f"kubernetes:core/v1:PersistentVolumeClaim {team}-checkpoints-claim" for team in teams}
+    efs = shipped | {"storage": shipped.get("storage", {}) | {"checkpoints": "efs"}}
+
+    world.change("dev-eks", storage={"checkpoints": "efs"})
+    preview = world.flexspot("preview", "-s", "dev-eks")
+    shown = operations(preview.stdout)
+    assert shown == modelled("dev-eks", shipped, efs)
+    assert {name for name, done in shown.items() if done == "replace" and "Claim" in name} == claims
+    assert all(f"volume claim {team}/checkpoints is deleted and made anew" in preview.stdout + preview.stderr for team in teams)
+    counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
+    assert made(world, "dev-eks") == names_of(world, "dev-eks")
+
+    world.change("dev-eks", storage={"checkpoints": "s3"})
+    back = world.flexspot("up", "-s", "dev-eks", "--yes")
+    counted(back)
+    assert "file system dev-checkpoints is deleted, with everything in it" in back.stdout + back.stderr
+    assert made(world, "dev-eks") == names_of(world, "dev-eks")
+    assert refusals(world) == []
+    world.cloud.forget_events()
 
 
 def assert_nothing_is_left(world: CloudWorld) -> None:
@@ -93,30 +118,3 @@ def test_prod_eks_goes_up_is_changed_in_place_and_goes_down_when_nothing_protect
     assert_nothing_is_left(world)
     assert world.objects() == before
     assert_order_of_deletion(world)
-
-
-def test_checkpoints_move_to_efs_and_back_as_the_model_says_and_no_bucket_goes(world: CloudWorld) -> None:
-    """By the engine itself, that a claim of one name is known as the same one when another component makes it."""
-    goes_up(world, "dev-eks")
-    shipped, teams = world.settings("dev-eks"), [team["name"] for team in world.settings("dev-eks")["teams"]]
-    claims = {f"kubernetes:core/v1:PersistentVolumeClaim {team}-checkpoints-claim" for team in teams}
-    efs = shipped | {"storage": shipped.get("storage", {}) | {"checkpoints": "efs"}}
-
-    world.change("dev-eks", storage={"checkpoints": "efs"})
-    preview = world.flexspot("preview", "-s", "dev-eks")
-    shown = operations(preview.stdout)
-    assert shown == modelled("dev-eks", shipped, efs)
-    assert {name for name, done in shown.items() if done == "replace" and "Claim" in name} == claims
-    assert all(f"volume claim {team}/checkpoints is deleted and made anew" in preview.stdout + preview.stderr for team in teams)
-    counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
-    assert made(world, "dev-eks") == names_of(world, "dev-eks")
-
-    world.change("dev-eks", storage={"checkpoints": "s3"})
-    back = world.flexspot("up", "-s", "dev-eks", "--yes")
-    counted(back)
-    assert "file system dev-checkpoints is deleted, with everything in it" in back.stdout + back.stderr
-    assert made(world, "dev-eks") == names_of(world, "dev-eks")
-    assert refusals(world) == []
-
-    counted(world.flexspot("destroy", "-s", "dev-eks", "--yes"))
-    assert_nothing_is_left(world)
