@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, GPU_RESOURCE, TEAM_LABEL
 from capacity.workloads.requests import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from policies.admission.cel import (
+    MOST_PLACES,
     either,
     entry,
     every,
@@ -24,6 +25,7 @@ from policies.admission.pod_security import VIOLATIONS
 from policies.admission.pods import ALL_CONTAINERS, ASKS
 from policies.admission.scheduling_options import QUEUE
 from policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
+from policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,8 +36,8 @@ QUEUED_KINDS = ("Job", "JobSet", "CronJob")
 UNQUEUED_KINDS = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "LeaderWorkerSet", "Notebook")
 """Kinds that queues do not admit; a part of a team's GPUs is theirs."""
 
-LONGEST_NOTICE_SECONDS = 120
-"""The longest notice of a Spot interruption, of AWS and of GKE; a grace period up to it is in order everywhere."""
+LONGEST_NOTICE_SECONDS = GRACE_RULE.defaults().number("longest-seconds")
+"""The longest notice of a Spot interruption; a grace period up to it is in order everywhere."""
 
 
 @dataclass(frozen=True)
@@ -337,27 +339,26 @@ POD_SECURITY = Boundary(
     ),
 )
 
-_MOST = 64
 _LISTED = [
     list_at("object", *path.split(f".{ELEMENTS}")[0].split("."))
     for path in dict.fromkeys(path for maker in POD_MAKERS.values() for path in maker.paths if ELEMENTS in path)
 ]
 SIZE = Boundary(
     "more-than-is-looked-at",
-    f"rules look at {_MOST} parts of a kind",
+    f"rules look at {MOST_PLACES} parts of a kind",
     _of_pods(
-        f"size({ALL_CONTAINERS}) > {_MOST}",
+        f"size({ALL_CONTAINERS}) > {MOST_PLACES}",
         told(
-            f"{{where}} has {{count}} containers, of which rules would look at {_MOST}",
-            f"use {_MOST} or fewer",
+            f"{{where}} has {{count}} containers, of which rules would look at {MOST_PLACES}",
+            f"use {MOST_PLACES} or fewer",
             where="p.where",
             count=f"string(size({ALL_CONTAINERS}))",
         ),
     )
     + " + "
     + problem_if(
-        either(*(f"size({each}) > {_MOST}" for each in _LISTED)),
-        told(f"it has more than {_MOST} groups of pods, of which rules would look at {_MOST}", f"use {_MOST} or fewer"),
+        either(*(f"size({each}) > {MOST_PLACES}" for each in _LISTED)),
+        told(f"it has more than {MOST_PLACES} groups of pods, of which rules would look at {MOST_PLACES}", f"use {MOST_PLACES} or fewer"),
     ),
 )
 

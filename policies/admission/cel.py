@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\{(\w+)\}")
 
-PLACES = f"[{', '.join(map(str, range(64)))}]"
-"""The places of a list: CEL's macros give elements without saying where they stand. No list of a pod or of a job is longer."""
+MOST_PLACES = 64
+"""How long a list of a pod or of a job may be whose elements are looked at by place; in teams' namespaces a longer one is refused."""
+
+PLACES = f"[{', '.join(map(str, range(MOST_PLACES)))}]"
+"""The places of a list: CEL's macros give elements without saying where they stand."""
 
 
 def text(value: str) -> str:
