@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from program_declarations import as_shipped, declared, plan_of, shipped
 
+from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import admission_policies
 from policies.admission.scheduling_options import QUEUE, facts_of
 
@@ -33,7 +34,7 @@ def actions(declarations: Any) -> set[str]:
 def test_every_stack_holds_every_rule_that_has_a_form_and_enforces_it(stack: str) -> None:
     policies = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(POLICY)}
 
-    wanted = admission_policies(facts_of(plan_of(stack)))
+    wanted = (*admission_policies(facts_of(plan_of(stack))), *guarantee_policies(guarantee_of(plan_of(stack))))
     assert {name: len(spec["validations"]) for name, spec in policies.items()} == {each.name: len(each.validations) for each in wanted}
     assert "Deny" in actions(as_shipped(stack))
 
