@@ -36,7 +36,7 @@ IN_PLACE = {
 LIMITS = {"GkeCluster/cluster", "Cluster/cluster-cluster"}
 """What holds the ceilings of the whole cluster."""
 
-ADMISSION = "ValidatingAdmissionPolicy/admission-flexspot"
+ADMISSION = frozenset({"ValidatingAdmissionPolicy/admission-flexspot", "ValidatingAdmissionPolicy/admission-flexspot-guarantee"})
 """What the API server is told of the pools."""
 
 COST = "MonthlyCost/monthly-cost"
@@ -137,7 +137,7 @@ def test_the_order_of_pools_teams_cohorts_classes_zones_and_shares_changes_nothi
                 # No queue waits for flex-start any more, so Kueue need not wait for hours.
                 "KueueController/kueue",
                 "Release/kueue-release",
-                ADMISSION,
+                *ADMISSION,
             },
         ),
         (
@@ -146,7 +146,7 @@ def test_the_order_of_pools_teams_cohorts_classes_zones_and_shares_changes_nothi
             {
                 "ComputeClass/class-inference",
                 "ComputeClass/class-inference-compute-class",
-                ADMISSION,
+                *ADMISSION,
                 *(f"Team/{team}" for team in ("ads", "search")),
                 *(f"ResourceQuota/{team}-{quota}" for team in ("ads", "search") for quota in ("quota", "unqueued")),
             },
