@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import pulumi
@@ -147,8 +147,8 @@ class FolderVolume:
     namespace: str
     mount: FolderMount
     labels: dict[str, str]
-    mount_options: list[str]
     source: CSIPersistentVolumeSourceArgs
+    mount_options: list[str] = field(default_factory=list[str])
     kind: str = ""
 
 

@@ -64,7 +64,6 @@ class EfsVolume(pulumi.ComponentResource):
                 namespace=args["namespace"],
                 mount=mount,
                 labels=args["labels"],
-                mount_options=[],
                 source=CSIPersistentVolumeSourceArgs(
                     driver=DRIVER,
                     volume_handle=args["volume_handle"],

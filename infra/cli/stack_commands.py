@@ -97,11 +97,10 @@ def show_losses(found: Sequence[Loss]) -> None:
 
 def show_doubts(found: Sequence[Refusal]) -> None:
     """What a cloud may refuse or leave undone, and what to do instead; nothing when nothing is in doubt."""
-    from infra.deployment.api_refusals import known_doubts  # noqa: PLC0415
-
     for each in found:
-        out.print(f"[bold yellow]Not certain:[/] {escape(each.words)}")
-        out.print(escape(f"What to do: {known_doubts()[each.rule].remedy}"))
+        if not each.certain:
+            out.print(f"[bold yellow]Not certain:[/] {escape(each.words)}")
+            out.print(escape(f"What to do: {each.remedy}"))
 
 
 def show_cost_line(planned: StackPlan) -> None:
@@ -168,7 +167,7 @@ def preview(
         counts = _previewed(run, found, heard, plan_out=plan_out, refresh=refresh)
         show_drift(heard.drifts.found, "`up` would change it back")
         show_losses(heard.losses.found)
-        show_doubts(heard.api.doubts)
+        show_doubts(heard.api.found)
         for refused in heard.refusals(found):
             out.print(escape(f"`up` will not do it: {refused.problem}"), *map(escape, refused.evidence), sep="\n  ")
             out.print(escape(f"What to do: {refused.remedy}"))
@@ -206,7 +205,7 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         counts = _previewed(run, found, heard, refresh=refresh)
         show_drift(heard.drifts.found, "it is changed back")
         show_losses(heard.losses.found)
-        show_doubts(heard.api.doubts)
+        show_doubts(heard.api.found)
         for refused in heard.refusals(found, allow_replace or (), try_refused or ()):
             raise refused
         _show(counts, "would be")

@@ -1,7 +1,7 @@
 """What only the clouds' APIs know of a change of something that is there: said by the preview, before anything is changed.
 
 The engine asks the providers, and a provider's own code does not know these rules, so the engine would find out in the middle of a run.
-The table with sources is api_refusals.yaml. What its source does not make certain is told, and not refused.
+The table with sources is api_refusals.yaml. A rule whose source is not verified is told, and not refused.
 """
 
 from __future__ import annotations
@@ -49,22 +49,17 @@ class Rule(Record):
 
 class _RulesFile(Record):
     rules: dict[str, Rule] = Field(min_length=1)
-    doubts: dict[str, Rule] = Field(min_length=1)
 
 
 @cache
-def _file() -> _RulesFile:
-    return read_records(DATA, _RulesFile)
+def known_rules() -> dict[str, Rule]:
+    """All rules, by name."""
+    return read_records(DATA, _RulesFile).rules
 
 
 def known_refusals() -> dict[str, Rule]:
-    """The rules, by name."""
-    return _file().rules
-
-
-def known_doubts() -> dict[str, Rule]:
-    """What is told and not refused, because its source could not be looked at again, by name."""
-    return _file().doubts
+    """The rules for which `up` does not begin, by name: those whose source makes them certain. Others are told."""
+    return {name: rule for name, rule in known_rules().items() if rule.source.verified}
 
 
 @dataclass(frozen=True)
@@ -94,11 +89,21 @@ class Refusal:
     @property
     def words(self) -> str:
         """The refusal for a person, in a line."""
-        return f"{self.name}: {(known_refusals() | known_doubts())[self.rule].words} ({self.rule}: {self.text})"
+        return f"{self.name}: {known_rules()[self.rule].words} ({self.rule}: {self.text})"
+
+    @property
+    def certain(self) -> bool:
+        """Whether its source makes it certain, so that `up` does not begin."""
+        return self.rule in known_refusals()
+
+    @property
+    def remedy(self) -> str:
+        """What to do instead."""
+        return known_rules()[self.rule].remedy
 
 
 def refusals(changes: Iterable[Change]) -> list[Refusal]:
-    """What the clouds will refuse of a run, which is all its changes and the resources that stay."""
+    """What the clouds will refuse of a run, which is all its changes and the resources that stay, and what they may refuse."""
     listed = list(changes)
     subnets = [each for each in listed if each.token == SUBNET]
     found: list[Refusal] = []
@@ -107,7 +112,7 @@ def refusals(changes: Iterable[Change]) -> list[Refusal]:
             continue
         if change.old is not None and not change.replaced:
             told = refused_changes(change.token, change.old, change.new, lambda identity: _zone_of(subnets, identity))
-            found += [Refusal(rule, change.name, text) for rule, text in told]
+            found += [Refusal(rule, change.name, text) for rule, text in (*told, *doubted_changes(change.token, change.old, change.new))]
             if change.token == EKS_CLUSTER:
                 found += _other_zones(change, subnets)
         elif change.token == SUBNET:
@@ -154,17 +159,13 @@ def _ranges(old: object, new: object) -> Iterator[tuple[str, str]]:
         yield _told("ranges-swapped", ", ".join(sorted(removed)), ", ".join(sorted(added)))
 
 
-def doubts(changes: Iterable[Change]) -> list[Refusal]:
-    """What a cloud is said not to do of a run, by a source that nobody here could look at again: told, and not refused."""
-    found: list[Refusal] = []
-    for change in changes:
-        if change.token != GKE_CLUSTER or change.old is None or change.new is None or change.replaced:
-            continue
+def doubted_changes(token: str, old: Inputs, new: Inputs) -> Iterator[tuple[str, str]]:
+    """What a cloud is said to refuse, or to leave undone, by a source that nobody here could look at again."""
+    if token == GKE_CLUSTER:
         # Node auto-provisioning that is off, or goes off, has no limits to keep.
-        before, after = (_limited(each.get("clusterAutoscaling")) for each in (change.old, change.new))
+        before, after = (_limited(each.get("clusterAutoscaling")) for each in (old, new))
         if before is not None and after is not None and (removed := sorted(before - after)):
-            found.append(Refusal("gpu-limit-removed", change.name, ", ".join(removed)))
-    return found
+            yield _told("gpu-limit-removed", ", ".join(removed), "")
 
 
 def _limited(autoscaling: object) -> set[str] | None:
@@ -221,7 +222,7 @@ def _known(value: object) -> bool:
 
 
 def _told(rule: str, before: str, after: str) -> tuple[str, str]:
-    return rule, known_refusals()[rule].text.format(before=before, after=after)
+    return rule, known_rules()[rule].text.format(before=before, after=after)
 
 
 _COMES = {"create", "create-replacement"}
@@ -242,7 +243,7 @@ class ApiRefusals:
         step = event.resource_pre_event.metadata
         op = str(getattr(step.op, "value", step.op))
         token = step.urn.split("::")[2].rpartition("$")[2]
-        if token not in {each.token for each in (known_refusals() | known_doubts()).values()} or op not in _COMES | _STAYS | _GOES:
+        if token not in {each.token for each in known_rules().values()} or op not in _COMES | _STAYS | _GOES:
             return
         before = self._changes.get(step.urn)
         old = step.old.inputs if step.old is not None and op != "create" else before.old if before else None
@@ -254,13 +255,8 @@ class ApiRefusals:
 
     @property
     def found(self) -> list[Refusal]:
-        """What the clouds will refuse."""
+        """What the clouds will refuse, or may."""
         return refusals(self._changes.values())
-
-    @property
-    def doubts(self) -> list[Refusal]:
-        """What a cloud may refuse, or leave undone."""
-        return doubts(self._changes.values())
 
 
 def check_tried(rules: Iterable[str]) -> None:
@@ -272,16 +268,15 @@ def check_tried(rules: Iterable[str]) -> None:
 
 
 def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | None:
-    """Why `up` does not begin: a cloud will refuse a part of it, and what comes before that part would be done. None where nothing is.
+    """Why `up` does not begin: a cloud will certainly refuse a part of it, and what comes before that part would be done; None otherwise.
 
     `tried` are rules that a person wants to see refused by the cloud itself.
     """
-    left = [each for each in found if each.rule not in set(tried)]
+    left = [each for each in found if each.certain and each.rule not in set(tried)]
     if not left:
         return None
-    rules = list(dict.fromkeys(each.rule for each in left))
-    remedies = "; ".join(known_refusals()[rule].remedy for rule in rules)
-    options = " ".join(f"{OPTION} {rule}" for rule in rules)
+    remedies = "; ".join(dict.fromkeys(each.remedy for each in left))
+    options = " ".join(dict.fromkeys(f"{OPTION} {each.rule}" for each in left))
     return ExplainedError(
         "the cloud would refuse this in the middle. Nothing was changed.",
         f"{remedies}. To let the cloud say it, run the same command with {options}",

@@ -72,7 +72,7 @@ def _of_pods(condition: str, problem: str) -> str:
 
 _LABELS = mapping_at("object", "metadata", "labels")
 _POD_LABELS = mapping_at("p.template", "metadata", "labels")
-_OLD = "(request.operation == 'UPDATE')"
+_IS_UPDATE = "(request.operation == 'UPDATE')"
 _IS_QUEUED_KIND, _IS_UNQUEUED_KIND = (f"object.kind in {texts(kinds)}" for kinds in (QUEUED_KINDS, UNQUEUED_KINDS))
 
 # A controller's reference makes Kueue take the object for a part of work that is admitted already, and the garbage collector for another's.
@@ -81,7 +81,7 @@ _CONTROLLED_BEFORE = f"{list_at('oldObject', 'metadata', 'ownerReferences')}.exi
 OWNERS = Boundary(
     "owner-of-ones-own",
     "only controllers write ownerReferences with controller: true",
-    f"{_CONTROLLED}.filter(o, !({_OLD} && {_CONTROLLED_BEFORE}))"
+    f"{_CONTROLLED}.filter(o, !({_IS_UPDATE} && {_CONTROLLED_BEFORE}))"
     ".map(o, "
     + told(
         "metadata.ownerReferences makes it a part of {kind} {name}, and so of what its queue has admitted",
@@ -94,7 +94,7 @@ OWNERS = Boundary(
 
 # With a finalizer of its own a deleted Job keeps its pods, and its queue has forgotten it.
 _KEPT = "f in ['foregroundDeletion']"
-_BEFORE = f"({_OLD} && f in {list_at('oldObject', 'metadata', 'finalizers')})"
+_BEFORE = f"({_IS_UPDATE} && f in {list_at('oldObject', 'metadata', 'finalizers')})"
 FINALIZERS = Boundary(
     "finalizer-of-ones-own",
     "only controllers write finalizers",
@@ -252,7 +252,7 @@ PLACED = Boundary(
                 told("{where}.resourceClaims asks for devices that no queue counts", f"ask for {GPU_RESOURCE}", where="p.where"),
             ),
             problem_if(
-                f"object.kind in ['Job', 'JobSet'] && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
+                f"object.kind == 'JobSet' && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
                 told(
                     "spec.managedBy is {name}, and nothing here runs it: it would hold its quota and never start",
                     "leave it out",
@@ -261,7 +261,7 @@ PLACED = Boundary(
             ),
             _of_pods(
                 f"{text_at('p', 'job', 'managedBy')} != '' && !({text_at('p', 'job', 'managedBy')} in {texts(_MANAGERS)})",
-                told("{where}: a Job of it names another manager, which does not run here", "leave managedBy out", where="p.where"),
+                told("{where}: its Job's managedBy names what does not run here: it would never start", "leave it out", where="p.where"),
             ),
             problem_if(
                 "object.kind == 'DaemonSet'", told("a DaemonSet is on every node, outside of every queue", "use a Job or a Deployment")
@@ -352,7 +352,7 @@ SIZE = Boundary(
             f"{{where}} has {{count}} containers, of which rules would look at {MOST_PLACES}",
             f"use {MOST_PLACES} or fewer",
             where="p.where",
-            count=f"string(size({ALL_CONTAINERS}))",
+            count=f"size({ALL_CONTAINERS})",
         ),
     )
     + " + "
@@ -375,7 +375,7 @@ def _grace(guarantee: Guarantee) -> Boundary:
                 f"{{where}}.terminationGracePeriodSeconds is {{grace}}; the longest here is {most}, and so long others wait for their GPUs",
                 f"use {most} or less",
                 where="p.where",
-                grace=f"string({written})",
+                grace=written,
             ),
         ),
     )

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from policies.admission.boundaries import LONGEST_NOTICE_SECONDS, Boundary, Guarantee, boundaries, problem_if
-from policies.admission.cel import either, every, optional, sentence, text, text_at, texts
+from policies.admission.cel import either, every, optional, text, text_at, texts
 from policies.admission.form import told, used_by
-from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, Validation
+from policies.admission.policy import AdmissionPolicy, Expression, of_pod_makers, validation, variable_of
 from policies.admission.scheduling_options import facts_of
-from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,35 +81,16 @@ _NODES = "system:node:"
 
 
 def _policy(
-    name: str, boundaries: tuple[Boundary, ...], guarantee: Guarantee, operations: tuple[str, ...], conditions: tuple[Expression, ...]
+    name: str, rules: tuple[Boundary, ...], guarantee: Guarantee, operations: tuple[str, ...], conditions: tuple[Expression, ...]
 ) -> AdmissionPolicy:
-    problems = [Expression(_variable(each), each.problems) for each in boundaries]
+    problems = [Expression(variable_of(each.name), each.problems) for each in rules]
     shared = [Expression(*each) for each in used_by((each.expression for each in problems), guarantee.facts)]
-    by_group: dict[str, list[str]] = {}
-    for maker in POD_MAKERS.values():
-        by_group.setdefault(maker.group, []).append(maker.resource)
     return AdmissionPolicy(
         name=name,
         stops=True,
         guards=True,
-        resource_rules=tuple(ResourceRule(group, tuple(sorted(resources)), operations) for group, resources in sorted(by_group.items())),
+        resource_rules=of_pod_makers(*operations),
         conditions=conditions,
         variables=(*shared, *problems),
-        validations=tuple(_validation(each) for each in boundaries),
-    )
-
-
-def _variable(boundary: Boundary) -> str:
-    first, *others = boundary.name.split("-")
-    return first + "".join(map(str.capitalize, others))
-
-
-def _validation(boundary: Boundary) -> Validation:
-    problems = f"variables.{_variable(boundary)}"
-    return Validation(
-        rule=boundary.name,
-        problems=_variable(boundary),
-        expression=f"size({problems}) == 0",
-        message=f"{boundary.name}: {boundary.title}",
-        message_expression=sentence(f"{boundary.name}: {{problem}}", problem=f"{problems}[0]"),
+        validations=tuple(validation(each.name, f"{each.name}: ", each.title) for each in rules),
     )

@@ -82,7 +82,7 @@ def admission_policies(facts: Mapping[str, str]) -> tuple[AdmissionPolicy, ...]:
 
 
 def _policy(name: str, forms: list[Form], facts: Mapping[str, str], *, stops: bool) -> AdmissionPolicy:
-    problems = [Expression(_variable(form), _problems(form)) for form in forms]
+    problems = [Expression(variable_of(form.rule.name), _problems(form)) for form in forms]
     shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts)]
     return AdmissionPolicy(
         name=name,
@@ -97,8 +97,9 @@ def _policy(name: str, forms: list[Form], facts: Mapping[str, str], *, stops: bo
     )
 
 
-def _variable(form: Form) -> str:
-    first, *others = form.rule.name.split("-")
+def variable_of(rule: str) -> str:
+    """The variable with what is wrong by a rule."""
+    first, *others = rule.split("-")
     return first + "".join(map(str.capitalize, others))
 
 
@@ -110,12 +111,17 @@ def _problems(form: Form) -> str:
 
 
 def _validation(form: Form) -> Validation:
-    problems, lead = f"variables.{_variable(form)}", f"{form.rule.name} ({form.rule.code}): "
+    return validation(form.rule.name, f"{form.rule.name} ({form.rule.code}): ", form.rule.remediation)
+
+
+def validation(rule: str, lead: str, otherwise: str) -> Validation:
+    """The validation of a rule, told with `lead` before its first problem, or before `otherwise` where that fails."""
+    problems = f"variables.{variable_of(rule)}"
     return Validation(
-        rule=form.rule.name,
-        problems=_variable(form),
+        rule=rule,
+        problems=variable_of(rule),
         expression=f"size({problems}) == 0",
-        message=f"{lead}{form.rule.remediation}",
+        message=f"{lead}{otherwise}",
         message_expression=sentence(f"{lead}{{problem}}", problem=f"{problems}[0]"),
     )
 
@@ -149,7 +155,12 @@ PATCHES = (
 
 def labelled() -> tuple[ResourceRule, ...]:
     """Whatever makes pods, when it is made; pods too, so that what is measured of them has an owner."""
+    return of_pod_makers("CREATE")
+
+
+def of_pod_makers(*operations: str) -> tuple[ResourceRule, ...]:
+    """Whatever makes pods, and pods, when these operations are of them."""
     by_group: dict[str, list[str]] = {}
     for maker in POD_MAKERS.values():
         by_group.setdefault(maker.group, []).append(maker.resource)
-    return tuple(ResourceRule(group, tuple(resources), ("CREATE",)) for group, resources in by_group.items())
+    return tuple(ResourceRule(group, tuple(resources), operations) for group, resources in by_group.items())

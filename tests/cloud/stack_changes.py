@@ -95,7 +95,7 @@ def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str
         for name in dict.fromkeys((*before.made, *after.made))
         for old, new, step in [(before.made.get(name), after.made.get(name), steps_by_name.get(name))]
     ]
-    return sorted({each.rule for each in refusals(changes)})
+    return sorted({each.rule for each in refusals(changes) if each.certain})
 
 
 def held_name(step: Step, declarations: Declarations) -> str:

@@ -20,10 +20,10 @@ from infra.deployment.api_refusals import (
     ApiRefusals,
     Change,
     check_tried,
-    doubts,
-    known_doubts,
     known_refusals,
+    known_rules,
     refusal,
+    refusals,
     refused_changes,
 )
 
@@ -72,7 +72,7 @@ def limits(*resources: str, enabled: bool = True) -> dict[str, Any]:
 
 
 def doubted(old: dict[str, Any] | None, new: dict[str, Any] | None, *, replaced: bool = False) -> list[tuple[str, str]]:
-    return [(each.rule, each.text) for each in doubts([Change(GKE_CLUSTER, "cluster", old, new, replaced=replaced)])]
+    return [(each.rule, each.text) for each in refusals([Change(GKE_CLUSTER, "cluster", old, new, replaced=replaced)]) if not each.certain]
 
 
 def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_and_not_refused() -> None:
@@ -90,7 +90,7 @@ def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_a
 
 
 def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    show_doubts(doubts([Change(GKE_CLUSTER, "cluster", limits("cpu", "nvidia-b200"), limits("cpu"))]))
+    show_doubts(refusals([Change(GKE_CLUSTER, "cluster", limits("cpu", "nvidia-b200"), limits("cpu"))]))
 
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("Not certain: cluster: GKE is said to keep a limit of a GPU")
@@ -99,10 +99,12 @@ def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_what_is_doubted_is_what_nobody_could_look_at_again_and_has_a_remedy() -> None:
-    assert set(known_doubts()) & set(known_refusals()) == set()
-    for name, doubt in known_doubts().items():
-        assert not doubt.source.verified, name
-        assert "`cluster." in doubt.remedy
+    told = known_rules().keys() - known_refusals().keys()
+
+    assert told == {"gpu-limit-removed"}
+    found = refusals([Change(GKE_CLUSTER, "cluster", limits("nvidia-l4", "cpu"), limits("cpu"))])
+    assert [each.rule for each in found] == ["gpu-limit-removed"]
+    assert refusal(found, ()) is None, "`up` goes on"
 
 
 PLACE = "urn:pulumi:dev-eks::flexspot"

@@ -17,7 +17,7 @@ from lab.cluster import Cluster
 from policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable
 
     from lab.cluster import KubeObject
 
@@ -83,27 +83,31 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
 def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
     """The API server learns of policies and of each binding by watches of its own, and nothing of it says when."""
 
-    def everywhere() -> set[bool]:
+    def everywhere() -> bool:
         refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
-        return {bool(refused.denied), bool(warned.warned)}
+        return {bool(refused.denied), bool(warned.warned)} == {held}
 
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while everywhere() != {held}:
-        assert time.monotonic() < deadline, f"the policies are {'not held' if held else 'held'} after {_PATIENCE_SECONDS} seconds"
+    _wait_until(everywhere, f"the policies are {'not held' if held else 'held'}")
 
 
 def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not ((taken := asked.ask(_unowned(namespace)).taken) and TEAM_LABEL in taken["metadata"].get("labels", {})):
-        assert time.monotonic() < deadline, f"work gets no owner labels after {_PATIENCE_SECONDS} seconds"
+    def labelled() -> bool:
+        taken = asked.ask(_unowned(namespace)).taken
+        return taken is not None and TEAM_LABEL in taken["metadata"].get("labels", {})
+
+    _wait_until(labelled, "work gets no owner labels")
 
 
 def _wait_for_guarantee(asked: Asked, namespace: str) -> None:
     important = _unowned(namespace)
     important["spec"]["template"]["spec"]["priorityClassName"] = "system-node-critical"
+    _wait_until(lambda: NAME in asked.ask(important).refusal, f"{NAME} is not held")
+
+
+def _wait_until(seen: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while NAME not in asked.ask(important).refusal:
-        assert time.monotonic() < deadline, f"{NAME} is not held after {_PATIENCE_SECONDS} seconds"
+    while not seen():
+        assert time.monotonic() < deadline, f"{otherwise} after {_PATIENCE_SECONDS} seconds"
 
 
 def _unowned(namespace: str) -> KubeObject:

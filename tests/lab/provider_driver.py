@@ -196,15 +196,16 @@ def fake_node(cluster: Cluster, name: str) -> Generator[str]:
     cluster.delete("v1/Node", name)
 
 
-def definition_of(plural: str, group: str) -> KubeObject:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+def definition_of(plural: str, group: str, kind: str = "", schema: KubeObject | None = None) -> KubeObject:
+    """A kind in version v1 of its group; without a schema it takes everything."""
+    schema = schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {
             "group": group,
-            "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
+            "names": {"plural": plural, "singular": plural[:-1], "kind": kind or plural[:-1].title()},
             "scope": "Namespaced",
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
         },

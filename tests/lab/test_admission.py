@@ -10,6 +10,7 @@ import yaml
 from admission_ground import Asked, completed, holding, served
 from admission_parity import namespace_object, told_by_rules, written
 from program_declarations import as_shipped, plan_of
+from provider_driver import definition_of
 from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from stack_readings import readings_of
@@ -115,40 +116,25 @@ def of_template() -> KubeObject:
     return of_fields(template=of_fields(spec=spec))
 
 
-def definition(group: str, kind: str, version: str, spec: KubeObject) -> KubeObject:
-    plural = f"{kind.lower()}s"
-    schema = {"openAPIV3Schema": of_fields(spec=spec)}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "versions": [{"name": version, "served": True, "storage": True, "schema": schema}],
-        },
-    }
+def definition(group: str, kind: str, spec: KubeObject) -> KubeObject:
+    return definition_of(f"{kind.lower()}s", group, kind, of_fields(spec=spec))
 
 
 OF_FRAMEWORKS: dict[str, tuple[KubeObject, Callable[[KubeObject], KubeObject]]] = {
     "RayCluster": (
         definition(
-            "ray.io", "RayCluster", "v1", of_fields(headGroupSpec=of_template(), workerGroupSpecs={"type": "array", "items": of_template()})
+            "ray.io", "RayCluster", of_fields(headGroupSpec=of_template(), workerGroupSpecs={"type": "array", "items": of_template()})
         ),
         lambda pod: {"headGroupSpec": {"template": {"spec": pod}}, "workerGroupSpecs": [{"template": {"spec": pod}}]},
     ),
     "PyTorchJob": (
-        definition(
-            "kubeflow.org", "PyTorchJob", "v1", of_fields(pytorchReplicaSpecs={"type": "object", "additionalProperties": of_template()})
-        ),
+        definition("kubeflow.org", "PyTorchJob", of_fields(pytorchReplicaSpecs={"type": "object", "additionalProperties": of_template()})),
         lambda pod: {"pytorchReplicaSpecs": {"Worker": {"template": {"spec": pod}}}},
     ),
     "LeaderWorkerSet": (
         definition(
             "leaderworkerset.x-k8s.io",
             "LeaderWorkerSet",
-            "v1",
             of_fields(
                 leaderWorkerTemplate=of_fields(
                     **{each: of_template()["properties"]["template"] for each in ("leaderTemplate", "workerTemplate")}
@@ -173,7 +159,7 @@ def asked_of_frameworks(cluster: Cluster, asked: Asked) -> Iterator[Asked]:
 @pytest.mark.parametrize("kind", OF_FRAMEWORKS)
 def test_an_amount_is_judged_alike_however_it_is_written_and_whatever_kind_it_is_of(kind: str, asked_of_frameworks: Asked) -> None:
     defined, spec_of = OF_FRAMEWORKS[kind]
-    api = f"{defined['spec']['group']}/{defined['spec']['versions'][0]['name']}"
+    api = f"{defined['spec']['group']}/v1"
     for amount in (9, "9", "9000m", 1, "1", 0):
         for field in ("limits", "requests"):
             pod = {
