@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from program_declarations import as_shipped, plan_of
 from provider_driver import definition_of
 from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
+from server_questions import DEFINITION
 from stack_readings import readings_of
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, GPU_RESOURCE, OWNER_LABEL, TEAM_LABEL
@@ -148,33 +150,40 @@ OF_FRAMEWORKS: dict[str, tuple[KubeObject, Callable[[KubeObject], KubeObject]]] 
 
 @pytest.fixture
 def asked_of_frameworks(cluster: Cluster, asked: Asked) -> Iterator[Asked]:
-    definitions = [each for each, _ in OF_FRAMEWORKS.values()]
-    cluster.apply(*definitions)
-    wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
+    """The policies, beside the definitions of frameworks' kinds, which are gone afterwards."""
+    definitions = {each["metadata"]["name"]: each for each, _ in OF_FRAMEWORKS.values()}
+    cluster.apply(*definitions.values())
+    wait_until_established(cluster, definitions)
     yield asked
-    for each in definitions:
-        cluster.delete("apiextensions.k8s.io/v1/CustomResourceDefinition", each["metadata"]["name"])
+    for name in definitions:
+        cluster.delete(DEFINITION, name)
+
+    def gone(found: list[KubeObject]) -> bool:
+        return not definitions.keys() & {each["metadata"]["name"] for each in found}
+
+    cluster.wait_for(DEFINITION, gone, "the end of the definitions")
 
 
-@pytest.mark.parametrize("kind", OF_FRAMEWORKS)
-def test_an_amount_is_judged_alike_however_it_is_written_and_whatever_kind_it_is_of(kind: str, asked_of_frameworks: Asked) -> None:
-    defined, spec_of = OF_FRAMEWORKS[kind]
-    api = f"{defined['spec']['group']}/v1"
-    for amount in (9, "9", "9000m", 1, "1", 0):
-        for field in ("limits", "requests"):
-            pod = {
-                "terminationGracePeriodSeconds": 600,
-                "containers": [{"name": "work", "image": "work:1", "resources": {field: {GPU_RESOURCE: amount}}}],
-            }
-            each = {"apiVersion": api, "kind": kind, "metadata": {"name": "work", "namespace": ELSEWHERE}, "spec": spec_of(pod)}
+AMOUNTS: tuple[int | str, ...] = (9, "9", "9000m", 1, "1", 0)
 
-            answer = asked_of_frameworks.ask(each)
 
-            assert answer.taken is not None, answer.refusal
-            found = broken(answer.taken)
-            assert set(answer.warned) == set(found), (amount, field)
-            # Lint shows the number that is meant, the server what is written.
-            assert amount == "9000m" or {rule: said for rule, said in answer.warned.items() if said not in found[rule]} == {}
+# One test for all kinds: definitions that go and come again are not served for a moment.
+def test_an_amount_is_judged_alike_however_it_is_written_and_whatever_kind_it_is_of(asked_of_frameworks: Asked) -> None:
+    for (kind, (defined, spec_of)), amount, field in product(OF_FRAMEWORKS.items(), AMOUNTS, ("limits", "requests")):
+        pod = {
+            "terminationGracePeriodSeconds": 600,
+            "containers": [{"name": "work", "image": "work:1", "resources": {field: {GPU_RESOURCE: amount}}}],
+        }
+        api = f"{defined['spec']['group']}/v1"
+        each = {"apiVersion": api, "kind": kind, "metadata": {"name": "work", "namespace": ELSEWHERE}, "spec": spec_of(pod)}
+
+        answer = asked_of_frameworks.ask(each)
+
+        assert answer.taken is not None, answer.refusal
+        found = broken(answer.taken)
+        assert set(answer.warned) == set(found), (kind, amount, field)
+        # Lint shows the number that is meant, the server what is written.
+        assert amount == "9000m" or {rule: said for rule, said in answer.warned.items() if said not in found[rule]} == {}
 
 
 def test_a_violation_that_somebody_accepted_in_writing_is_let_through_until_its_last_day(asked: Asked) -> None:
