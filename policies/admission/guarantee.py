@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.admission.boundaries import LONGEST_NOTICE_SECONDS, Boundary, Guarantee, boundaries, problem_if
+from policies.admission.boundaries import boundaries
+from policies.admission.boundary import Boundary, Guarantee, problem_if
 from policies.admission.cel import either, every, optional, text, text_at, texts
 from policies.admission.form import told, used_by
+from policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
 from policies.admission.policy import AdmissionPolicy, Expression, of_pod_makers, validation, variable_of
 from policies.admission.scheduling_options import facts_of
 
@@ -28,7 +30,9 @@ def guarantee_of(plan: Plan) -> Guarantee:
     queued = {route.priority_class for route in plan.routes if route.queued}
     every_class = {each.name for each in plan.priorities}
     return Guarantee(
-        namespaces=tuple(sorted(team.namespace for team in plan.teams)),
+        queues={
+            team.namespace: tuple(queue.local_queue for queue in plan.queues if queue.namespace == team.namespace) for team in plan.teams
+        },
         queued=tuple(sorted(queued)),
         unqueued=tuple(sorted(every_class - queued)),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),

@@ -10,7 +10,7 @@ import yaml
 from cel_evaluator import judged
 from snapshot_fixtures import assert_snapshot
 
-from policies.admission.boundaries import Guarantee
+from policies.admission.boundary import Guarantee
 from policies.admission.guarantee import NAME, guarantee_policies
 
 if TYPE_CHECKING:
@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 TEAM = "team-a"
 COMES, GOES = guarantee_policies(
-    Guarantee((TEAM,), ("gpu-training",), ("gpu-production",), 120, {f"queue.{TEAM}.default": "", f"queue.{TEAM}.big": ""})
+    Guarantee(
+        {TEAM: ("default", "big")},
+        ("gpu-training",),
+        ("gpu-production",),
+        120,
+        {f"queue.{TEAM}.default": "", f"queue.{TEAM}.big": ""},
+    )
 )
 
 Object = dict[str, Any]
@@ -112,7 +118,7 @@ def test_a_queue_is_one_of_the_namespaces_own() -> None:
     assert broken(job(pod(), labels={"kueue.x-k8s.io/queue-name": "beta"})) == {"work-past-the-queue"}
     said = judged(COMES, job(pod(), labels={"kueue.x-k8s.io/queue-name": "beta"}))
     assert said is not None
-    assert said["work-past-the-queue"][0].endswith("To fix it: name one of these: default, big")
+    assert said["work-past-the-queue"][0].endswith("To fix it: name one of these: big, default")
 
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1", "controller": True}

@@ -1,0 +1,174 @@
+"""What pods of a team may not ask for: nodes, devices and places that are others', and pods that never start."""
+
+from __future__ import annotations
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from policies.admission.boundary import Boundary, Guarantee, of_pods, problem_if
+from policies.admission.cel import MOST_PLACES, either, every, list_at, optional, text, text_at, texts
+from policies.admission.form import POD_SETS, told
+from policies.admission.pod_security import VIOLATIONS
+from policies.admission.pods import ALL_CONTAINERS, ASKS
+from policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
+from policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
+
+LONGEST_NOTICE_SECONDS = GRACE_RULE.defaults().number("longest-seconds")
+"""The longest notice of a Spot interruption; a grace period up to it is in order everywhere."""
+
+
+_MANAGERS = ("", "kubernetes.io/job-controller", "jobset.sigs.k8s.io/jobset-controller")
+_SCHEDULER = text_at("p.pod", "schedulerName")
+PLACED = Boundary(
+    "placed-by-hand",
+    "the platform's own scheduler and controllers place and run the work",
+    " + ".join(
+        [
+            of_pods(
+                f"{text_at('p.pod', 'nodeName')} != ''",
+                told("{where}.nodeName puts pods on a node, whoever it is for", "leave it out", where="p.where"),
+            ),
+            of_pods(
+                f"!({_SCHEDULER} in ['', 'default-scheduler'])",
+                told(
+                    "{where}.schedulerName is {name}, which does not run here or knows no taints",
+                    "leave it out",
+                    where="p.where",
+                    name=_SCHEDULER,
+                ),
+            ),
+            of_pods(
+                f"size({list_at('p.pod', 'schedulingGates')}) > 0",
+                told("{where}.schedulingGates keeps pods from starting while their quota is held", "leave it out", where="p.where"),
+            ),
+            of_pods(
+                f"size({list_at('p.pod', 'resourceClaims')}) > 0",
+                told("{where}.resourceClaims asks for devices that no queue counts", f"ask for {GPU_RESOURCE}", where="p.where"),
+            ),
+            problem_if(
+                f"object.kind == 'JobSet' && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
+                told(
+                    "spec.managedBy is {name}, and nothing here runs it: it would hold its quota and never start",
+                    "leave it out",
+                    name=text_at("object", "spec", "managedBy"),
+                ),
+            ),
+            of_pods(
+                f"{text_at('p', 'job', 'managedBy')} != '' && !({text_at('p', 'job', 'managedBy')} in {texts(_MANAGERS)})",
+                told("{where}: its Job's managedBy names what does not run here: it would never start", "leave it out", where="p.where"),
+            ),
+            problem_if(
+                "object.kind == 'DaemonSet'", told("a DaemonSet is on every node, outside of every queue", "use a Job or a Deployment")
+            ),
+        ]
+    ),
+)
+
+SYSTEM_TAINTS = ("CriticalAddonsOnly", "flexspot.dev/system", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+"""Taints of nodes that are the platform's own."""
+
+_TOLERATED = list_at("p.pod", "tolerations")
+_TOLERATION_KEY = text_at("t", "key")
+TOLERATIONS = Boundary(
+    "tolerates-too-much",
+    "pods tolerate the taints of nodes that are meant for them",
+    " + ".join(
+        [
+            of_pods(
+                f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} == '')",
+                told("{where}.tolerations has one without a key: it tolerates every taint", "name the taint's key", where="p.where"),
+            ),
+            of_pods(
+                f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} in {texts(SYSTEM_TAINTS)})",
+                told("{where}.tolerations leads to the nodes of the platform's own controllers", "take it out", where="p.where"),
+            ),
+            of_pods(
+                every(
+                    f"!({ASKS})",
+                    # What queues admit gets the tolerations of its flavor from Kueue, also where a Job has pods with and without GPUs.
+                    f"{_TOLERATED}.exists(t, {_TOLERATION_KEY}.startsWith('nvidia.com/'))",
+                    f"!{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
+                ),
+                told(
+                    "{where}.tolerations leads to GPU nodes, and no container has a limit on " + GPU_RESOURCE,
+                    "take the toleration out, or ask for GPUs",
+                    where="p.where",
+                ),
+            ),
+        ]
+    ),
+)
+
+_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+_SHOWN = f"{text_at('e', 'name')} == {text(_VISIBLE)} && !({text_at('e', 'value')} in ['none', 'void'] && !e.?valueFrom.hasValue())"
+_SEEING = f"{ALL_CONTAINERS}.filter(c, {list_at('c', 'env')}.exists(e, {_SHOWN}))"
+DEVICES = Boundary(
+    "sees-gpus-of-others",
+    "containers see the GPUs that they are given",
+    of_pods(
+        f"size({_SEEING}) > 0",
+        told(
+            "{where}: container {name} sets " + _VISIBLE + ", which shows it GPUs of others on its node",
+            "leave it out: a container sees what it asked for",
+            where="p.where",
+            name=text_at(f"{_SEEING}[0]", "name"),
+        ),
+    ),
+)
+
+
+_SAID = ", ".join(f"({condition}) ? {text(words)} : ''" for words, condition in VIOLATIONS.items())
+_VIOLATED = f"[{_SAID}].filter(w, w != '')"
+POD_SECURITY = Boundary(
+    "pods-that-never-start",
+    "work makes pods that the namespace takes",
+    of_pods(
+        f"object.kind != 'Pod' && size({_VIOLATED}) > 0",
+        told(
+            "{where}: the namespace takes no pods with {found}: it would hold its quota and never start",
+            "write what Pod Security restricted asks for",
+            where="p.where",
+            found=f"{_VIOLATED}.join('; ')",
+        ),
+    ),
+)
+
+_LISTED = [
+    list_at("object", *path.split(f".{ELEMENTS}")[0].split("."))
+    for path in dict.fromkeys(path for maker in POD_MAKERS.values() for path in maker.paths if ELEMENTS in path)
+]
+SIZE = Boundary(
+    "more-than-is-looked-at",
+    f"rules look at {MOST_PLACES} parts of a kind",
+    of_pods(
+        f"size({ALL_CONTAINERS}) > {MOST_PLACES}",
+        told(
+            f"{{where}} has {{count}} containers, of which rules would look at {MOST_PLACES}",
+            f"use {MOST_PLACES} or fewer",
+            where="p.where",
+            count=f"size({ALL_CONTAINERS})",
+        ),
+    )
+    + " + "
+    + problem_if(
+        either(*(f"size({each}) > {MOST_PLACES}" for each in _LISTED)),
+        told(f"it has more than {MOST_PLACES} groups of pods, of which rules would look at {MOST_PLACES}", f"use {MOST_PLACES} or fewer"),
+    ),
+)
+
+
+def grace_of_pods(guarantee: Guarantee) -> Boundary:
+    """That pods with GPUs go within the longest grace period of the platform's own."""
+    written = f"int({optional('p.pod', 'terminationGracePeriodSeconds')}.orValue(0))"
+    most = guarantee.longest_grace
+    return Boundary(
+        "grace-beyond-the-platforms",
+        "GPUs come back within the longest grace period",
+        of_pods(
+            f"({ASKS}) && {written} > {most}",
+            told(
+                f"{{where}}.terminationGracePeriodSeconds is {{grace}}; the longest here is {most}, and so long others wait for their GPUs",
+                f"use {most} or less",
+                where="p.where",
+                grace=written,
+            ),
+        ),
+    )
