@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, TEAM_LABEL
 from capacity.workloads.requests import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
-from policies.admission.boundary import Boundary, Guarantee, of_pods, problem_if
-from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, text, text_at, texts
+from policies.admission.boundary import IS_QUEUED_KIND, IS_UNQUEUED_KIND, PRIORITY, QUEUE_PRIORITY, Boundary, Guarantee, of_pods, problem_if
+from policies.admission.cel import either, every, first_of, let, list_at, mapping_at, text, text_at, texts
+from policies.admission.deadlines import deadlines
 from policies.admission.form import POD_SETS, told
 from policies.admission.pod_boundaries import DEVICES, PLACED, POD_SECURITY, SIZE, TOLERATIONS, grace_of_pods
 from policies.admission.pods import ASKS
@@ -15,16 +16,9 @@ from policies.admission.pods import ASKS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-QUEUED_KINDS = ("Job", "JobSet", "CronJob")
-"""Kinds that queues admit (capacity.plan.kueue_configuration.FRAMEWORKS), and what makes them."""
-
-UNQUEUED_KINDS = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "LeaderWorkerSet", "Notebook")
-"""Kinds that queues do not admit; a part of a team's GPUs is theirs."""
-
 _LABELS = mapping_at("object", "metadata", "labels")
 _POD_LABELS = mapping_at("p.template", "metadata", "labels")
 _IS_UPDATE = "(request.operation == 'UPDATE')"
-_IS_QUEUED_KIND, _IS_UNQUEUED_KIND = (f"object.kind in {texts(kinds)}" for kinds in (QUEUED_KINDS, UNQUEUED_KINDS))
 
 # A controller's reference makes Kueue take the object for a part of work that is admitted already, and the garbage collector for another's.
 _CONTROLLED = f"{list_at('object', 'metadata', 'ownerReferences')}.filter(o, o.?controller.orValue(false))"
@@ -60,20 +54,20 @@ FINALIZERS = Boundary(
 
 
 def _priorities(guarantee: Guarantee) -> Boundary:
-    written = text_at("p.pod", "priorityClassName")
+    written = PRIORITY
     queued, unqueued = texts(guarantee.queued), texts(guarantee.unqueued)
-    of_queue = entry("variables.queueLabels", text(QUEUE_PRIORITY_LABEL))
+    of_queue = QUEUE_PRIORITY
     listed = ", ".join(guarantee.queued) or "none"
     services = ", ".join(guarantee.unqueued) or "none"
     of_plan = texts(("", *guarantee.queued, *guarantee.unqueued))
     wrong = first_of(
-        (_IS_QUEUED_KIND, f"{written} != '' && !({written} in {queued})"),
-        (_IS_UNQUEUED_KIND, f"{ASKS} ? !({written} in {unqueued}) : !({written} in {of_plan})"),
+        (IS_QUEUED_KIND, f"{written} != '' && !({written} in {queued})"),
+        (IS_UNQUEUED_KIND, f"{ASKS} ? !({written} in {unqueued}) : !({written} in {of_plan})"),
         otherwise=f"!({written} in {of_plan})",
     )
     allowed = first_of(
-        (_IS_QUEUED_KIND, text(listed)),
-        (f"{_IS_UNQUEUED_KIND} && ({ASKS})", text(services)),
+        (IS_QUEUED_KIND, text(listed)),
+        (f"{IS_UNQUEUED_KIND} && ({ASKS})", text(services)),
         otherwise=text(", ".join([*guarantee.queued, *guarantee.unqueued]) or "none"),
     )
     named = first_of((f"{written} == ''", text("not said")), otherwise=written)
@@ -92,7 +86,7 @@ def _priorities(guarantee: Guarantee) -> Boundary:
         )
         + " + "
         + problem_if(
-            f"{_IS_QUEUED_KIND} && {of_queue} != '' && !({of_queue} in {queued})",
+            f"{IS_QUEUED_KIND} && {of_queue} != '' && !({of_queue} in {queued})",
             told(
                 f"label {QUEUE_PRIORITY_LABEL} is {{name}}, which is no class of queued work",
                 f"name one of these, or leave it out: {listed}",
@@ -111,7 +105,7 @@ def _queues(guarantee: Guarantee) -> Boundary:
         "work that asks for GPUs names a queue of its namespace",
         problem_if(
             every(
-                _IS_QUEUED_KIND,
+                IS_QUEUED_KIND,
                 either(
                     f"variables.queue != '' && !(variables.queue in {own})",
                     f"variables.queue == '' && {POD_SETS}.exists(p, {ASKS})",
@@ -192,4 +186,5 @@ def boundaries(guarantee: Guarantee) -> Iterator[Boundary]:
         POD_SECURITY,
         SIZE,
         grace_of_pods(guarantee),
+        deadlines(guarantee),
     )

@@ -5,22 +5,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.workloads.requests import QUEUE_PRIORITY_LABEL
+from policies.admission.cel import entry, text, text_at, texts
 from policies.admission.form import POD_SETS
+from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+QUEUED_KINDS = ("Job", "JobSet", "CronJob")
+"""Kinds that queues admit (capacity.plan.kueue_configuration.FRAMEWORKS), and what makes them."""
+
+_WITHOUT_GPUS = ("DaemonSet", "PodTemplate")
+
+UNQUEUED_KINDS = tuple(dict.fromkeys(kind for _, kind in POD_MAKERS if kind not in (*QUEUED_KINDS, *_WITHOUT_GPUS)))
+"""Kinds that queues do not admit, those of operators included: their GPUs are the part of a team's that is for services.
+
+A DaemonSet is refused itself, and a PodTemplate makes no pods.
+"""
+
+IS_QUEUED_KIND, IS_UNQUEUED_KIND = (f"object.kind in {texts(kinds)}" for kinds in (QUEUED_KINDS, UNQUEUED_KINDS))
+
+PRIORITY = text_at("p.pod", "priorityClassName")
+"""The PriorityClass of the pods of `p`; empty where there is none."""
+
+QUEUE_PRIORITY = entry("variables.queueLabels", text(QUEUE_PRIORITY_LABEL))
+"""The object's place in its queue, by a class; empty where there is none."""
 
 
 @dataclass(frozen=True)
 class Guarantee:
     """What the rules go by.
 
-    The names of the queues of each team's namespace, the PriorityClasses of queued and of other work, and the longest grace period in
-    seconds.
+    The names of the queues of each team's namespace, the PriorityClasses of queued work, each with the longest run in seconds (None: its
+    class has no limit), those of other work, and the longest grace period in seconds.
     """
 
     queues: Mapping[str, tuple[str, ...]]
-    queued: tuple[str, ...]
+    queued: Mapping[str, int | None]
     unqueued: tuple[str, ...]
     longest_grace: int
     facts: Mapping[str, str]

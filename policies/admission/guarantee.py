@@ -27,14 +27,14 @@ NAME, LEAVING = "flexspot-guarantee", "flexspot-guarantee-leaving"
 
 def guarantee_of(plan: Plan) -> Guarantee:
     """What follows from a plan."""
-    queued = {route.priority_class for route in plan.routes if route.queued}
+    queued = {route.priority_class: route.max_run_seconds for route in plan.routes if route.queued}
     every_class = {each.name for each in plan.priorities}
     return Guarantee(
         queues={
             team.namespace: tuple(queue.local_queue for queue in plan.queues if queue.namespace == team.namespace) for team in plan.teams
         },
-        queued=tuple(sorted(queued)),
-        unqueued=tuple(sorted(every_class - queued)),
+        queued=dict(sorted(queued.items())),
+        unqueued=tuple(sorted(every_class - queued.keys())),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
         facts=facts_of(plan),
     )

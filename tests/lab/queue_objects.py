@@ -102,6 +102,7 @@ def class_job(  # noqa: PLR0913 -- a Job is described by exactly these
             "parallelism": pods,
             "completions": pods,
             "backoffLimit": 2,
+            "activeDeadlineSeconds": 3600,
             "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
             "template": {
                 "metadata": {"annotations": run_times},

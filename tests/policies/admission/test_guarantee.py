@@ -21,7 +21,7 @@ TEAM = "team-a"
 COMES, GOES = guarantee_policies(
     Guarantee(
         {TEAM: ("default", "big")},
-        ("gpu-training",),
+        {"gpu-notebooks": 28800, "gpu-training": 576000},
         ("gpu-production",),
         120,
         {f"queue.{TEAM}.default": "", f"queue.{TEAM}.big": ""},
@@ -29,6 +29,9 @@ COMES, GOES = guarantee_policies(
 )
 
 Object = dict[str, Any]
+
+
+DEADLINE = {"activeDeadlineSeconds": 576000}
 
 
 def pod(*, gpus: int | str = 1, **more: Any) -> Object:
@@ -45,17 +48,17 @@ def made(api: str, kind: str, spec: Object, **metadata: Any) -> Object:
     return {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": TEAM, "labels": labels, **metadata}, "spec": spec}
 
 
-def job(spec: Object, **metadata: Any) -> Object:
-    return made("batch/v1", "Job", {"template": {"spec": spec}}, **metadata)
+def job(spec: Object, ends: Object = DEADLINE, **metadata: Any) -> Object:
+    return made("batch/v1", "Job", {**ends, "template": {"spec": spec}}, **metadata)
 
 
-def job_set(*pods: Object) -> Object:
-    jobs = [{"name": f"job-{number}", "template": {"spec": {"template": {"spec": each}}}} for number, each in enumerate(pods)]
-    return made("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": jobs})
+def job_set(*pods: Object, ends: Object = DEADLINE, **spec: Any) -> Object:
+    jobs = [{"name": f"job-{number}", "template": {"spec": {**ends, "template": {"spec": each}}}} for number, each in enumerate(pods)]
+    return made("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": jobs, **spec})
 
 
-def cron_job(spec: Object) -> Object:
-    nested = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "default"}}, "spec": {"template": {"spec": spec}}}
+def cron_job(spec: Object, ends: Object = DEADLINE) -> Object:
+    nested = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "default"}}, "spec": {**ends, "template": {"spec": spec}}}
     return made("batch/v1", "CronJob", {"jobTemplate": nested})
 
 
@@ -73,7 +76,15 @@ def broken(each: Object, **how: Any) -> set[str] | None:
     return None if found is None else {rule for rule, said in found.items() if said}
 
 
-KINDS: list[Callable[[Object], Object]] = [job, lambda spec: job_set(pod(), spec), cron_job, ray_cluster, pytorch_job]
+QUEUED: list[Callable[[Object], Object]] = [job, lambda spec: job_set(pod(), spec), cron_job]
+OF_OPERATORS: list[Callable[[Object], Object]] = [ray_cluster, pytorch_job]
+KINDS = [*QUEUED, *OF_OPERATORS]
+
+
+def of_its_class(kind: Callable[[Object], Object], spec: Object) -> Object:
+    """The object with its pods in a class for its kind, if they name the class of training."""
+    services = kind in OF_OPERATORS and spec["priorityClassName"] == "gpu-training"
+    return kind(spec | {"priorityClassName": "gpu-production"} if services else spec)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,13 +100,91 @@ KINDS: list[Callable[[Object], Object]] = [job, lambda spec: job_set(pod(), spec
     ],
 )
 def test_every_kind_of_work_is_held_to_the_same(kind: Callable[[Object], Object], spec: Object, rules: set[str]) -> None:
-    assert broken(kind(spec)) == rules
+    assert broken(of_its_class(kind, spec)) == rules
 
 
 @pytest.mark.parametrize("gpus", [1, "1", "1000m"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_gpus_count_however_their_number_is_written(kind: Callable[[Object], Object], gpus: int | str) -> None:
-    assert broken(kind(pod(gpus=gpus, terminationGracePeriodSeconds=600))) == {"grace-beyond-the-platforms"}
+    assert broken(of_its_class(kind, pod(gpus=gpus, terminationGracePeriodSeconds=600))) == {"grace-beyond-the-platforms"}
+
+
+@pytest.mark.parametrize("kind", OF_OPERATORS)
+def test_operators_whose_work_no_queue_admits_get_no_gpus_of_queued_classes(kind: Callable[[Object], Object]) -> None:
+    assert broken(kind(pod())) == {"priority-of-others"}
+    assert broken(kind(pod(priorityClassName="gpu-production"))) == set()
+    assert broken(kind(pod(gpus=0))) == set()
+
+
+@pytest.mark.parametrize("kind", [job, job_set, cron_job])
+@pytest.mark.parametrize(
+    "spec,seconds,refused",
+    [
+        (pod(), 576000, False),
+        (pod(), 576001, True),
+        (pod(), None, True),
+        (pod(priorityClassName="gpu-notebooks"), 28800, False),
+        (pod(priorityClassName="gpu-notebooks"), 28801, True),
+        (pod(priorityClassName=""), 576000, False),
+        (pod(priorityClassName=""), 576001, True),
+        (pod(gpus=0), None, False),
+    ],
+)
+def test_queued_work_with_gpus_has_a_deadline_within_its_classs_limit(
+    kind: Callable[..., Object], spec: Object, seconds: int | None, *, refused: bool
+) -> None:
+    ends = {} if seconds is None else {"activeDeadlineSeconds": seconds}
+    assert broken(kind(spec, ends=ends)) == ({"never-ends"} if refused else set())
+
+
+def test_work_of_a_class_without_a_limit_has_a_deadline_of_its_own() -> None:
+    without, _ = guarantee_policies(Guarantee({TEAM: ("default",)}, {"gpu-training": None}, (), 120, {f"queue.{TEAM}.default": ""}))
+
+    def said(ends: Object) -> list[str]:
+        found = judged(without, job(pod(), ends=ends))
+        assert found is not None
+        return found["never-ends"]
+
+    assert said({"activeDeadlineSeconds": 10**9}) == []
+    [problem] = said({})
+    assert problem.startswith("spec.activeDeadlineSeconds is not there: the work might never end, and keeps its GPUs. To fix it: ")
+    assert problem.endswith("write activeDeadlineSeconds with the seconds that it may run at most")
+
+
+def test_a_deadline_that_is_too_long_is_told_with_the_class_and_its_limit() -> None:
+    found = judged(COMES, cron_job(pod(priorityClassName="gpu-notebooks"), ends={"activeDeadlineSeconds": 90000}))
+    assert found is not None
+    [problem] = found["never-ends"]
+    assert problem.startswith("spec.jobTemplate.spec.activeDeadlineSeconds is 90000, and class gpu-notebooks allows 28800. To fix it: ")
+    assert problem.endswith("write 28800 or less; longer work saves checkpoints and is submitted again")
+
+
+ENDS = {"action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded", "PodFailurePolicy"]}
+AGAIN = {"action": "RestartJobSetAndIgnoreMaxRestarts"}
+
+
+@pytest.mark.parametrize(
+    "policy,refused",
+    [
+        ({}, False),
+        ({"maxRestarts": 0}, False),
+        ({"maxRestarts": 3}, True),
+        ({"maxRestarts": 3, "rules": [ENDS]}, False),
+        ({"maxRestarts": 3, "rules": [{"action": "FailJobSet"}]}, False),
+        ({"maxRestarts": 3, "rules": [ENDS | {"targetReplicatedJobs": ["job-1"]}]}, True),
+        ({"maxRestarts": 3, "rules": [{"action": "RestartJobSet"}, ENDS]}, True),
+        ({"rules": [AGAIN]}, True),
+        ({"rules": [ENDS, AGAIN]}, False),
+    ],
+)
+def test_a_job_set_does_not_make_anew_what_its_deadline_has_ended(policy: Object, *, refused: bool) -> None:
+    assert broken(job_set(pod(), failurePolicy=policy)) == ({"never-ends"} if refused else set())
+    assert broken(job_set(pod(gpus=0), failurePolicy=policy)) == set()
+
+
+def test_a_deadline_is_not_taken_away_from_work_that_runs() -> None:
+    assert broken(job(pod(), ends={}), old=job(pod())) == {"never-ends"}
+    assert broken(job(pod(), ends={"activeDeadlineSeconds": 600}), old=job(pod())) == set()
 
 
 def test_services_take_the_priority_of_what_waits_in_no_queue() -> None:
@@ -160,7 +249,7 @@ def test_a_refusal_names_its_rule_and_what_to_write() -> None:
     assert found is not None
     [said] = found["priority-of-others"]
     assert said.startswith("spec.template.spec.priorityClassName is gpu-production, which is not for this kind of work. To fix it: ")
-    assert said.endswith("name one of these: gpu-training")
+    assert said.endswith("name one of these: gpu-notebooks, gpu-training")
     assert all(each.guards and each.stops for each in (COMES, GOES))
 
 
