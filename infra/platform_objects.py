@@ -270,6 +270,7 @@ def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations
         "container_limits": {"cpu": team.container_limits["cpu"], "memory": team.container_limits["memory"]},
         "submitters": list(team.submitters),
         "viewers": list(team.viewers),
+        **({"cluster_queue": team.cluster_queue} if team.cluster_queue else {}),
         "endpoints": endpoints,
         "service_account_annotations": dict(annotations),
     }

@@ -231,7 +231,8 @@ class TeamPlan:
     """A team's namespace. `hard` is its ResourceQuota: what it may hold at once, `max_gpus` among it, borrowed GPUs included.
 
     `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. No container may have more than `container_limits`,
-    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look.
+    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queue` is
+    the queue that the team's work waits in (None: no pool of a queue is open to it).
     """
 
     name: str
@@ -243,6 +244,7 @@ class TeamPlan:
     container_limits: dict[str, str]
     submitters: tuple[str, ...]
     viewers: tuple[str, ...]
+    cluster_queue: str | None
     monthly_budget_usd: int | None
 
 

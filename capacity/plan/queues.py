@@ -304,10 +304,16 @@ def team_plans(
                 container_limits=largest_node,
                 submitters=groups_of(team.name, team.submitters, SUBMIT),
                 viewers=groups_of(team.name, team.viewers, VIEW),
+                cluster_queue=queue.cluster_queue if queue else None,
                 monthly_budget_usd=team.monthly_budget_usd,
             )
         )
     return tuple(plans)
+
+
+_SMALL_OBJECTS = ("configmaps", "secrets", "count/cronjobs.batch")
+MOST_SMALL_OBJECTS = 500
+"""ConfigMaps, Secrets and CronJobs of a team, each: far more than work needs, and too few to fill the cluster's database (1 MiB each)."""
 
 
 def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
@@ -317,6 +323,7 @@ def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
         GPU_QUOTA: count_quantity(max_gpus),
         "pods": count_quantity(pods),
         "count/jobs.batch": count_quantity(team.max_jobs),
+        **dict.fromkeys(_SMALL_OBJECTS, count_quantity(MOST_SMALL_OBJECTS)),
         "persistentvolumeclaims": count_quantity(team.max_volumes),
         "requests.storage": gib_quantity(team.max_storage_gib),
     }

@@ -1,7 +1,7 @@
 """A team's namespace, with what holds in it: quotas, defaults, who may do what, what may connect to what."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -28,7 +28,7 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicyPortArgs,
     NetworkPolicySpecArgs,
 )
-from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.node_labels import GPU_QUOTA
 from capacity.plan.access import SUBMIT, VIEW
@@ -93,6 +93,9 @@ class TeamArgs(TypedDict):
     viewers: NotRequired[list[str]]
     """Groups whose members may look. Default: none."""
 
+    cluster_queue: NotRequired[str]
+    """The team's ClusterQueue, which is of no namespace: submitters and viewers may read it, and so their quota. Default: none."""
+
     endpoints: NotRequired[list[EndpointArgs]]
     """The cloud's own addresses, beside name servers in pods and HTTPS. Default: none."""
 
@@ -128,26 +131,32 @@ _READ = ("get", "list", "watch")
 
 
 def view_rules() -> list[PolicyRuleArgs]:
-    """To see what runs, what waits, why, and how much of the quota is left. No Secret, and nothing can be changed."""
+    """To see what runs, what waits, where in its queue and why, and how much quota is left. No Secret, and nothing can be changed."""
     return [
-        _rule("", ["pods", "events", "persistentvolumeclaims", "resourcequotas", "limitranges"], _READ),
+        _rule("", ["pods", "events", "persistentvolumeclaims", "resourcequotas", "limitranges", "services"], _READ),
         _rule("", ["pods/log"], ["get"]),
-        _rule("batch", ["jobs"], _READ),
+        _rule("apps", ["deployments", "replicasets", "statefulsets"], _READ),
+        _rule("batch", ["jobs", "cronjobs"], _READ),
         _rule("jobset.x-k8s.io", ["jobsets"], _READ),
         _rule("kueue.x-k8s.io", ["workloads", "localqueues"], _READ),
+        # What Kueue's own role for its users has, too (kueue-batch-user-role): where a job stands in its queue.
+        _rule("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], ["get"]),
     ]
 
 
 def submit_rules() -> list[PolicyRuleArgs]:
-    """To view, to start and end work, and to reach a notebook by port-forward.
+    """To view, to start and end work, to give it files and keys, and to reach a notebook by port-forward.
 
-    No `update` or `patch`: a Job's template is fixed anyway, and what is left to change, `suspend`, is Kueue's. No pods: work goes through
-    a queue. No `exec`: who wants it gives it. A forward asks for `create` since Kubernetes 1.35 and for `get` before.
+    No `update` or `patch` of work: a Job's template is fixed anyway, and what is left to change, `suspend`, is Kueue's. No pods: work goes
+    through a queue. No `exec`: who wants it gives it. Secrets are made and deleted, and read by pods alone. No claims of volumes: who may
+    delete its own could delete the team's checkpoints. A forward asks for `create` since Kubernetes 1.35 and for `get` before.
     """
     return [
         *view_rules(),
-        _rule("batch", ["jobs"], ["create", "delete"]),
+        _rule("batch", ["jobs", "cronjobs"], ["create", "delete"]),
         _rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete"]),
+        _rule("", ["configmaps"], [*_READ, "create", "update", "patch", "delete"]),
+        _rule("", ["secrets"], ["create", "delete"]),
         _rule("", ["pods/portforward"], ["create", "get"]),
     ]
 
@@ -234,7 +243,7 @@ class Team(pulumi.ComponentResource):
     - **LimitRange** of cpu and memory alone: a default of a GPU would give one to every container, sidecars included. A container without a
       limit gets the largest that is allowed: with a smaller one, all that request more and name no limit would be refused.
     - **Pod Security** `restricted`, enforced, and told in warnings and the audit log.
-    - **Roles** `submit` and `view`, bound to the groups given.
+    - **Roles** `submit` and `view`, bound to the groups given, which may also read the team's own ClusterQueue.
     - **NetworkPolicy**: nothing in or out but what `isolation` lists. A service that others call needs a policy of its own beside it.
     - **Service** `flexspot-gang`, headless: pods that train together have names in it. The team's members may make none themselves, since a
       Service can take traffic that is not theirs.
@@ -293,9 +302,10 @@ class Team(pulumi.ComponentResource):
                     f"{name}-{role}-binding",
                     metadata=named(role),
                     role_ref=RoleRefArgs(api_group=_RBAC, kind="Role", name=role),
-                    subjects=[SubjectArgs(api_group=_RBAC, kind="Group", name=group) for group in sorted(set(groups))],
+                    subjects=_groups(groups),
                     opts=pulumi.ResourceOptions(parent=self, depends_on=[made]),
                 )
+        self._let_queue_be_read(name, args)
         workloads = ServiceAccount(
             f"{name}-workloads",
             metadata=ObjectMetaArgs(
@@ -310,8 +320,29 @@ class Team(pulumi.ComponentResource):
         self.service_account = workloads.metadata.apply(lambda metadata: str(metadata.name))
         self.register_outputs({"namespace": self.namespace, "service_account": self.service_account})
 
+    def _let_queue_be_read(self, name: str, args: TeamArgs) -> None:
+        """The one ClusterQueue for the team's groups. A Role cannot give it: it is of no namespace."""
+        queue = args.get("cluster_queue")
+        groups = {*args.get("submitters", []), *args.get("viewers", [])}
+        if not queue or not groups:
+            return
+        metadata = ObjectMetaArgs(name=f"flexspot-queue-{args['namespace']}", labels=args["labels"])
+        rule = PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues"], resource_names=[queue], verbs=["get"])
+        made = ClusterRole(f"{name}-queue", metadata=metadata, rules=[rule], opts=pulumi.ResourceOptions(parent=self))
+        ClusterRoleBinding(
+            f"{name}-queue-binding",
+            metadata=metadata,
+            role_ref=RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=f"flexspot-queue-{args['namespace']}"),
+            subjects=_groups(groups),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[made]),
+        )
+
 
 _RBAC = "rbac.authorization.k8s.io"
+
+
+def _groups(names: Iterable[str]) -> list[SubjectArgs]:
+    return [SubjectArgs(api_group=_RBAC, kind="Group", name=group) for group in sorted(set(names))]
 
 
 def _unqueued_quota(gpus: int, priority_classes: list[str]) -> ResourceQuotaSpecArgs:

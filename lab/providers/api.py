@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -109,6 +110,12 @@ class LabApi:
     def close(self) -> None:
         """Ends the connections."""
         self._pool.clear()
+
+    def for_caller(self) -> LabApi:
+        """The same server, kinds and connections, cancelled by itself."""
+        own = copy(self)
+        own.cancelled = threading.Event()
+        return own
 
     def resource(self, api_version: str, kind: str) -> Resource:
         """Where objects of the kind are. Raises UnservedKindError; what is not known is asked for anew each time."""

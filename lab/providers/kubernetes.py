@@ -66,12 +66,15 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         self._kubeconfig = kubeconfig
         self._patience_seconds = patience_seconds
         self._api = LabApi(kubeconfig, min(patience_seconds, _RESTART_SECONDS))
-        # The engine attaches to one address for all providers of a program, with a connection for each.
+        # The engine attaches to one address for all providers of a program, with a connection for each. It cancels the official plugin, a
+        # process of its own, when it has another in its place, in the middle of a run: what the other one does must go on.
         self._settings: dict[str, Settings] = {}
+        self._apis: dict[str, LabApi] = {}
 
     def close(self) -> None:
         """Ends all that waits, and the connections to the API server."""
-        self._api.cancelled.set()
+        for api in list(self._apis.values()):
+            api.cancelled.set()
         self._api.close()
 
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
@@ -103,7 +106,7 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Takes the settings of one provider of the program."""
-        self._api.cancelled.clear()
+        self._api_of(context).cancelled.clear()
         with self._told(context):
             given = decode(request.args) or {name.rpartition(":")[2]: value for name, value in request.variables.items()}
             self._settings[context.peer()] = read_settings(given, self._kubeconfig)
@@ -114,14 +117,14 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         with self._told(context):
             wish = request.autonaming if request.HasField("autonaming") else None
             settings, olds, news = self._settings_of(context), decode(request.olds), decode(request.news)
-            inputs = planning.check(self._api, settings, request.urn, olds, news, seed=request.randomSeed, wish=wish)
+            inputs = planning.check(self._api_of(context), settings, request.urn, olds, news, seed=request.randomSeed, wish=wish)
             return provider_pb2.CheckResponse(inputs=encode(inputs))
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """What an update would change, property by property."""
         with self._told(context):
             verdict = planning.diff(
-                self._api,
+                self._api_of(context),
                 self._settings_of(context),
                 state=decode(request.olds),
                 old_inputs=decode(request.old_inputs),
@@ -192,18 +195,24 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
         )
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Ends everything that waits."""
-        self._api.cancelled.set()
+        """Ends everything that waits for whoever asks on this connection."""
+        self._api_of(context).cancelled.set()
         return empty_pb2.Empty()
 
     def _call_context(self, context: grpc.ServicerContext) -> lifecycle.CallContext:
-        return lifecycle.CallContext(self._api, self._settings_of(context), self._patience_seconds)
+        return lifecycle.CallContext(self._api_of(context), self._settings_of(context), self._patience_seconds)
 
     def _is_unready(self, live: KubeObject) -> bool:
         """Whether a Job has not completed at this moment."""
         found = self._api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live))
         rule = rule_for(found) if found else None
         return bool(found and rule and not rule.look(found, self._api).ready)
+
+    def _api_of(self, context: grpc.ServicerContext) -> LabApi:
+        peer = context.peer()
+        if peer not in self._apis:
+            self._apis.setdefault(peer, self._api.for_caller())
+        return self._apis[peer]
 
     def _settings_of(self, context: grpc.ServicerContext) -> Settings:
         return self._settings.get(context.peer(), Settings())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.thorough
 
-RESOURCES = 56
+RESOURCES = 62
 """Those of the local stack, components and the stack itself included."""
 
 

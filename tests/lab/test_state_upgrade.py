@@ -1,4 +1,4 @@
-"""State that an earlier Flexspot has written still works: nothing is replaced, nothing is lost, and it can be changed and destroyed.
+"""State that an earlier Flexspot has written still works: nothing is lost, what is made anew is named, and it can be changed and destroyed.
 
 states/local-85bbd01.json.gz holds the local stack as the program and the stand-in of commit 85bbd01 deployed it: the exported state, and
 the objects as they were on the API server. That program declared each team's service account `default`, which Kubernetes makes by itself;
@@ -49,6 +49,14 @@ BINDING = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding"
 
 # What the program of that commit declared and that of today leaves to Kubernetes.
 LEFT_OUT = {("team-alpha", "default"), ("team-beta", "default")}
+
+# Both policies of the guarantee with their bindings, and of two teams the binding of `submit` and the right to read their queue.
+CREATED = 4 + 2 * 3
+
+MADE_ANEW = {("scheduling.k8s.io/v1/PriorityClass", "", name) for name in ("gpu-training", "gpu-development")}
+
+# The provider and six components, whose inputs have changed; three policies, and of each team a quota and two roles; a pool.
+UPDATED = 16
 
 STACK = "local"
 
@@ -186,15 +194,15 @@ def test_a_stack_of_before_is_upgraded_in_place_changed_and_destroyed(upgrade: U
     assert_put_back(upgrade)
     run, on_lab, first = upgrade.run, upgrade.on_lab, upgrade.live()
 
-    # The provider's new settings, the two components of pools with an input of another name, and two objects that the program no longer
-    # declares. Nothing is created or replaced.
-    expected = {"update": 3, "delete": len(LEFT_OUT)}
+    # Policies and rights that there were not; PriorityClasses of queued work, which preempts nothing any more and whose policy the API
+    # server does not change; two objects that the program no longer declares.
+    expected = {"create": CREATED, "replace": len(MADE_ANEW), "update": UPDATED, "delete": len(LEFT_OUT)}
     assert changed(run.preview(ignore)) == expected
     assert changed(run.up(ignore)) == expected
 
     now = upgrade.live()
     assert now.keys() == first.keys()
-    assert {key: each["metadata"]["uid"] for key, each in now.items()} == {key: each["metadata"]["uid"] for key, each in first.items()}
+    assert {key for key, each in now.items() if each["metadata"]["uid"] != first[key]["metadata"]["uid"]} == MADE_ANEW
     # They left the state, and stay on the cluster as they were: Kubernetes needs them.
     for namespace, name in LEFT_OUT:
         assert now[ACCOUNT, namespace, name]["automountServiceAccountToken"] is False

@@ -9,6 +9,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from kubernetes.client.exceptions import ApiException
 from tenancy_ground import Member, Register, job, pod, refusal, team_on
 
 from capacity.catalog.platform import Platform, endpoints_of
@@ -40,10 +41,10 @@ def viewer(cluster: Cluster) -> Member:
     return Member(cluster.kubeconfig, VIEWERS)
 
 
-def may(member: Member, namespace: str, verb: str, resource: str, group: str = "") -> bool:
+def may(member: Member, namespace: str, verb: str, resource: str, group: str = "", name: str = "") -> bool:  # noqa: PLR0913, PLR0917 -- the question has these parts
     """What `kubectl auth can-i` answers; a subresource comes after a slash."""
     kind, _, part = resource.partition("/")
-    attributes = {"namespace": namespace, "verb": verb, "resource": kind, "subresource": part, "group": group}
+    attributes = {"namespace": namespace, "verb": verb, "resource": kind, "subresource": part, "group": group, "name": name}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -80,7 +81,6 @@ def test_a_submitter_makes_no_pods_and_gives_itself_no_rights(namespace: str, su
 
     assert "cannot create resource" in refusal(submitter, on_the_host)
     assert "cannot create resource" in refusal(submitter, binding)
-    assert "cannot create resource" in refusal(submitter, secret(namespace))
 
 
 def test_a_submitter_sees_nothing_of_another_namespace_and_no_secret_of_its_own(
@@ -94,25 +94,81 @@ def test_a_submitter_sees_nothing_of_another_namespace_and_no_secret_of_its_own(
     assert not may(submitter, namespace, "get", "secrets")
 
 
-@pytest.mark.parametrize(
-    "verb,resource,group",
-    [("update", "jobs", "batch"), ("patch", "jobs", "batch"), ("create", "pods/exec", ""), ("delete", "resourcequotas", "")],
-)
-def test_a_submitter_changes_nothing_that_others_decide(verb: str, resource: str, group: str, namespace: str, submitter: Member) -> None:
-    assert not may(submitter, namespace, verb, resource, group)
+READ = {"get", "list", "watch"}
+LOOKS: dict[tuple[str, str], set[str]] = {
+    **{("", kind): READ for kind in ("pods", "events", "persistentvolumeclaims", "resourcequotas", "limitranges", "services")},
+    ("", "pods/log"): {"get"},
+    **{("apps", kind): READ for kind in ("deployments", "replicasets", "statefulsets")},
+    **{("batch", kind): READ for kind in ("jobs", "cronjobs")},
+    **{("kueue.x-k8s.io", kind): READ for kind in ("workloads", "localqueues")},
+}
+STARTS = {
+    **LOOKS,
+    **{("batch", kind): READ | {"create", "delete"} for kind in ("jobs", "cronjobs")},
+    ("", "configmaps"): READ | {"create", "update", "patch", "delete"},
+    ("", "secrets"): {"create", "delete"},
+    ("", "pods/portforward"): {"create", "get"},
+}
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
+
+def served(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    """Group and name of everything in a namespace that the API server has, with what is below it."""
+    for each in cluster._client.resources.search(namespaced=True):  # noqa: SLF001 -- what there is, and not one kind of it
+        if each.kind.endswith("List"):
+            continue
+        yield each.group or "", each.name
+        yield from ((each.group or "", f"{each.name}/{below}") for below in each.subresources)
+
+
+@pytest.mark.parametrize("group,rights", [(SUBMITTERS, STARTS), (VIEWERS, LOOKS)])
+def test_a_team_has_these_rights_and_no_other_on_anything_that_the_server_has(
+    group: str, rights: dict[tuple[str, str], set[str]], namespace: str, cluster: Cluster
+) -> None:
+    member = Member(cluster.kubeconfig, group)
+    kinds = set(served(cluster))
+    assert kinds > {*STARTS, ("apps", "daemonsets"), ("", "pods/exec"), ("rbac.authorization.k8s.io", "rolebindings")}
+
+    found = {kind: {verb for verb in VERBS if may(member, namespace, verb, kind[1], kind[0])} for kind in kinds}
+
+    # Everybody may ask what they may do themselves.
+    everybody = {("authorization.k8s.io", "localsubjectaccessreviews")}
+    assert {kind: verbs for kind, verbs in found.items() if verbs and kind not in everybody} == rights
 
 
 @pytest.mark.parametrize(
     "verb,resource,group",
-    [
-        ("create", "pods/portforward", ""),
-        ("get", "pods/log", ""),
-        ("create", "jobsets", "jobset.x-k8s.io"),
-        ("list", "localqueues", "kueue.x-k8s.io"),
-    ],
+    [("create", "jobsets", "jobset.x-k8s.io"), ("get", "localqueues/pendingworkloads", "visibility.kueue.x-k8s.io")],
 )
-def test_a_submitter_reaches_what_it_runs(verb: str, resource: str, group: str, namespace: str, submitter: Member) -> None:
+def test_a_submitter_has_the_rights_that_controllers_of_a_cluster_ask_for(
+    verb: str, resource: str, group: str, namespace: str, submitter: Member
+) -> None:
+    """Their kinds are not on the lab."""
     assert may(submitter, namespace, verb, resource, group)
+
+
+def test_a_submitter_gives_its_work_files_and_keys_and_reads_no_key(namespace: str, submitter: Member) -> None:
+    key, files = secret(namespace), {**secret(namespace), "kind": "ConfigMap"}
+    assert refusal(submitter, key) == refusal(submitter, files) == ""
+
+    name = files["metadata"]["name"]
+    submitter.patch("v1/ConfigMap", name, {"data": {"rate": "0.1"}}, namespace)
+    stored = submitter.get("v1/ConfigMap", name, namespace)
+    assert stored is not None
+    assert stored["data"] == {"rate": "0.1"}
+    with pytest.raises(ApiException, match="cannot get resource"):
+        submitter.get("v1/Secret", key["metadata"]["name"], namespace)
+    submitter.delete("v1/Secret", key["metadata"]["name"], namespace)
+
+
+def test_a_teams_people_read_the_quota_of_their_own_queue_alone(cluster: Cluster, register: Register) -> None:
+    with team_on(cluster, register, [], submitters=[SUBMITTERS], viewers=[VIEWERS], cluster_queue="red"):
+        for people in (SUBMITTERS, VIEWERS):
+            member = Member(cluster.kubeconfig, people)
+            assert may(member, "", "get", "clusterqueues", "kueue.x-k8s.io", "red")
+            assert not may(member, "", "get", "clusterqueues", "kueue.x-k8s.io", "blue")
+            assert not may(member, "", "list", "clusterqueues", "kueue.x-k8s.io")
+            assert not may(member, "", "patch", "clusterqueues", "kueue.x-k8s.io", "red")
 
 
 def test_a_viewer_looks_and_starts_nothing(namespace: str, viewer: Member) -> None:

@@ -31,6 +31,9 @@ def test_a_namespace_holds_a_finite_number_of_everything_where_nobody_says_how_m
         "requests.nvidia.com/gpu": "100",
         "pods": "200",
         "count/jobs.batch": "1k",
+        "count/cronjobs.batch": "500",
+        "configmaps": "500",
+        "secrets": "500",
         "persistentvolumeclaims": "50",
         "requests.storage": "2Ti",
     }

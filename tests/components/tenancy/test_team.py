@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from snapshot_fixtures import assert_snapshot
 from tenancy_args import LABELS, team_args
 
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
@@ -116,14 +118,58 @@ def test_no_role_reads_secrets_changes_roles_makes_pods_or_names_everything(regi
 
     rules = {each["metadata"]["name"]: each["rules"] for each in roles}
     resources = {name: {resource for rule in of for resource in rule["resources"]} for name, of in rules.items()}
-    assert not (resources["submit"] | resources["view"]) & {"secrets", "roles", "rolebindings", "pods/exec", "*"}
+    assert not (resources["submit"] | resources["view"]) & {"roles", "rolebindings", "pods/exec", "persistentvolumes", "*"}
+    assert "secrets" not in resources["view"]
+    assert [rule["verbs"] for rule in rules["submit"] if "secrets" in rule["resources"]] == [["create", "delete"]]
     assert {verb for rule in rules["view"] for verb in rule["verbs"]} == {"get", "list", "watch"}
     writes = {resource: sorted(set(rule["verbs"]) - {"get", "list", "watch"}) for rule in rules["submit"] for resource in rule["resources"]}
     assert {resource: verbs for resource, verbs in writes.items() if verbs} == {
+        "configmaps": ["create", "delete", "patch", "update"],
+        "cronjobs": ["create", "delete"],
         "jobs": ["create", "delete"],
         "jobsets": ["create", "delete"],
         "pods/portforward": ["create"],
+        "secrets": ["create", "delete"],
     }
+
+
+def test_a_teams_groups_read_their_own_queue_and_without_groups_nobody_does(register: Register) -> None:
+    registered = register(lambda: Team("red", team_args(submitters=["ml-red"], viewers=["finance", "ml-red"], cluster_queue="red-queue")))
+
+    [role] = registered.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
+    assert role["rules"] == [
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "resourceNames": ["red-queue"], "verbs": ["get"]}
+    ]
+    [binding] = registered.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding")
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert [each["name"] for each in binding["subjects"]] == ["finance", "ml-red"]
+
+    nobody = register(lambda: Team("red", team_args(cluster_queue="red-queue")))
+    assert not nobody.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
+
+
+ROOT = Path(__file__).parents[3]
+BEGIN, END = "<!-- every right -->", "<!-- end of every right -->"
+
+
+def test_the_guide_lists_every_right_of_a_teams_people(register: Register) -> None:
+    rules = {each["metadata"]["name"]: each["rules"] for each in register(lambda: Team("red", team_args())).of(ROLE)}
+    by_role: dict[str, dict[str, list[str]]] = {}
+    for role, of_role in rules.items():
+        for rule in of_role:
+            for resource in rule["resources"]:
+                named = f"{resource}.{rule['apiGroups'][0]}" if rule["apiGroups"][0] else resource
+                by_role.setdefault(role, {}).setdefault(named, []).extend(rule["verbs"])
+
+    def cell(verbs: list[str]) -> str:
+        said = list(dict.fromkeys(verbs))
+        return "look" if said == ["get", "list", "watch"] else ", ".join(said).replace("get, list, watch", "look")
+
+    rows = [f"| `{what}` | {cell(by_role['view'].get(what, []))} | {cell(verbs)} |" for what, verbs in sorted(by_role["submit"].items())]
+    table = "\n".join(["| what | `view` | `submit` |", "|---|---|---|", *rows])
+    page = ROOT / "docs/guides/workloads.md"
+    text = page.read_text()
+    assert_snapshot(f"{text[: text.index(BEGIN)]}{BEGIN}\n\n{table}\n\n{text[text.index(END) :]}", page)
 
 
 def test_pods_that_train_together_have_names_before_they_are_ready_and_nobody_waits_for_any(register: Register) -> None:
