@@ -148,7 +148,8 @@ def test_a_submitter_has_the_rights_that_controllers_of_a_cluster_ask_for(
 
 
 def test_a_submitter_gives_its_work_files_and_keys_and_reads_no_key(namespace: str, submitter: Member) -> None:
-    key, files = secret(namespace), {**secret(namespace), "kind": "ConfigMap"}
+    key, files = secret(namespace), secret(namespace)
+    files["kind"] = "ConfigMap"
     assert refusal(submitter, key) == refusal(submitter, files) == ""
 
     name = files["metadata"]["name"]
