@@ -132,7 +132,8 @@ def test_what_the_state_has_lost_is_found_again_and_what_is_somebody_elses_is_le
 
 KINDS = (
     "namespaces,nodepools,kwoknodeclasses,clusterqueues,cohorts,resourceflavors,workloadpriorityclasses,priorityclasses,"
-    "validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings"
+    "validatingadmissionpolicies,validatingadmissionpolicybindings,mutatingadmissionpolicies,mutatingadmissionpolicybindings,"
+    "clusterroles,clusterrolebindings"
 )
 
 
