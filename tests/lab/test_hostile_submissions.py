@@ -196,17 +196,17 @@ def test_deleted_work_takes_its_pods_with_it(ground: QueueGround, cluster: Clust
 
 
 def test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over(ground: QueueGround, cluster: Cluster) -> None:
-    """It may be set sooner, and is neither taken away nor moved beyond the class's limit."""
+    """Members change no work; whoever may edit it may set the end sooner, and neither take it away nor move it beyond the class's limit."""
     ground.submit("alpha", "ends")
     ground.wait_for_running("alpha", "ends")
-    member = Member(cluster.kubeconfig, MEMBERS)
+    editor = Member(cluster.kubeconfig, DEPLOYERS)
 
     for longer in (None, 604_801):
         with pytest.raises(ApiException) as refused:
-            member.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": longer}}, ground.own("alpha"))
+            editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": longer}}, ground.own("alpha"))
         assert "never-ends: spec.activeDeadlineSeconds is " in str(refused.value.body)
 
-    member.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": 1}}, ground.own("alpha"))
+    editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": 1}}, ground.own("alpha"))
     ground.wait_for_running("alpha")
     finished = ground.wait_for_workload("alpha", "ends", lambda each: condition(each, "Finished"), "finished, so that its quota is free")
     assert finished["reason"] == "Failed"
