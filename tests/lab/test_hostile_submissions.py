@@ -209,7 +209,9 @@ def test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over(ground: Q
     editor.patch(JOB, "ends", {"spec": {"activeDeadlineSeconds": 1}}, ground.own("alpha"))
     ground.wait_for_running("alpha")
     finished = ground.wait_for_workload("alpha", "ends", lambda each: condition(each, "Finished"), "finished, so that its quota is free")
-    assert finished["reason"] == "Failed"
+    over = condition(finished, "Finished")
+    assert over is not None
+    assert (over["reason"], "longer than specified deadline" in over["message"]) == ("Failed", True)
 
 
 def test_more_containers_than_rules_look_at_are_refused(ground: QueueGround, cluster: Cluster) -> None:
