@@ -6,14 +6,17 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cel_evaluator import judged
 from planted_defects import resources_of
 from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
 from workload_plans import STACKS, plan_of, pod_specs
 
+from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
+from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.judging import DEFAULTS
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from capacity.workloads.pods import KubeObject
 
 pytestmark = pytest.mark.thorough
+
+KINDS_ASKED = {"Job", "CronJob"}
 
 SHAPES: dict[str, list[dict[str, Any]]] = {
     "queue-workers": [{"image": SERVER}, {"image": SERVER, "keda": True}],
@@ -64,8 +69,8 @@ def rendered(plan: Plan) -> Iterator[KubeObject]:
 def broken(made: list[KubeObject], stack: str | None) -> tuple[set[tuple[str, str]], set[str]]:
     """What fails or cannot be decided, and the rules that passed."""
     platform = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of(stack).items()] if stack else []
-    judged = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
-    found = [each for of_one in judged for each in of_one]
+    found_of = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
+    found = [each for of_one in found_of for each in of_one]
     bad = {(each.rule, each.message) for each in found if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
     return bad, {each.rule for each in found if each.verdict is Verdict.PASS}
 
@@ -81,6 +86,20 @@ def test_every_service_of_a_shipped_stack_keeps_every_rule(stack: str) -> None:
     assert all("where it runs is not known" in told for _, told in bad)
     assert held >= {"job-without-queue", "missing-owner-labels", "image-not-pinned", "unknown-field", "grace-exceeds-notice"}
     assert {each["kind"] for each in made} >= {"Job", "CronJob", "ScaledJob", "TriggerAuthentication", "PersistentVolumeClaim", "Service"}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_member_may_submit_everything_that_can_be_rendered(stack: str) -> None:
+    """The guarantee refuses none of it, whoever sends it."""
+    comes, _ = guarantee_policies(guarantee_of(plan_of(stack)))
+    answers = [
+        (each, judged(comes, each, namespace_labels={TEAM_LABEL: each["metadata"]["labels"][TEAM_LABEL]}))
+        for each in rendered(plan_of(stack))
+    ]
+
+    asked = [(each, found) for each, found in answers if found is not None]
+    assert {each["kind"] for each, _ in asked} >= KINDS_ASKED
+    assert [(each["kind"], each["metadata"]["name"], found) for each, found in asked if any(found.values())] == []
 
 
 def test_a_notebook_that_stands_is_seen_to_have_an_idle_limit_and_its_disk_one_pod() -> None:

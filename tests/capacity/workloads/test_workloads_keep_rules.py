@@ -6,12 +6,15 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cel_evaluator import judged
 from planted_defects import resources_of
 from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
+from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
+from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.judging import DEFAULTS
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.workloads.pods import KubeObject
+
+KINDS_ASKED = {"Job", "JobSet"}
 
 SHAPES: tuple[dict[str, Any], ...] = ({}, {"pods": 2}, {"pods": 2, "jobset": True}, {"capacity": ["spot"], "grace_seconds": 10})
 
@@ -45,14 +50,27 @@ def test_everything_that_can_be_rendered_keeps_every_rule_and_nothing_is_undecid
     made = list(rendered(stack))
     platform = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of(stack).items()]
 
-    judged = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
+    found_of = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
 
-    broken = {(each.rule, each.message) for found in judged for each in found if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
+    broken = {(each.rule, each.message) for found in found_of for each in found if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
     assert broken == set()
     assert len(made) >= 16
-    held = {each.rule for found in judged for each in found if each.verdict is Verdict.PASS}
+    held = {each.rule for found in found_of for each in found if each.verdict is Verdict.PASS}
     assert held >= {"job-without-queue", "job-dies-on-interruption", "missing-owner-labels", "image-not-pinned", "unknown-field"}
     assert held >= {"restart-policy-forbids-failure-policy", "grace-exceeds-notice", "gpu-container-without-limit"}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_member_may_submit_everything_that_can_be_rendered(stack: str) -> None:
+    """The guarantee refuses none of it, whoever sends it."""
+    comes, _ = guarantee_policies(guarantee_of(plan_of(stack)))
+    answers = [
+        (each, judged(comes, each, namespace_labels={TEAM_LABEL: each["metadata"]["labels"][TEAM_LABEL]})) for each in rendered(stack)
+    ]
+
+    asked = [(each, found) for each, found in answers if found is not None]
+    assert {each["kind"] for each, _ in asked} >= KINDS_ASKED
+    assert [(each["kind"], each["metadata"]["name"], found) for each, found in asked if any(found.values())] == []
 
 
 @pytest.mark.parametrize("stack", STACKS)
