@@ -55,6 +55,9 @@ MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonS
 _WRITTEN_BY_PEOPLE = ("containers", "initContainers", "resourceClaims", "terminationGracePeriodSeconds")
 """Fields of a pod's spec that Kueue never writes. It adds labels, annotations, selectors, tolerations and gates when it admits work."""
 
+_OF_WORK_WRITTEN_BY_PEOPLE = (("backoffLimit",), ("activeDeadlineSeconds",), ("runPolicy", "activeDeadlineSeconds"))
+"""Likewise of what has pod templates: what the API server lets people change of work that is there, and a rule reads."""
+
 
 def pod_sets() -> str:
     """A list with a mapping for each pod template.
@@ -73,13 +76,17 @@ def changed_by_people() -> str:
     suspended = [maker for maker in MATCHED if maker.suspended]
     others = [maker for maker in MATCHED if not maker.suspended]
     fields = ", ".join(f"dyn({optional('p', field)}.orValue(null))" for field in _WRITTEN_BY_PEOPLE)
-    now, before = (f"({_specs(suspended, base)}).map(p, [{fields}])" for base in ("object", "oldObject"))
+    now, before = (f"({_specs(suspended, base)}).map(p, [{fields}]) + [[{', '.join(_of_work(base))}]]" for base in ("object", "oldObject"))
     changed = first_of(
         (f"object.kind in {texts(maker.kind for maker in suspended)}", f"{now} != {before}"),
         (f"object.kind in {texts(maker.kind for maker in others)}", f"({_specs(others, 'object')}) != ({_specs(others, 'oldObject')})"),
         otherwise=f"{mapping_at('object', 'spec')} != {mapping_at('oldObject', 'spec')}",
     )
     return f"request.operation != 'UPDATE' || ({changed})"
+
+
+def _of_work(base: str) -> list[str]:
+    return [f"dyn({optional(base, 'spec', *path)}.orValue(null))" for path in _OF_WORK_WRITTEN_BY_PEOPLE]
 
 
 def made_by_nobody_judged() -> str:

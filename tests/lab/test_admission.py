@@ -10,6 +10,7 @@ import pytest
 import yaml
 from admission_ground import Asked, completed, holding, served
 from admission_parity import namespace_object, told_by_rules, written
+from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped, plan_of
 from provider_driver import definition_of
 from queue_fixtures import FOUR_L4, QueueGround, queues_of
@@ -228,6 +229,14 @@ def test_a_teams_wrong_job_is_refused_in_the_words_that_lint_prints(cluster: Clu
         assert told.taken is None
         message, remedy = told.denied[DIES].split(". To fix it: ")
         assert f"{DIES} (FLX024): Job {ground.own('alpha')}/wrong: {message}\n  To fix it: {remedy}\n" in printed
+
+        # Nor does it become wrong: the number of retries is what the API server lets people change of a Job that is there.
+        wrong["spec"]["backoffLimit"] = 3
+        cluster.create(wrong)
+        with pytest.raises(ApiException) as refused:
+            cluster.patch("batch/v1/Job", "wrong", {"spec": {"backoffLimit": 0}}, ground.own("alpha"))
+        assert DIES in str(refused.value.body)
+        cluster.patch("batch/v1/Job", "wrong", {"spec": {"backoffLimit": 4}}, ground.own("alpha"))
 
 
 def test_right_jobs_run_are_preempted_and_run_again_and_no_update_of_kueue_is_refused(cluster: Cluster, register: Register) -> None:

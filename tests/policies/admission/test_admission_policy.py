@@ -83,6 +83,17 @@ def test_a_person_who_changes_what_a_job_runs_is_judged() -> None:
     assert broken(STOPS, new, old) == {"gpu-container-without-limit"}
 
 
+@pytest.mark.parametrize(
+    "changed", [{"backoffLimit": 0}, {"activeDeadlineSeconds": 864000}, {"runPolicy": {"activeDeadlineSeconds": 864000}}]
+)
+def test_a_person_who_changes_how_a_job_fails_or_ends_is_judged(changed: dict[str, Any]) -> None:
+    old = job()
+    new = job(spec=old["spec"] | changed)
+
+    assert broken(STOPS, new, old) == {"gpu-container-without-limit"}
+    assert broken(STOPS, new, new) is None
+
+
 def test_a_jobset_of_many_is_compared_member_by_member() -> None:
     def jobset(image: str, **more: Any) -> dict[str, Any]:
         pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "drive", "image": image}], **more}
