@@ -16,6 +16,7 @@ from pulumi import automation
 
 from capacity.values.errors import ExplainedError
 from infra.checkout import CHECKOUT
+from infra.deployment.filled_buckets import filled_buckets_remedy
 from infra.deployment.interrupted import Existing, Identifying, Settling
 from infra.program import main
 from infra.state_file import mend_state_file, other_runs
@@ -241,4 +242,6 @@ def _remedy(text: str) -> str:
             "take the change back; or, if it is meant, run `up` with `cluster.deletion_protection: false` as the only change first, "
             "and then this one."
         )
+    if filled := filled_buckets_remedy(text):
+        return filled
     return "read the messages above, mend their cause and run the same command again: it continues where this one stopped."

@@ -122,8 +122,11 @@ def _require_member(cloud: CloudFolder, member: str) -> None:
 def _refuse_bucket(cloud: CloudFolder, held: Held) -> None:
     objects = cloud.settings.get("objects", {}).get(held.identity, 0)
     if objects and not held.inputs.get("forceDestroy"):
-        where = "googleapi: Error 409: The bucket you tried to delete is not empty., conflict"
-        raise CloudRefusalError(where if held.token.startswith("gcp:") else "BucketNotEmpty: The bucket you tried to delete is not empty")
+        if held.token.startswith("gcp:"):
+            # Google's provider looks into it before it asks the API.
+            raise CloudRefusalError(f"Error trying to delete bucket {held.identity} containing objects without `force_destroy` set to true")
+        answer = "operation error S3: DeleteBucket, https response error StatusCode: 409, api error BucketNotEmpty"
+        raise CloudRefusalError(f"deleting S3 Bucket ({held.identity}): {answer}: The bucket you tried to delete is not empty.")
 
 
 def _refuse_gateway(cloud: CloudFolder, held: Held) -> None:

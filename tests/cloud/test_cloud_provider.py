@@ -210,7 +210,7 @@ def test_a_bucket_with_objects_goes_only_by_force(force: bool, gcp: Caller, clou
     if force:
         gcp.delete(BUCKET, bucket)
     else:
-        with refused("The bucket you tried to delete is not empty"):
+        with refused("Error trying to delete bucket a-bucket containing objects without"):
             gcp.delete(BUCKET, bucket)
 
 

@@ -1,0 +1,91 @@
+"""A run that ends at a bucket with files in it says which, and what to do; in the words of the providers, through the engine."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pulumi_aws
+import pulumi_gcp
+import pytest
+from recording_provider import Call, RecordingProvider
+
+from capacity.values.errors import ExplainedError
+from infra.deployment.filled_buckets import filled_buckets_remedy
+from infra.engine import StackRun
+from lab.engine import PLUGINS
+from lab.providers.serving import abort, serve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import grpc
+
+    from lab.tools.build import Tools
+
+GOOGLE = "Error trying to delete bucket {} containing objects without `force_destroy` set to true"
+AWS = (
+    "deleting S3 Bucket ({}): operation error S3: DeleteBucket, \n    https response error StatusCode: 409, RequestID: 1C2CCADF4ND4N894, \n"
+    "    api error BucketNotEmpty: The bucket you tried to delete is not empty. You must delete all versions in the bucket."
+)
+
+
+def test_what_has_nothing_to_do_with_buckets_gets_no_such_advice() -> None:
+    assert filled_buckets_remedy("error: deleting S3 Bucket (a) Policy: OperationAborted: A conflicting operation is in progress") is None
+
+
+def test_an_error_of_another_bucket_is_not_taken_for_one_of_a_filled_one() -> None:
+    text = f"* deleting S3 Bucket (slow): OperationAborted: wait\n* {AWS.format('filled')}"
+
+    remedy = filled_buckets_remedy(text)
+
+    assert remedy is not None
+    assert remedy.startswith("there are files in filled, and ")
+
+
+class Filled(RecordingProvider):
+    """A cloud whose buckets all have files in them."""
+
+    def __init__(self, name: str, answer: str, calls: list[Call]) -> None:
+        super().__init__(name, PLUGINS[name], calls)
+        self._answer = answer
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Refused as the official provider does, below a heading of Pulumi's."""
+        text = f"deleting {request.urn}: 1 error occurred:\n\t* {self._answer.format(request.id)}"
+        abort(context, text)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "cloud,answer,advice",
+    [
+        ("gcp", GOOGLE, "gcloud storage rm --recursive 'gs://acme-datasets/*'"),
+        ("aws", AWS, 'the button "Empty" of bucket acme-datasets in the S3 console'),
+    ],
+)
+def test_a_destroy_that_ends_at_a_filled_bucket_names_it_and_how_to_empty_it(
+    cloud: str, answer: str, advice: str, tools: Tools, tmp_path: Path
+) -> None:
+    def program() -> None:
+        if cloud == "gcp":
+            pulumi_gcp.storage.Bucket("datasets", name="acme-datasets", location="us-central1", project="acme")
+        else:
+            pulumi_aws.s3.Bucket("acme-datasets", bucket="acme-datasets")
+
+    (tmp_path / "state").mkdir()
+    with serve(Filled(cloud, answer, [])) as port:
+        environment = {
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_DEBUG_PROVIDERS": f"{cloud}:{port}",
+        }
+        root = None if shutil.which("pulumi") else tools.links
+        run = StackRun("dev-gke", tmp_path / "project", f"file://{tmp_path / 'state'}", root, environment, program)
+        run.up(lambda _line: None)
+
+        with pytest.raises(ExplainedError) as refused:
+            run.destroy(lambda _line: None)
+
+    assert refused.value.remedy.startswith("there are files in acme-datasets, and ")
+    assert advice in refused.value.remedy
