@@ -312,8 +312,8 @@ def team_plans(
 
 
 _SMALL_OBJECTS = ("configmaps", "secrets", "count/cronjobs.batch")
-MOST_SMALL_OBJECTS = 500
-"""ConfigMaps, Secrets and CronJobs of a team, each: far more than work needs, and too few to fill the cluster's database (1 MiB each)."""
+# Each: far more than work needs, and too few to fill the cluster's database (1 MiB each).
+_MOST_SMALL_OBJECTS = 500
 
 
 def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
@@ -323,7 +323,7 @@ def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
         GPU_QUOTA: count_quantity(max_gpus),
         "pods": count_quantity(pods),
         "count/jobs.batch": count_quantity(team.max_jobs),
-        **dict.fromkeys(_SMALL_OBJECTS, count_quantity(MOST_SMALL_OBJECTS)),
+        **dict.fromkeys(_SMALL_OBJECTS, count_quantity(_MOST_SMALL_OBJECTS)),
         "persistentvolumeclaims": count_quantity(team.max_volumes),
         "requests.storage": gib_quantity(team.max_storage_gib),
     }

@@ -326,13 +326,14 @@ class Team(pulumi.ComponentResource):
         groups = {*args.get("submitters", []), *args.get("viewers", [])}
         if not queue or not groups:
             return
-        metadata = ObjectMetaArgs(name=f"flexspot-queue-{args['namespace']}", labels=args["labels"])
+        role = f"flexspot-queue-{args['namespace']}"
+        metadata = ObjectMetaArgs(name=role, labels=args["labels"])
         rule = PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues"], resource_names=[queue], verbs=["get"])
         made = ClusterRole(f"{name}-queue", metadata=metadata, rules=[rule], opts=pulumi.ResourceOptions(parent=self))
         ClusterRoleBinding(
             f"{name}-queue-binding",
             metadata=metadata,
-            role_ref=RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=f"flexspot-queue-{args['namespace']}"),
+            role_ref=RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=role),
             subjects=_groups(groups),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[made]),
         )

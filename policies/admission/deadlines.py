@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from policies.admission.boundary import IS_QUEUED_KIND, PRIORITY, QUEUE_PRIORITY, Boundary, of_pods, problem_if
 from policies.admission.cel import either, every, first_of, list_at, optional, text, text_at
 from policies.admission.form import POD_SETS, told
-from policies.admission.pods import ASKS
+from policies.admission.pods import ASKS, JOB_AT
 
 if TYPE_CHECKING:
     from policies.admission.boundary import Guarantee
 
 _FIELD = "activeDeadlineSeconds"
-_AT = "p.where.substring(0, p.where.lastIndexOf('.template.spec'))"
 _WRITTEN = f"int({optional('p', 'job', _FIELD)}.orValue(0))"
 _CLASS = first_of((f"{PRIORITY} != ''", PRIORITY), otherwise=QUEUE_PRIORITY)
 _MISSING = f"{{at}}.{_FIELD} is not there: the work might never end, and keeps its GPUs"
@@ -48,13 +47,13 @@ def deadlines(guarantee: Guarantee) -> Boundary:
     most = f"{{{limits}}}[?({_CLASS})].orValue({any_class})"
     named = first_of((f"({_CLASS}) == ''", text("its class")), otherwise=f"'class ' + ({_CLASS})")
     missing = first_of(
-        (f"{most} > 0", told(_MISSING, f"write {_FIELD} with {{most}} or less", at=_AT, most=most)),
-        otherwise=told(_MISSING, f"write {_FIELD} with the seconds that it may run at most", at=_AT),
+        (f"{most} > 0", told(_MISSING, f"write {_FIELD} with {{most}} or less", at=JOB_AT, most=most)),
+        otherwise=told(_MISSING, f"write {_FIELD} with the seconds that it may run at most", at=JOB_AT),
     )
     long = told(
         f"{{at}}.{_FIELD} is {{seconds}}, and {{named}} allows {{most}}",
         "write {most} or less; longer work saves checkpoints and is submitted again",
-        at=_AT,
+        at=JOB_AT,
         seconds=_WRITTEN,
         named=named,
         most=most,

@@ -58,6 +58,9 @@ _WRITTEN_BY_PEOPLE = ("containers", "initContainers", "resourceClaims", "termina
 _OF_WORK_WRITTEN_BY_PEOPLE = (("backoffLimit",), ("activeDeadlineSeconds",), ("runPolicy", "activeDeadlineSeconds"))
 """Likewise of what has pod templates: what the API server lets people change of work that is there, and a rule reads."""
 
+JOB_AT = "p.where.substring(0, p.where.lastIndexOf('.template.spec'))"
+"""The path to the spec of the Job that makes the pods of `p`."""
+
 
 def pod_sets() -> str:
     """A list with a mapping for each pod template.

@@ -20,7 +20,7 @@ from policies.admission.cel import (
     texts,
 )
 from policies.admission.form import POD_MAKERS, POD_SETS, Form, of_each, told
-from policies.admission.pods import ASKS, queued_metadata
+from policies.admission.pods import ASKS, JOB_AT, queued_metadata
 from policies.admission.scheduling_options import FLEX_START, LANDS, NAMES_SPOT, NAMES_SPOT_ITSELF, OPEN, TERMS, VIA
 from policies.inventory.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL
 from policies.pods.interruption import NAMES_FLEX, ON_FLEX
@@ -121,7 +121,7 @@ _ANNOTATIONS = " + ".join(
 )
 _SELECTED_AT = sentence('{where}.nodeSelector["' + SELECTOR + '"]', where="p.where")
 _SELECTED = f"({text(SELECTOR)} in {_FLEX_SELECTOR} ? [[{_SELECTED_AT}, string(p.pod.nodeSelector[{text(SELECTOR)}])]] : [])"
-_OF_JOB = "p.where.substring(0, p.where.lastIndexOf('.template.spec')) + '.activeDeadlineSeconds'"
+_OF_JOB = f"{JOB_AT} + '.activeDeadlineSeconds'"
 _DEADLINES = " + ".join(
     (
         _asked(sentence("{where}.activeDeadlineSeconds", where="p.where"), "p", "pod", "activeDeadlineSeconds"),
