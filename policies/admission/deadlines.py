@@ -47,7 +47,7 @@ def deadlines(guarantee: Guarantee) -> Boundary:
     most = f"{{{limits}}}[?({_CLASS})].orValue({any_class})"
     named = first_of((f"({_CLASS}) == ''", text("its class")), otherwise=f"'class ' + ({_CLASS})")
     missing = first_of(
-        (f"{most} > 0", told(_MISSING, f"write {_FIELD} with {{most}} or less", at=JOB_AT, most=most)),
+        (f"{most} > 0", told(_MISSING, f"write {_FIELD}: {{most}}, or less", at=JOB_AT, most=most)),
         otherwise=told(_MISSING, f"write {_FIELD} with the seconds that it may run at most", at=JOB_AT),
     )
     long = told(
