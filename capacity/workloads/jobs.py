@@ -25,7 +25,7 @@ from capacity.workloads.requests import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from capacity.plan.model import FlavorQuota, Plan, RoutePlan
     from capacity.workloads.place import Place
@@ -176,19 +176,20 @@ def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -
     """
     place = find_place(plan, request, kind, queued=True)
     refuse(f"{kind} {request.name}", limit_problems(place, request))
-    job = _job(place, request, together=together)
+    env: list[KubeObject] = []
+    if together:
+        env = rendezvous(request)
+    elif request.pods > 1:
+        env = [completions(request), *own_folder(place, request, "$(JOB_INDEX)")]
+    job = job_object(place, request, env, together=together)
     return (jobset_of(job, request) if together and request.jobset else job,)
 
 
-def _job(place: Place, request: JobRequest, *, together: bool) -> KubeObject:
+def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, together: bool) -> KubeObject:
+    """The Job of a request that limit_problems has nothing against; `env` are its pods' variables beside those that all pods have."""
     sort = WorkloadType.TRAINING if keeps_checkpoints(place, request) or place.route.checkpoint else WorkloadType.BATCH
     run_seconds = run_seconds_of(place, request)
     several = request.pods > 1
-    env: list[KubeObject] = []
-    if together:
-        env += rendezvous(request)
-    elif several:
-        env += [completions(request), *_own_folder(place, request)]
     queue = place.queue
     assert queue is not None and run_seconds is not None, "find_place and limit_problems refused"  # noqa: S101, PT018
     annotations = dict(place.route.job_annotations)
@@ -243,13 +244,16 @@ def _retries(request: JobRequest, *, together: bool) -> dict[str, int]:
     return {"backoffLimitPerIndex": request.retries, **({"maxFailedIndexes": 0} if together else {})}
 
 
-def _own_folder(place: Place, request: JobRequest) -> list[KubeObject]:
-    """Independent pods with checkpoints have a folder each: a pod must not resume from what another has saved."""
+def own_folder(place: Place, request: JobRequest, index: str) -> list[KubeObject]:
+    """Independent pods with checkpoints have a folder each: a pod must not resume from what another has saved.
+
+    `index` is the pod's own, or a reference to the variable that has it, which then comes first.
+    """
     if not keeps_checkpoints(place, request):
         return []
     folder = request.checkpoint_folder or request.name
-    path = f"{CHECKPOINT_PATH}/{folder}/$(JOB_INDEX)"
-    return [own_index("JOB_INDEX"), {"name": CHECKPOINT_VARIABLE, "value": path}]
+    told = [own_index("JOB_INDEX")] if "$" in index else []
+    return [*told, {"name": CHECKPOINT_VARIABLE, "value": f"{CHECKPOINT_PATH}/{folder}/{index}"}]
 
 
 CHECKPOINTED_JOB, QUEUED_JOB, FLEX_START_JOB = "CheckpointedJob", "QueuedJob", "FlexStartJob"
@@ -273,21 +277,7 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     refuse(f"{CHECKPOINTED_JOB} {request.name}", problems)
     together = request.pods > 1
     leaving_out = (CapacityType.FLEX_START,) if together else ()
-    return job_objects(plan, _without(plan, request, CHECKPOINTED_JOB, leaving_out), CHECKPOINTED_JOB, together=together)
-
-
-def queued_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
-    """A batch that waits in the team's queue: one pod, or several that share the work by their index and know nothing of each other.
-
-    Where not all run at once, capacity that DWS gives all at once is left out: the later pods would come when their nodes are gone.
-    """
-    problems: list[SettingsProblem] = []
-    if request.jobset:
-        problem = "starts all pods anew when one fails, and the pods of a batch are independent"
-        problems.append(SettingsProblem("jobset", "true", problem, f"leave it out, or make it a {CHECKPOINTED_JOB}"))
-    refuse(f"{QUEUED_JOB} {request.name}", problems)
-    leaving_out = (CapacityType.QUEUED,) if pods_at_once(request) < request.pods else ()
-    return job_objects(plan, _without(plan, request, QUEUED_JOB, leaving_out), QUEUED_JOB, together=False)
+    return job_objects(plan, without(plan, request, CHECKPOINTED_JOB, leaving_out), CHECKPOINTED_JOB, together=together)
 
 
 def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
@@ -328,7 +318,7 @@ def _together(request: JobRequest) -> list[SettingsProblem]:
     return problems
 
 
-def _without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
+def without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
     """The request without capacity that does not suit it, where its class has other."""
     route = _route(plan, request)
     if route is None or not leaving_out:

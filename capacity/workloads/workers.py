@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.catalog.platform import Platform
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.jobs import queued_job
+from capacity.workloads.batch import queued_job
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
 from capacity.workloads.requests import QUEUE_LABEL, QUEUE_PRIORITY_LABEL, WorkloadType, refuse
@@ -157,7 +157,7 @@ LEASE_VARIABLE = "FLEXSPOT_LEASE_SECONDS"
 def queue_workers(plan: Plan, request: QueueWorkersRequest) -> tuple[KubeObject, ...]:
     """The workers, and with `keda` before them who KEDA asks the queue as.
 
-    A class that waits in a queue of Kueue has its workers as jobs, as such queues take nothing that never ends: a Job whose pods each end
+    A class that waits in a queue of Kueue has its workers as jobs, as such queues take nothing that never ends: a Job for each, which ends
     when the queue is empty, or with `keda` a ScaledJob that makes one Job after the other. A class without has a Deployment, with `keda` a
     ScaledObject beside it. Raises WorkloadError for a request that has no place, more workers than the team has GPUs for, and a queue or a
     lease that does not fit.
@@ -172,17 +172,16 @@ def queue_workers(plan: Plan, request: QueueWorkersRequest) -> tuple[KubeObject,
     if place.queue is None:
         return _standing(place, request, most)
     if request.keda:
-        job = _job(plan, request, 1)
+        [job] = _jobs(plan, request, 1)
         labels = job["metadata"]["labels"]
         metadata = {**job["metadata"], "labels": labels}
         return (trigger_authentication(place, request, _unqueued(labels)), scaled_job(place, request, metadata, job["spec"], most))
-    return (_job(plan, request, most),)
+    return _jobs(plan, request, most)
 
 
-def _job(plan: Plan, request: QueueWorkersRequest, workers: int) -> KubeObject:
+def _jobs(plan: Plan, request: QueueWorkersRequest, workers: int) -> tuple[KubeObject, ...]:
     as_job = as_job_request(request, env={**_env(request), **request.env}, pods=workers, run_seconds=request.run_seconds)
-    [job] = queued_job(plan, as_job)
-    return relabelled(job, WorkloadType.WORKER)
+    return tuple(relabelled(job, WorkloadType.WORKER) for job in queued_job(plan, as_job))
 
 
 def _standing(place: Place, request: QueueWorkersRequest, workers: int) -> tuple[KubeObject, ...]:

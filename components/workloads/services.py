@@ -5,7 +5,8 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from capacity.workloads.jobs import CHECKPOINTED_JOB, FLEX_START_JOB, QUEUED_JOB, checkpointed_job, flex_start_job, queued_job
+from capacity.workloads.batch import queued_job
+from capacity.workloads.jobs import CHECKPOINTED_JOB, FLEX_START_JOB, QUEUED_JOB, checkpointed_job, flex_start_job
 from capacity.workloads.models import MODEL_CACHE, MODEL_SERVER, ModelCacheRequest, model_cache, model_server
 from capacity.workloads.notebook import NOTEBOOK, notebook
 from capacity.workloads.requests import JobRequest, ModelServerRequest, NotebookRequest, QueueWorkersRequest
@@ -20,7 +21,7 @@ class JobArgs(WorkloadArgs):
     """Pods that do the work, each with its GPUs, 1 to 2000. Default: 1."""
 
     at_once: NotRequired[int | None]
-    """How many of them run at a time, where they are independent. Default: all."""
+    """How many of them run at a time, where they are independent, as one Job. Default: each is a Job, and the queue says how many run."""
 
     run_seconds: NotRequired[int | None]
     """Seconds after which it is ended, counted from its admission, at least 60. Default, and most: the class's limit."""
@@ -90,7 +91,9 @@ class FlexStartJob(pulumi.ComponentResource):
 
 
 class QueuedJob(pulumi.ComponentResource):
-    """One pod, or several that share the work by JOB_COMPLETION_INDEX and are retried each for itself.
+    """One pod, or several that share the work by JOB_COMPLETION_INDEX, each a Job of its own that waits, runs and is retried for itself.
+
+    With `at_once` they are one Job, which Kueue starts, and gives up, as a whole.
 
     As CheckpointedJob it survives interruption; without checkpoints an interrupted pod begins its part anew.
 
@@ -101,15 +104,20 @@ class QueuedJob(pulumi.ComponentResource):
     """The team's namespace, in which the job is."""
 
     job: pulumi.Output[str]
-    """The name of the Job or JobSet, known once it exists."""
+    """The name of the Job, of several the first, known once it exists."""
+
+    jobs: pulumi.Output[list[str]]
+    """The names of all of its Jobs, by index, known once they exist."""
 
     def __init__(self, name: str, args: JobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         objects = queued_job(plan_of(args), request_of(QUEUED_JOB, JobRequest, args))
         super().__init__("flexspot:index:QueuedJob", name, {**args}, opts)
-        *_, declared = declare_objects(name, self, objects)
-        self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
-        self.job = declared.urn.apply(lambda _: str(objects[-1]["metadata"]["name"]))
-        self.register_outputs({"namespace": self.namespace, "job": self.job})
+        first, *_ = declared = declare_objects(name, self, objects)
+        names = [str(each["metadata"]["name"]) for each in objects]
+        self.namespace = pulumi.Output.from_input(str(objects[0]["metadata"]["namespace"]))
+        self.job = first.urn.apply(lambda _: names[0])
+        self.jobs = pulumi.Output.all(*(each.urn for each in declared)).apply(lambda _: names)
+        self.register_outputs({"namespace": self.namespace, "job": self.job, "jobs": self.jobs})
 
 
 class NotebookArgs(WorkloadArgs):
@@ -323,7 +331,7 @@ class QueueWorkers(pulumi.ComponentResource):
     """The team's namespace."""
 
     workload: pulumi.Output[str]
-    """Kind and name of what makes the workers, such as ScaledJob/score, known once all of it exists."""
+    """Kind and name of what makes the workers, such as ScaledJob/score, known once all of it exists; of a Job for each, the last."""
 
     def __init__(self, name: str, args: QueueWorkersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         objects = queue_workers(plan_of(args), request_of(QUEUE_WORKERS, QueueWorkersRequest, args))

@@ -6,14 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from karpenter_ground import NODE_CLAIM
-from queue_fixtures import QueueGround, condition_of, queues_of
+from queue_fixtures import QueueGround, queues_of
 from service_ground import nodes_of
-from workload_ground import assert_goes_on, cordon, drain, finish, job_of, submit, uids, wait_for_job, wait_for_pods, wait_until_pending
+from workload_ground import (
+    assert_goes_on,
+    cordon,
+    drain,
+    finish,
+    gives_up_waiting,
+    is_queued_again,
+    job_of,
+    submit,
+    uids,
+    wait_for_job,
+    wait_for_pods,
+    wait_until_pending,
+)
 
 from capacity.plan.queues import STAY_ANNOTATION
 from lab.cluster import condition
 from lab.dws import PROVISIONING_REQUEST, REQUEST_LABEL, provisioner
-from lab.exercise.play import NODE, WORKLOAD
+from lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +36,6 @@ if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
-
-LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 @pytest.fixture
@@ -60,14 +71,6 @@ def of_request(request: KubeObject, pods: list[KubeObject]) -> bool:
     return {each["spec"]["nodeSelector"][REQUEST_LABEL] for each in pods} == {name}
 
 
-def set_clock_back(ground: QueueGround, workload: KubeObject, what: str) -> None:
-    """Has Kueue believe that a condition of a Workload is months old, so that nobody waits for the end of its patience."""
-    told = workload["status"]["conditions"]
-    old = [{**each, "lastTransitionTime": LONG_AGO} if each["type"] == what else each for each in told]
-    change = {"status": {"conditions": old}}
-    ground.cluster.patch(WORKLOAD, workload["metadata"]["name"], change, ground.own("alpha"), subresource="status")
-
-
 def test_an_evicted_pod_returns_to_the_nodes_of_its_request_and_a_lost_node_leads_to_a_new_one_in_the_end(ground: QueueGround) -> None:
     submit_job(ground, "gang", pods=2)
     first, pods = request_of(ground), wait_for_pods(ground, "gang", 2)
@@ -87,20 +90,8 @@ def test_an_evicted_pod_returns_to_the_nodes_of_its_request_and_a_lost_node_lead
     wait_until_pending(ground, "gang", 1)
     assert request_of(ground)["metadata"]["uid"] == first["metadata"]["uid"], "Kueue does not ask for one node"
 
-    def recovering(workload: KubeObject) -> bool:
-        ready = condition_of(workload, "PodsReady")
-        return ready is not None and (ready["status"], ready["reason"]) == ("False", "WaitForRecovery")
-
-    set_clock_back(ground, ground.wait_for_workload("alpha", "gang", recovering, "waits for its pod"), "PodsReady")
-
-    def backs_off(workload: KubeObject) -> bool:
-        requeued = condition_of(workload, "Requeued")
-        return requeued is not None and (requeued["status"], requeued["reason"]) == ("False", "PodsReadyTimeout")
-
-    evicted = ground.wait_for_workload("alpha", "gang", backs_off, "given up waiting")
-    # It would be queued again after a minute. Taken away, not changed: what a test has written, Kueue does not take away.
-    change = {"status": {"requeueState": {"requeueAt": None}}}
-    ground.cluster.patch(WORKLOAD, evicted["metadata"]["name"], change, ground.own("alpha"), subresource="status")
+    gives_up_waiting(ground, "gang", "WaitForRecovery")
+    is_queued_again(ground, "gang")
     second = request_of(ground, instead_of=first["metadata"]["uid"])
     resumed = wait_for_pods(ground, "gang", 2, instead_of=uids(returned))
     assert of_request(second, resumed)

@@ -49,7 +49,7 @@ def test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_
 
 
 def test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anything(ground: QueueGround) -> None:
-    submit(ground, "queued-job", "low", workload_class="best-effort", pods=8)
+    submit(ground, "queued-job", "low", workload_class="best-effort", pods=8, at_once=8)
     wait_for_pods(ground, "low", 8)
     began = job_of(ground, "low")["status"]["startTime"]
 
@@ -87,7 +87,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         spot_platform(cluster, register, nodes=0, serves=("best-effort",), classes=at_once) as ground,
         karpenter_pools(ground, register),
     ):
-        submit(ground, "queued-job", "filler", pods=3, workload_class="best-effort")
+        submit(ground, "queued-job", "filler", pods=3, at_once=3, workload_class="best-effort")
         submit(ground, "queued-job", "first", workload_class="best-effort")
         wait_for_pods(ground, "filler", 3)
         wait_for_pods(ground, "first", 1)

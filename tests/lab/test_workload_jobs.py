@@ -92,7 +92,7 @@ def test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up(
     assert wait_for_failure(ground, "broken") == ("BackoffLimitExceeded", 2)
 
 
-def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_its_own_index_alone(ground: QueueGround) -> None:
+def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_of_one_job_its_own_index_alone(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", "gang", pods=2, fatal_exit_codes=[3])
     pods = wait_for_pods(ground, "gang", 2)
     end(ground, pods[0], 3)
@@ -100,7 +100,7 @@ def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_its_own_index_alon
     assert reason == "PodFailurePolicy"
     ground.cluster.wait_for(POD, lambda found: not pods_of(found, "gang"), "the end of the gang", namespace=ground.own("alpha"))
 
-    submit(ground, "queued-job", "batch", pods=2, fatal_exit_codes=[3])
+    submit(ground, "queued-job", "batch", pods=2, at_once=2, fatal_exit_codes=[3])
     pods = wait_for_pods(ground, "batch", 2)
     end(ground, next(each for each in pods if each["spec"]["hostname"] == "batch-1"), 3)
     batch = wait_for_job(ground, "batch", lambda each: each["status"].get("failedIndexes") == "1", "index 1 failed")

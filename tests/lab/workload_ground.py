@@ -12,7 +12,7 @@ from queue_fixtures import FOUR_L4, condition_of, queues_of
 
 from capacity.workloads.kinds import objects_of
 from lab.cluster import POD, condition, status_of
-from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, release, run_time_of_pods, running_pods
+from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, WORKLOAD, release, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject
 
 NODES = 2
+_LONG_AGO = "2026-01-01T00:00:00Z"
 
 _TOO_MANY = 429
 _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
@@ -117,6 +118,38 @@ def finish(ground: QueueGround, *jobs: str) -> None:
     for job in jobs:
         release(ground.cluster, ground.own("alpha"), job)
     ground.wait_for_completion("alpha", *jobs)
+
+
+def set_clock_back(ground: QueueGround, workload: KubeObject, what: str) -> None:
+    """Has Kueue believe that a condition of a Workload is months old, so that nobody waits for the end of its patience."""
+    told = workload["status"]["conditions"]
+    old = [{**each, "lastTransitionTime": _LONG_AGO} if each["type"] == what else each for each in told]
+    change = {"status": {"conditions": old}}
+    ground.cluster.patch(WORKLOAD, workload["metadata"]["name"], change, ground.own("alpha"), subresource="status")
+
+
+def gives_up_waiting(ground: QueueGround, job: str, reason: str) -> None:
+    """Has Kueue lose its patience with a Job of team alpha whose pods are not all ready, for which `reason` is the word in its Workload."""
+
+    def waits(workload: KubeObject) -> bool:
+        ready = condition_of(workload, "PodsReady")
+        return ready is not None and (ready["status"], ready["reason"]) == ("False", reason)
+
+    set_clock_back(ground, ground.wait_for_workload("alpha", job, waits, "waits for a pod"), "PodsReady")
+
+
+def is_queued_again(ground: QueueGround, job: str) -> KubeObject:
+    """The Workload of a Job of team alpha once Kueue has given it up, and lets it stand in the queue again without the minute's wait."""
+
+    def backs_off(workload: KubeObject) -> bool:
+        requeued = condition_of(workload, "Requeued")
+        return requeued is not None and (requeued["status"], requeued["reason"]) == ("False", "PodsReadyTimeout")
+
+    evicted = ground.wait_for_workload("alpha", job, backs_off, "given up waiting")
+    # It would be queued again after a minute. Taken away, not changed: what a test has written, Kueue does not take away.
+    change = {"status": {"requeueState": {"requeueAt": None}}}
+    ground.cluster.patch(WORKLOAD, evicted["metadata"]["name"], change, ground.own("alpha"), subresource="status")
+    return evicted
 
 
 def wait_until_pending(ground: QueueGround, job: str, count: int) -> None:

@@ -15,14 +15,15 @@ def variables(pod: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each.get("value", "") for each in pod["containers"][0]["env"]}
 
 
-def test_workers_of_a_queued_class_are_one_job_of_which_each_pod_ends_when_there_is_no_more_work() -> None:
-    [job] = service("prod-eks", "queue-workers", team="nlp", workers=3)
+def test_each_worker_of_a_queued_class_is_a_job_that_ends_when_there_is_no_more_work() -> None:
+    jobs = service("prod-eks", "queue-workers", team="nlp", workers=3)
 
-    assert job["kind"] == "Job"
-    assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (3, 3)
-    labels = job["metadata"]["labels"]
-    assert (labels["kueue.x-k8s.io/queue-name"], labels["flexspot.dev/workload-type"]) == ("default", "worker")
-    assert job["spec"]["template"]["metadata"]["labels"]["flexspot.dev/workload-type"] == "worker"
+    assert [(each["kind"], each["metadata"]["name"]) for each in jobs] == [("Job", f"desk-{index}") for index in range(3)]
+    for job in jobs:
+        assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (1, 1)
+        labels = job["metadata"]["labels"]
+        assert (labels["kueue.x-k8s.io/queue-name"], labels["flexspot.dev/workload-type"]) == ("default", "worker")
+        assert job["spec"]["template"]["metadata"]["labels"]["flexspot.dev/workload-type"] == "worker"
 
 
 def test_a_worker_is_told_its_queue_its_lease_and_its_grace_and_the_lease_outlasts_the_grace() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from workload_plans import job_of, objects, pod_of, pools_of, variables
 
-from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE
+from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, WorkloadError
 
 DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 INTERRUPTED = {"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [143]}}
@@ -44,7 +44,27 @@ def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name()
     assert found["CHECKPOINT_DIR"] == "/checkpoints/bert", "they write one checkpoint together"
 
 
-def test_pods_of_a_batch_are_retried_and_resume_each_for_itself() -> None:
+def test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself() -> None:
+    jobs = objects("prod-eks", "queued-job", pods=12, retries=2, fatal_exit_codes=[3])
+
+    assert [each["metadata"]["name"] for each in jobs] == [f"bert-{index}" for index in range(12)]
+    for index, job in enumerate(jobs):
+        spec = job["spec"]
+        assert (spec["suspend"], spec["completions"], spec["parallelism"], spec["completionMode"]) == (True, 1, 1, "NonIndexed")
+        assert (spec["backoffLimit"], spec["podFailurePolicy"]["rules"][2]["action"]) == (2, "FailJob"), "of this part alone"
+        assert job["metadata"]["labels"]["app.kubernetes.io/name"] == "bert", "one label finds the whole batch"
+        found = variables(spec["template"]["spec"])
+        assert (found["JOB_COMPLETION_INDEX"], found["JOB_COMPLETIONS"]) == (str(index), "12")
+        assert found["CHECKPOINT_DIR"] == f"/checkpoints/bert/{index}"
+
+
+def test_more_pods_than_a_team_has_gpus_take_their_turns_unless_they_are_one_job() -> None:
+    assert len(objects("local", "queued-job", pods=50)) == 50
+    with pytest.raises(WorkloadError, match="is 50 GPUs at once, and team team-alpha can have 4 of one kind"):
+        objects("local", "queued-job", pods=50, at_once=50)
+
+
+def test_pods_of_a_batch_of_one_job_are_retried_and_resume_each_for_itself() -> None:
     [job] = objects("prod-eks", "queued-job", pods=8, at_once=3, retries=2, fatal_exit_codes=[3, 2, 3])
     spec = job["spec"]
 

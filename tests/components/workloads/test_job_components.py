@@ -88,6 +88,19 @@ def test_outputs_say_where_the_job_is(register: Register) -> None:
     assert told == {"namespace": "research", "job": "bert"}
 
 
+def test_a_batch_is_a_job_for_each_pod_and_says_the_names_of_all(register: Register) -> None:
+    told: dict[str, Any] = {}
+
+    def declare() -> None:
+        batch = QueuedJob("batch", args("dev-gke", workload_class="spot-low", pods=3))
+        pulumi.Output.all(batch.job, batch.jobs).apply(lambda both: told.update(job=both[0], jobs=both[1]))
+
+    made = register(declare)
+
+    assert told == {"job": "bert-0", "jobs": ["bert-0", "bert-1", "bert-2"]}
+    assert made.names("kubernetes:batch/v1:Job") == [f"batch-bert-{index}-job" for index in range(3)]
+
+
 @pytest.mark.parametrize(
     "component,more,told",
     [

@@ -1,0 +1,84 @@
+"""A batch on fewer nodes than it asks for: what has no node waits, and what runs goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from workload_ground import (
+    assert_goes_on,
+    finish,
+    gives_up_waiting,
+    is_queued_again,
+    job_of,
+    pods_of,
+    spot_platform,
+    submit,
+    uids,
+    wait_for_job,
+    wait_for_pods,
+    wait_until_pending,
+)
+
+from lab.cluster import POD
+from lab.exercise.play import running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
+
+PODS, ON_A_NODE = 6, 4
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """Quota for eight GPUs, and one Spot node of four: of the second the cloud has none."""
+    with spot_platform(cluster, register, nodes=1) as made:
+        yield made
+
+
+def running_parts(ground: QueueGround) -> dict[str, KubeObject]:
+    """The running pods of the batch, by the names of their Jobs, as soon as a node is full of them."""
+
+    def full(pods: list[KubeObject]) -> dict[str, KubeObject] | None:
+        found = {str(each["metadata"]["labels"]["job-name"]): each for each in running_pods(pods)}
+        return found if len(found) == ON_A_NODE else None
+
+    return ground.cluster.wait_for(POD, full, "four Jobs of the batch to run", namespace=ground.own("alpha"))
+
+
+def test_a_part_without_a_node_waits_alone_and_the_others_run_to_their_end(ground: QueueGround) -> None:
+    submit(ground, "queued-job", "sweep", pods=PODS, workload_class="best-effort")
+    running = running_parts(ground)
+    waiting = sorted({f"sweep-{index}" for index in range(PODS)} - running.keys())
+    for name in waiting:
+        wait_until_pending(ground, name, 1)
+
+    for name in waiting:
+        gives_up_waiting(ground, name, "WaitForStart")
+        is_queued_again(ground, name)
+
+    assert uids([*running_parts(ground).values()]) == uids([*running.values()]), "no pod that ran was stopped"
+    finish(ground, *running)
+    # Their node is free for what waited.
+    for name in waiting:
+        wait_for_pods(ground, name, 1)
+        assert_goes_on(job_of(ground, name))
+    finish(ground, *waiting)
+
+
+def test_a_batch_that_is_one_job_is_stopped_whole_when_a_pod_finds_no_node(ground: QueueGround) -> None:
+    submit(ground, "queued-job", "sweep", pods=PODS, at_once=PODS, workload_class="best-effort")
+    wait_for_pods(ground, "sweep", ON_A_NODE)
+    wait_until_pending(ground, "sweep", PODS - ON_A_NODE)
+
+    gives_up_waiting(ground, "sweep", "WaitForStart")
+
+    wait_for_job(ground, "sweep", lambda each: each["spec"]["suspend"], "suspended with what ran")
+    ground.cluster.wait_for(POD, lambda pods: not pods_of(pods, "sweep"), "the end of all pods", namespace=ground.own("alpha"))
