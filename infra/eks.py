@@ -30,7 +30,14 @@ from components.storage.gp3_storage_class import Gp3StorageClass
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
 from infra.karpenter_pools import node_pool_args
-from infra.platform_objects import billing_label, cluster_provider, declare_kueue, declare_measurement, declare_platform_objects
+from infra.platform_objects import (
+    billing_label,
+    cluster_provider,
+    declare_kueue,
+    declare_measurement,
+    declare_platform_objects,
+    declare_stock_out_watch,
+)
 
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
@@ -215,6 +222,8 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     node_selector = {SYSTEM_LABEL: "true"} if own else None
     tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
     kueue = declare_kueue(plan, in_cluster, settings, node_selector=node_selector, tolerations=tolerations)
+    after_kueue = pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[kueue]))
+    declare_stock_out_watch(plan, settings, after_kueue, node_selector=node_selector, tolerations=tolerations)
     declare_measurement(plan, settings, in_cluster, node_selector=node_selector, tolerations=tolerations)
     # Its role is AWS's, its release the cluster's.
     in_both = pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=cluster.ready)

@@ -23,7 +23,15 @@ from components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from components.storage.gcs_bucket import GcsBucket, GcsFuseVolume, bucket_name
 from components.storage.gcs_team_access import GcsTeamAccess, account_id
 from components.storage.pubsub_work_queue import PubsubWorkQueue
-from infra.platform_objects import billing_label, cluster_provider, declare_kueue, declare_measurement, declare_platform_objects, node_taint
+from infra.platform_objects import (
+    billing_label,
+    cluster_provider,
+    declare_kueue,
+    declare_measurement,
+    declare_platform_objects,
+    declare_stock_out_watch,
+    node_taint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -263,6 +271,7 @@ def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
     kueue = declare_kueue(plan, on_cluster, settings)
+    declare_stock_out_watch(plan, settings, pulumi.ResourceOptions.merge(on_cluster, pulumi.ResourceOptions(depends_on=[kueue])))
     declare_measurement(plan, settings, on_cluster)
     teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings))
     declare_storage(plan, settings, labels, teams=teams, provider=provider, cluster=cluster)

@@ -10,12 +10,13 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.catalog.platform import MEASUREMENT_NAMESPACE, endpoints_of
+from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from capacity.catalog.versions import Chart
 from capacity.settings.teams import AdmissionMode
 from capacity.values.quantities import count_quantity, mib_quantity
 from components.kueue.controller import DwsProvisioning, KueueController
 from components.kueue.queues import Queues, Topology
+from components.kueue.stock_outs import StockOutWatch
 from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 from components.tenancy.priorities import Priorities, WorkloadPriorities
@@ -187,6 +188,38 @@ def _quota(quota: FlavorQuota) -> QuotaArgs:
 
 def _amount(amount: Amount) -> AmountArgs:
     return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}
+
+
+def declare_stock_out_watch(
+    plan: Plan,
+    settings: GkeSettings | EksSettings,
+    opts: pulumi.ResourceOptions,
+    *,
+    node_selector: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
+) -> None:
+    """Registers what closes flavors at a stock-out, on the nodes for controllers, where the settings ask for it.
+
+    `opts` says which cluster, and after what: Kueue's definitions.
+    """
+    wanted = settings.queueing.stock_outs
+    if not wanted.watch:
+        return
+    namespace = Namespace(
+        "queueing-namespace", metadata=ObjectMetaArgs(name=QUEUEING_NAMESPACE, labels={**plan.labels, **restricted()}), opts=opts
+    )
+    StockOutWatch(
+        "stock-out-watch",
+        {
+            "namespace": QUEUEING_NAMESPACE,
+            "labels": plan.labels,
+            "image": wanted.image,
+            "hold_minutes": wanted.hold_minutes,
+            "node_selector": dict(node_selector or {}),
+            "tolerations": [dict(each) for each in tolerations],
+        },
+        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace])),
+    )
 
 
 def declare_measurement(

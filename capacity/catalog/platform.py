@@ -81,6 +81,9 @@ VOCABULARIES: dict[Platform, Vocabulary] = {
 MEASUREMENT_NAMESPACE = "flexspot-measurement"
 """Where what measures runs. Not kube-system, into which Autopilot lets nobody."""
 
+QUEUEING_NAMESPACE = "flexspot-queueing"
+"""Where what helps Kueue runs: its own may be somebody else's."""
+
 
 class PrometheusKind(StrEnum):
     """Who reads what is to be scraped and recorded.

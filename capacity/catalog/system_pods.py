@@ -33,6 +33,10 @@ class SystemPod(Record):
     source: str = ""
 
 
+STOCK_OUT_WATCH = SystemPod(name="stock-out-watch", cpu_milli=10, memory_mib=64, replicas=1)
+"""The platform's own, where it is asked for: a Python process that lists a few kinds of objects every 20 s."""
+
+
 class SystemPodFile(Record):
     """The pods of both clouds, each with a source."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.system_pods import NodeRoom, SystemPod, node_room, system_pods_of
+from capacity.catalog.system_pods import STOCK_OUT_WATCH, NodeRoom, SystemPod, node_room, system_pods_of
 from capacity.settings.controllers import EksControllers
 from capacity.settings.platform import EksSettings
 
@@ -83,6 +83,8 @@ def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
     if not settings.queueing.existing_kueue:
         size = sizes.kueue
         pods.append(SystemPod(name="kueue", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas))
+    if settings.queueing.stock_outs.watch:
+        pods.append(STOCK_OUT_WATCH)
     if settings.measurement.kube_state_metrics:
         size = sizes.kube_state_metrics
         pods.append(SystemPod(name="kube-state-metrics", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=1))

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
 from capacity.settings.storage import WorkQueue
-from capacity.values.names import GROUP, IAM_ROLE, Name
+from capacity.values.names import GROUP, IAM_ROLE, IMAGE, Name
 
 
 class AdmissionMode(StrEnum):
@@ -45,6 +45,21 @@ class Stop(StrEnum):
     DRAIN = "drain"
 
 
+class StockOuts(DescribedRecord):
+    """What becomes of queued work when the cloud has no machines for a pool."""
+
+    watch: bool = False
+    """Whether a pod beside Kueue closes the flavor of a pool for which the autoscaler has found no machines, so that queues go on to the
+    team's next pool. Without it a job is admitted to the first one again and again, until it is given up. On EKS and on GKE's node pools.
+    """
+
+    hold_minutes: Annotated[int, Field(ge=5, le=1440)] = 30
+    """For how long after the cloud's last refusal the flavor stays closed, in minutes."""
+
+    image: Annotated[str, Field(pattern=IMAGE)] = "public.ecr.aws/docker/library/python:3.13.7-slim-trixie"
+    """The pod's image, with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
+
+
 class Queueing(DescribedRecord):
     """The platform's queues."""
 
@@ -54,6 +69,9 @@ class Queueing(DescribedRecord):
     existing_kueue: bool = False
     """Whether the cluster has its Kueue already (v1beta2, fair sharing on), so that none is installed. The local control plane always
     brings its own."""
+
+    stock_outs: StockOuts = StockOuts()
+    """Whether queues go on to the next pool when the cloud has no machines for the first."""
 
 
 class ClassSettings(DescribedRecord):

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType, OrderConflictError, merged_order
-from capacity.catalog.platform import MEASUREMENT_NAMESPACE, Platform
+from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, Platform
 from capacity.catalog.workload_classes import Fallback
 from capacity.values.errors import SettingsProblem, nearest
 
@@ -32,6 +32,7 @@ _TAKEN_NAMESPACES = frozenset(
         "monitoring",
         "cert-manager",
         MEASUREMENT_NAMESPACE,
+        QUEUEING_NAMESPACE,
     }
 )
 _TAKEN_PREFIXES = ("kube-", "gke-managed-")
@@ -180,6 +181,18 @@ def a_pool_has_one_decider(resolved: ResolvedSettings) -> Iterator[SettingsProbl
             yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
 
 
+def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The watch knows a flavor by the pool that its nodes are of. Autopilot has none, and nothing runs on the lab's fake nodes."""
+    if not resolved.settings.queueing.stock_outs.watch:
+        return
+    path, local = "queueing.stock_outs.watch", resolved.settings.cloud is Platform.LOCAL
+    if local or resolved.autopilot:
+        problem = (
+            "needs nodes on which images run" if local else "needs node pools, and Autopilot has none: nobody could tell whose stock is out"
+        )
+        yield SettingsProblem(path, "true", problem, "leave it out", "stock-outs-without-pools")
+
+
 def orders_do_not_contradict(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A queue has one order of flavors and a pool one weight, so the classes that share them cannot want opposite orders."""
     groups = {
@@ -268,6 +281,7 @@ CHECKS = (
     pools_are_in_the_order_of_their_classes,
     a_shared_pool_says_how_it_is_split,
     a_pool_has_one_decider,
+    stock_outs_are_watched_where_flavors_are_pools,
     orders_do_not_contradict,
     compute_classes_do_not_share_pools,
     what_is_interrupted_can_go_on,

@@ -1,0 +1,221 @@
+"""Closes a flavor for a while when the cloud has no machines for it. Runs as text inside its pod: it knows Python's standard library alone.
+
+Kueue goes by quota: it admits a job again and again with the flavor that comes first, until it gives the job up. A taint in a
+ResourceFlavor is what Kueue knows of that flavor's nodes, so that one which no job tolerates closes it: the queue goes on to the team's
+next flavor, or lets the job wait in its place. Nodes get no taint by it, and what runs goes on.
+
+A flavor in which somebody runs on borrowed GPUs stays open: whoever asks for its share gets it by preemption, and only in an open flavor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+CREDENTIALS_VARIABLE, HOLD_VARIABLE = "FLEXSPOT_KUBERNETES_CREDENTIALS", "FLEXSPOT_HOLD_SECONDS"
+HOLD_KEY = "flexspot.dev/stock-out"
+"""Of the taint. A job that would rather wait for its flavor than take another one tolerates it."""
+UNTIL_ANNOTATION = "flexspot.dev/stock-out-until"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+NODE_POOL_LABEL = "karpenter.sh/nodepool"
+
+ROUND_SECONDS = 20.0
+PATIENCE_SECONDS = 300.0
+"""For how long a pod has no node before GKE's word counts: its autoscaler says it of each zone, and tries the next one."""
+_MOST_FAILURES = 15
+_CONFLICT = 409
+
+Kube = dict[str, Any]
+
+
+def seconds(told: str | None) -> float:
+    """A time as Kubernetes writes it, in seconds since 1970; 0 for none."""
+    # Before Python 3.11, Z was no time zone.
+    return datetime.fromisoformat(told.replace("Z", "+00:00")).timestamp() if told else 0.0  # noqa: FURB162
+
+
+def first_and_last(event: Kube) -> tuple[float, float]:
+    """When an event was seen first and last, whichever API it was written by."""
+    created = event.get("eventTime") or event["metadata"].get("creationTimestamp")
+    series = event.get("series") or {}
+    last = series.get("lastObservedTime") or event.get("lastTimestamp") or created
+    return seconds(event.get("firstTimestamp") or created), seconds(last)
+
+
+def karpenter_stock_outs(events: list[Kube]) -> list[tuple[dict[str, str], float]]:
+    """Labels of nodes that cannot be had, and when that was said last. Karpenter says it when no machine type and zone of a pool is left.
+
+    Source: karpenter v1.14.1, pkg/controllers/nodeclaim/lifecycle/events.go, and scheduling/nodeclaimtemplate.go: a NodeClaim is called
+    after its pool, with a hyphen and a random end.
+    """
+    found: list[tuple[dict[str, str], float]] = []
+    for event in events:
+        about = event["involvedObject"]
+        if event["reason"] == "InsufficientCapacityError" and about["kind"] == "NodeClaim":
+            found.append(({NODE_POOL_LABEL: about["name"].rpartition("-")[0]}, first_and_last(event)[1]))
+    return found
+
+
+def waits_for_a_node(pod: Kube | None) -> bool:
+    """Whether a pod is there and on no node."""
+    return pod is not None and not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+
+
+def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: float) -> list[tuple[dict[str, str], float]]:
+    """The same of GKE's autoscaler, which says it of a pod, in each zone for itself: as long as the pod has no node.
+
+    Source: the event's words in public records, such as kubectl's output of 2024-10-24: "Node scale up in zones us-central1-b associated
+    with this pod failed: GCE out of resources. Pod is at risk of not being scheduled."
+    """
+    times: dict[tuple[str, str], tuple[float, float]] = {}
+    for event in events:
+        about = event["involvedObject"]
+        if event["reason"] == "FailedScaleUp" and about["kind"] == "Pod" and "out of resources" in event.get("message", ""):
+            key = (about["namespace"], about["name"])
+            first, last = first_and_last(event)
+            known = times.get(key, (first, last))
+            times[key] = (min(first, known[0]), max(last, known[1]))
+    return [
+        (dict(pods[key]["spec"].get("nodeSelector") or {}), last)
+        for key, (first, last) in times.items()
+        if now - first >= PATIENCE_SECONDS and waits_for_a_node(pods.get(key))
+    ]
+
+
+def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
+    """The flavors in which a queue borrows and has work that runs."""
+    borrowing = {
+        (queue["metadata"]["name"], flavor["name"])
+        for queue in queues
+        for flavor in (queue.get("status") or {}).get("flavorsUsage") or []
+        if any(str(resource.get("borrowed", "0")) != "0" for resource in flavor.get("resources") or [])
+    }
+    return {flavor for workload in workloads for queue, flavor in _runs_in(workload) if (queue, flavor) in borrowing}
+
+
+def _runs_in(workload: Kube) -> set[tuple[str, str]]:
+    status = workload.get("status") or {}
+    admission = status.get("admission")
+    ready = any(each["type"] == "PodsReady" and each["status"] == "True" for each in status.get("conditions") or [])
+    if not (admission and ready):
+        return set()
+    assigned = admission.get("podSetAssignments") or []
+    return {(admission["clusterQueue"], flavor) for each in assigned for flavor in (each.get("flavors") or {}).values()}
+
+
+def closed_until(flavor: Kube, stock_outs: list[tuple[dict[str, str], float]], hold: float) -> float:
+    """Until when a flavor is closed, in seconds since 1970; 0 where nothing was said of it. Its nodes are known by all of its labels."""
+    labels = (flavor["spec"].get("nodeLabels") or {}).items()
+    return max((last + hold for told, last in stock_outs if labels and labels <= told.items()), default=0.0)
+
+
+def change_of(flavor: Kube, until: float, now: float) -> Kube | None:
+    """The patch that closes a flavor until then, or opens it; None where it is as it should be.
+
+    It holds for the version that was read: a change of somebody else's in between is not overwritten.
+    """
+    taints = list(flavor["spec"].get("nodeTaints") or [])
+    others = [each for each in taints if each["key"] != HOLD_KEY]
+    written = (flavor["metadata"].get("annotations") or {}).get(UNTIL_ANNOTATION)
+    version = flavor["metadata"]["resourceVersion"]
+    if until > now:
+        told = datetime.fromtimestamp(until, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 -- images may have an older Python
+        if len(others) < len(taints) and written == told:
+            return None
+        taint = {"key": HOLD_KEY, "value": "true", "effect": "NoSchedule"}
+        return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: told}}, "spec": {"nodeTaints": [*others, taint]}}
+    if len(others) == len(taints) and written is None:
+        return None
+    return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: None}}, "spec": {"nodeTaints": others}}
+
+
+def call(environment: dict[str, str], path: str, patch: Kube | None = None) -> Kube:
+    """What the API server answers. Raises OSError (urllib.error.HTTPError) for what it refuses."""
+    folder = Path(environment[CREDENTIALS_VARIABLE])
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    address = f"[{host}]" if ":" in host else host
+    request = urllib.request.Request(
+        f"https://{address}:{environment['KUBERNETES_SERVICE_PORT']}{path}",
+        method="PATCH" if patch else "GET",
+        data=json.dumps(patch).encode() if patch else None,
+        headers={"Authorization": f"Bearer {(folder / 'token').read_text()}", "Content-Type": "application/merge-patch+json"},
+    )
+    trust = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    with urllib.request.urlopen(request, timeout=30, context=trust) as answer:  # noqa: S310 -- the API server's own
+        return json.loads(answer.read())
+
+
+def _listed(environment: dict[str, str], path: str) -> list[Kube]:
+    return call(environment, path).get("items") or []
+
+
+def _pods_of(environment: dict[str, str], events: list[Kube]) -> dict[tuple[str, str], Kube]:
+    found: dict[tuple[str, str], Kube] = {}
+    for about in (each["involvedObject"] for each in events if each["involvedObject"]["kind"] == "Pod"):
+        try:
+            path = f"/api/v1/namespaces/{about['namespace']}/pods/{about['name']}"
+            found[(about["namespace"], about["name"])] = call(environment, path)
+        except urllib.error.HTTPError as error:
+            if error.code != 404:  # noqa: PLR2004 -- not found: it is gone
+                raise
+    return found
+
+
+def look(environment: dict[str, str]) -> list[str]:
+    """One round: closes and opens flavors, and says which. Raises OSError when the API server refuses."""
+    now, hold = time.time(), float(environment[HOLD_VARIABLE])
+    events = [
+        each
+        for reason in ("InsufficientCapacityError", "FailedScaleUp")
+        for each in _listed(environment, f"/api/v1/events?fieldSelector={urllib.parse.quote(f'reason={reason}')}")
+    ]
+    recent = [each for each in events if first_and_last(each)[1] + hold > now]
+    stock_outs = [*karpenter_stock_outs(recent), *gke_stock_outs(recent, _pods_of(environment, recent), now)]
+    open_for_owners = (
+        lent(_listed(environment, f"{KUEUE}/clusterqueues"), _listed(environment, f"{KUEUE}/workloads")) if stock_outs else set()
+    )
+    said: list[str] = []
+    for flavor in _listed(environment, f"{KUEUE}/resourceflavors"):
+        name = flavor["metadata"]["name"]
+        until = 0.0 if name in open_for_owners else closed_until(flavor, stock_outs, hold)
+        change = change_of(flavor, until, now)
+        if change is None:
+            continue
+        try:
+            call(environment, f"{KUEUE}/resourceflavors/{name}", change)
+        except urllib.error.HTTPError as error:
+            if error.code != _CONFLICT:
+                raise
+            continue
+        told = change["metadata"]["annotations"][UNTIL_ANNOTATION]
+        said.append(f"flavor {name}: the cloud has no machines for it; closed until {told}" if told else f"flavor {name}: open again")
+    return said
+
+
+def main() -> None:
+    """Looks until the pod is stopped. Raises OSError after five minutes without an answer, so that the kubelet starts it anew."""
+    failures = 0
+    while True:
+        try:
+            for line in look(dict(os.environ)):
+                print(line, flush=True)  # noqa: T201 -- the pod's log
+            failures = 0
+        except OSError as error:
+            failures += 1
+            print(f"no answer ({failures} of {_MOST_FAILURES}): {error}", file=sys.stderr, flush=True)  # noqa: T201 -- likewise
+            if failures >= _MOST_FAILURES:
+                raise
+        time.sleep(ROUND_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

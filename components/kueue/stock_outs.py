@@ -1,0 +1,152 @@
+"""What has queued work go on to the next pool when the cloud has no machines for the first: one pod beside Kueue."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.apps.v1 import Deployment, DeploymentSpecArgs, DeploymentStrategyArgs
+from pulumi_kubernetes.core.v1 import (
+    CapabilitiesArgs,
+    ContainerArgs,
+    EnvVarArgs,
+    PodSecurityContextArgs,
+    PodSpecArgs,
+    PodTemplateSpecArgs,
+    ResourceRequirementsArgs,
+    SeccompProfileArgs,
+    SecurityContextArgs,
+    ServiceAccount,
+    TolerationArgs,
+)
+from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
+from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
+
+from capacity.catalog.system_pods import STOCK_OUT_WATCH
+from capacity.settings.teams import StockOuts
+from capacity.values.quantities import mib_quantity, milli_quantity
+from components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE
+from components.shared_args import checked_options
+
+
+class StockOutWatchArgs(TypedDict):
+    """Arguments of StockOutWatch; defaults are those of StockOuts in the settings."""
+
+    namespace: str
+    """The namespace of its objects, which exists."""
+
+    labels: dict[str, str]
+    """Labels of the objects."""
+
+    image: NotRequired[str]
+    """An image with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
+
+    hold_minutes: NotRequired[int]
+    """For how long after the cloud's last refusal a flavor is closed, 5 to 1440. Default: 30."""
+
+    node_selector: NotRequired[dict[str, str]]
+    """Labels of the nodes for controllers. Default: any node."""
+
+    tolerations: NotRequired[list[dict[str, str]]]
+    """Tolerations of those nodes' taints. Default: none."""
+
+
+NAME = STOCK_OUT_WATCH.name
+CLUSTER_ROLE = "flexspot-stock-out-watch"
+
+SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexspot"}
+"""What its pod is found by."""
+
+_SCRIPT = Path(__file__).with_name("stock_out_watch.py")
+_CREDENTIALS = "/var/run/secrets/kubernetes.io/serviceaccount"
+_NOBODY = 65534
+_RBAC = "rbac.authorization.k8s.io"
+
+
+class StockOutWatch(pulumi.ComponentResource):
+    """Closes a Kueue flavor when the autoscaler says that the cloud has no machines for its pool, and opens it again after a while.
+
+    Kueue then goes on to the team's next flavor with what it admits anew: a job that was just submitted, or one whose wait for its pods is
+    over. A flavor in which somebody runs on borrowed GPUs stays open, because their owner gets them back in an open flavor alone. It reads
+    events, pods and Kueue's objects, and changes flavors. One copy is enough: while it is away, everything is as without it.
+
+    Raises ValueError for a time out of bounds.
+    """
+
+    workload: pulumi.Output[str]
+    """Namespace and name of the Deployment, known once its pod runs."""
+
+    def __init__(self, name: str, args: StockOutWatchArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        wanted = checked_options(f"StockOutWatch {name}", StockOuts, args)
+        super().__init__("flexspot:index:StockOutWatch", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        metadata = ObjectMetaArgs(name=NAME, namespace=args["namespace"], labels={**args["labels"], **SELECTED})
+        account = ServiceAccount(f"{name}-account", metadata=metadata, automount_service_account_token=False, opts=child)
+        role = ClusterRole(
+            f"{name}-role",
+            metadata=ObjectMetaArgs(name=CLUSTER_ROLE, labels=args["labels"]),
+            rules=[
+                PolicyRuleArgs(api_groups=[""], resources=["events"], verbs=["list"]),
+                PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["get"]),
+                PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues", "workloads"], verbs=["list"]),
+                PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["resourceflavors"], verbs=["list", "patch"]),
+            ],
+            opts=child,
+        )
+        binding = ClusterRoleBinding(
+            f"{name}-binding",
+            metadata=ObjectMetaArgs(name=CLUSTER_ROLE, labels=args["labels"]),
+            role_ref=RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=CLUSTER_ROLE),
+            subjects=[SubjectArgs(kind="ServiceAccount", name=NAME, namespace=args["namespace"])],
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[role, account]),
+        )
+        made = Deployment(
+            f"{name}-deployment",
+            metadata=metadata,
+            spec=_deployment(args, wanted),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding]),
+        )
+        where = f"{args['namespace']}/{NAME}"
+        self.workload = made.id.apply(lambda _: where)
+        self.register_outputs({"workload": self.workload})
+
+
+def _deployment(args: StockOutWatchArgs, wanted: StockOuts) -> DeploymentSpecArgs:
+    return DeploymentSpecArgs(
+        replicas=1,
+        # Two at once would do the same, each with what it has read.
+        strategy=DeploymentStrategyArgs(type="Recreate"),
+        selector=LabelSelectorArgs(match_labels=SELECTED),
+        template=PodTemplateSpecArgs(
+            metadata=ObjectMetaArgs(labels={**args["labels"], **SELECTED}),
+            spec=PodSpecArgs(
+                service_account_name=NAME,
+                automount_service_account_token=True,
+                node_selector={"kubernetes.io/os": "linux", **args.get("node_selector", {})},
+                tolerations=[TolerationArgs(**each) for each in args.get("tolerations", [])] or None,
+                security_context=PodSecurityContextArgs(
+                    run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
+                ),
+                containers=[_container(wanted)],
+            ),
+        ),
+    )
+
+
+def _container(wanted: StockOuts) -> ContainerArgs:
+    memory = mib_quantity(STOCK_OUT_WATCH.memory_mib)
+    return ContainerArgs(
+        name=NAME,
+        image=wanted.image,
+        command=["python3", "-c", _SCRIPT.read_text(encoding="utf-8")],
+        env=[
+            EnvVarArgs(name=CREDENTIALS_VARIABLE, value=_CREDENTIALS),
+            EnvVarArgs(name=HOLD_VARIABLE, value=str(60 * wanted.hold_minutes)),
+        ],
+        resources=ResourceRequirementsArgs(
+            requests={"cpu": milli_quantity(STOCK_OUT_WATCH.cpu_milli), "memory": memory}, limits={"memory": memory}
+        ),
+        security_context=SecurityContextArgs(
+            allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])
+        ),
+    )

@@ -1,0 +1,170 @@
+"""The script that closes flavors, on events as Karpenter and GKE's autoscaler write them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.kueue import stock_out_watch
+from components.kueue.stock_out_watch import change_of, closed_until, gke_stock_outs, karpenter_stock_outs, lent, seconds
+
+NOON = seconds("2026-11-25T12:00:00Z")
+HALF_AN_HOUR = 1800.0
+TAINT = {"key": "flexspot.dev/stock-out", "value": "true", "effect": "NoSchedule"}
+
+
+def no_capacity(node_claim: str, last: str = "2026-11-25T11:58:00Z") -> dict[str, Any]:
+    """As Karpenter 1.14 writes it, of an object that is in no namespace."""
+    return {
+        "metadata": {"name": f"{node_claim}.18a1", "namespace": "default", "creationTimestamp": last},
+        "involvedObject": {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": node_claim},
+        "reason": "InsufficientCapacityError",
+        "message": f"NodeClaim {node_claim} event: all requested instance types were unavailable during launch",
+        "source": {"component": "karpenter"},
+        "type": "Warning",
+        "firstTimestamp": last,
+        "lastTimestamp": last,
+    }
+
+
+def failed_scale_up(pod: str, zone: str, first: str, last: str) -> dict[str, Any]:
+    """As `kubectl describe pod` shows it on GKE."""
+    said = f"Node scale up in zones {zone} associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled."
+    return {
+        "metadata": {"name": f"{pod}.{zone}", "namespace": "nlp", "creationTimestamp": first},
+        "involvedObject": {"kind": "Pod", "namespace": "nlp", "name": pod},
+        "reason": "FailedScaleUp",
+        "message": said,
+        "source": {"component": "cluster-autoscaler"},
+        "firstTimestamp": first,
+        "lastTimestamp": last,
+    }
+
+
+def flavor(pool: str, *taints: dict[str, str], until: str | None = None, key: str = "karpenter.sh/nodepool") -> dict[str, Any]:
+    annotations = {"annotations": {"flexspot.dev/stock-out-until": until}} if until else {}
+    return {"metadata": {"name": pool, "resourceVersion": "7", **annotations}, "spec": {"nodeLabels": {key: pool}, "nodeTaints": [*taints]}}
+
+
+def test_karpenters_word_closes_the_flavor_of_its_pool_and_no_other() -> None:
+    said = karpenter_stock_outs([no_capacity("l4-spot-x8k2z")])
+
+    assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
+    assert closed_until(flavor("l4"), said, HALF_AN_HOUR) == 0
+    assert closed_until(flavor("t4-spot"), said, HALF_AN_HOUR) == 0
+
+
+def test_the_last_word_counts() -> None:
+    said = karpenter_stock_outs([no_capacity("l4-spot-x8k2z"), no_capacity("l4-spot-9bbbw", "2026-11-25T11:30:00Z")])
+
+    assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
+
+
+def test_a_flavor_that_names_no_pool_is_never_closed() -> None:
+    assert closed_until({"metadata": {"name": "any"}, "spec": {}}, karpenter_stock_outs([no_capacity("any-x8k2z")]), HALF_AN_HOUR) == 0
+
+
+GKE_POOL = "cloud.google.com/gke-nodepool"
+
+
+@pytest.mark.parametrize(
+    "pod,closed",
+    [
+        ({"spec": {"nodeSelector": {GKE_POOL: "l4-spot"}}, "metadata": {}}, True),
+        ({"spec": {"nodeSelector": {GKE_POOL: "l4-spot"}, "nodeName": "gke-1"}, "metadata": {}}, False),
+        ({"spec": {"nodeSelector": {GKE_POOL: "l4-spot"}}, "metadata": {"deletionTimestamp": "2026-11-25T11:59:00Z"}}, False),
+        ({"spec": {}, "metadata": {}}, False),
+        (None, False),
+    ],
+    ids=["waits", "got a node from another zone", "is being deleted", "of no pool", "is gone"],
+)
+def test_gkes_word_counts_while_the_pod_that_it_is_of_has_no_node(pod: dict[str, Any] | None, closed: bool) -> None:  # noqa: FBT001
+    events = [failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:50:00Z", "2026-11-25T11:58:00Z")]
+    said = gke_stock_outs(events, {("nlp", "sweep-0-abc"): pod} if pod else {}, NOON)
+
+    assert (closed_until(flavor("l4-spot", key=GKE_POOL), said, HALF_AN_HOUR) > NOON) is closed
+
+
+def test_gke_is_given_the_time_to_try_its_other_zones() -> None:
+    pods = {("nlp", "sweep-0-abc"): {"spec": {"nodeSelector": {GKE_POOL: "l4-spot"}}, "metadata": {}}}
+    first = failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:57:00Z", "2026-11-25T11:57:00Z")
+    second = failed_scale_up("sweep-0-abc", "us-central1-b", "2026-11-25T11:59:00Z", "2026-11-25T11:59:00Z")
+
+    assert gke_stock_outs([first, second], pods, NOON) == []
+    assert gke_stock_outs([first, second], pods, NOON + 120) == [({GKE_POOL: "l4-spot"}, seconds("2026-11-25T11:59:00Z"))]
+
+
+def test_another_reason_of_gkes_autoscaler_is_no_stock_out() -> None:
+    other = failed_scale_up("sweep-0-abc", "us-central1-a", "2026-11-25T11:00:00Z", "2026-11-25T11:58:00Z")
+    other["message"] = other["message"].replace("GCE out of resources", "GCE quota exceeded")
+    pods = {("nlp", "sweep-0-abc"): {"spec": {"nodeSelector": {GKE_POOL: "l4-spot"}}, "metadata": {}}}
+
+    assert gke_stock_outs([other], pods, NOON) == []
+
+
+def queue(borrowed: str) -> dict[str, Any]:
+    usage = [{"name": "l4-spot", "resources": [{"name": "nvidia.com/gpu", "total": "6", "borrowed": borrowed}]}, {"name": "t4-spot"}]
+    return {"metadata": {"name": "nlp"}, "status": {"flavorsUsage": usage}}
+
+
+def workload(ready: str, name: str = "l4-spot") -> dict[str, Any]:
+    admission = {"clusterQueue": "nlp", "podSetAssignments": [{"name": "main", "flavors": {"nvidia.com/gpu": name, "cpu": name}}]}
+    return {"status": {"admission": admission, "conditions": [{"type": "PodsReady", "status": ready}]}}
+
+
+@pytest.mark.parametrize(
+    "borrowed,work,stays_open",
+    [
+        ("2", [workload("True")], {"l4-spot"}),
+        ("2", [workload("False")], set()),
+        ("0", [workload("True")], set()),
+        ("2", [workload("True", "t4-spot")], set()),
+        ("2", [{"status": {}}, {}], set()),
+    ],
+    ids=["runs on borrowed GPUs", "waits for nodes", "runs on its own", "runs elsewhere", "waits in the queue"],
+)
+def test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone(
+    borrowed: str, work: list[dict[str, Any]], stays_open: set[str]
+) -> None:
+    assert lent([queue(borrowed), {"metadata": {"name": "new"}}], work) == stays_open
+
+
+def test_closing_keeps_a_flavors_own_taints_and_holds_for_the_version_that_was_read() -> None:
+    own = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
+
+    change = change_of(flavor("l4-spot", own), NOON + 60, NOON)
+
+    assert change == {
+        "metadata": {"resourceVersion": "7", "annotations": {"flexspot.dev/stock-out-until": "2026-11-25T12:01:00Z"}},
+        "spec": {"nodeTaints": [own, TAINT]},
+    }
+
+
+def test_a_later_word_moves_the_end_and_the_same_word_changes_nothing() -> None:
+    closed = flavor("l4-spot", TAINT, until="2026-11-25T12:01:00Z")
+
+    assert change_of(closed, NOON + 60, NOON) is None
+    later = change_of(closed, NOON + 120, NOON)
+    assert later is not None
+    assert later["spec"]["nodeTaints"] == [TAINT], "once"
+
+
+def test_a_flavor_opens_when_its_time_is_over_or_nothing_is_said_of_it_any_more() -> None:
+    own = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
+    closed = flavor("l4-spot", TAINT, own, until="2026-11-25T12:01:00Z")
+
+    for until in (NOON - 1, 0.0):
+        change = change_of(closed, until, NOON)
+        assert change is not None
+        assert (change["metadata"]["annotations"], change["spec"]) == ({"flexspot.dev/stock-out-until": None}, {"nodeTaints": [own]})
+    assert change_of(flavor("l4-spot", own), 0.0, NOON) is None
+
+
+def test_it_needs_nothing_but_what_every_python_has() -> None:
+    source = Path(stock_out_watch.__file__).read_text(encoding="utf-8")
+
+    imported = {line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
+    assert imported <= sys.stdlib_module_names
