@@ -26,7 +26,8 @@ HOLD_KEY = "flexspot.dev/stock-out"
 """Of the taint. A job that would rather wait for its flavor than take another one tolerates it."""
 UNTIL_ANNOTATION = "flexspot.dev/stock-out-until"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-NODE_POOL_LABEL = "karpenter.sh/nodepool"
+KARPENTER_POOL, GKE_POOL = "karpenter.sh/nodepool", "cloud.google.com/gke-nodepool"
+"""Node labels that say which pool a node is of; a flavor of one pool has that pool's."""
 
 ROUND_SECONDS = 20.0
 PATIENCE_SECONDS = 300.0
@@ -35,6 +36,8 @@ _MOST_FAILURES = 15
 _CONFLICT = 409
 
 Kube = dict[str, Any]
+StockOut = tuple[str, str, float]
+"""A label of nodes, its value, and when the cloud last had none of them, in seconds since 1970."""
 
 
 def seconds(told: str | None) -> float:
@@ -51,26 +54,26 @@ def first_and_last(event: Kube) -> tuple[float, float]:
     return seconds(event.get("firstTimestamp") or created), seconds(last)
 
 
-def karpenter_stock_outs(events: list[Kube]) -> list[tuple[dict[str, str], float]]:
-    """Labels of nodes that cannot be had, and when that was said last. Karpenter says it when no machine type and zone of a pool is left.
+def karpenter_stock_outs(events: list[Kube]) -> list[StockOut]:
+    """What Karpenter says when no machine type and no zone of a pool is left.
 
     Source: karpenter v1.14.1, pkg/controllers/nodeclaim/lifecycle/events.go, and scheduling/nodeclaimtemplate.go: a NodeClaim is called
     after its pool, with a hyphen and a random end.
     """
-    found: list[tuple[dict[str, str], float]] = []
+    found: list[StockOut] = []
     for event in events:
         about = event["involvedObject"]
         if event["reason"] == "InsufficientCapacityError" and about["kind"] == "NodeClaim":
-            found.append(({NODE_POOL_LABEL: about["name"].rpartition("-")[0]}, first_and_last(event)[1]))
+            found.append((KARPENTER_POOL, about["name"].rpartition("-")[0], first_and_last(event)[1]))
     return found
 
 
-def waits_for_a_node(pod: Kube | None) -> bool:
-    """Whether a pod is there and on no node."""
-    return pod is not None and not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+def waits_for_a_node(pod: Kube) -> bool:
+    """Whether a pod is on no node, and shall be."""
+    return not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
 
 
-def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: float) -> list[tuple[dict[str, str], float]]:
+def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: float) -> list[StockOut]:
     """The same of GKE's autoscaler, which says it of a pod, in each zone for itself: as long as the pod has no node.
 
     Source: the event's words in public records, such as kubectl's output of 2024-10-24: "Node scale up in zones us-central1-b associated
@@ -84,11 +87,9 @@ def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: f
             first, last = first_and_last(event)
             known = times.get(key, (first, last))
             times[key] = (min(first, known[0]), max(last, known[1]))
-    return [
-        (dict(pods[key]["spec"].get("nodeSelector") or {}), last)
-        for key, (first, last) in times.items()
-        if now - first >= PATIENCE_SECONDS and waits_for_a_node(pods.get(key))
-    ]
+    patient = [(pods[key], last) for key, (first, last) in times.items() if now - first >= PATIENCE_SECONDS and key in pods]
+    selectors = [(pod["spec"].get("nodeSelector") or {}, last) for pod, last in patient if waits_for_a_node(pod)]
+    return [(GKE_POOL, selector[GKE_POOL], last) for selector, last in selectors if GKE_POOL in selector]
 
 
 def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
@@ -112,10 +113,10 @@ def _runs_in(workload: Kube) -> set[tuple[str, str]]:
     return {(admission["clusterQueue"], flavor) for each in assigned for flavor in (each.get("flavors") or {}).values()}
 
 
-def closed_until(flavor: Kube, stock_outs: list[tuple[dict[str, str], float]], hold: float) -> float:
-    """Until when a flavor is closed, in seconds since 1970; 0 where nothing was said of it. Its nodes are known by all of its labels."""
-    labels = (flavor["spec"].get("nodeLabels") or {}).items()
-    return max((last + hold for told, last in stock_outs if labels and labels <= told.items()), default=0.0)
+def closed_until(flavor: Kube, stock_outs: list[StockOut], hold: float) -> float:
+    """Until when a flavor is closed, in seconds since 1970; 0 where nothing was said of its pool, or it is not one pool's."""
+    labels = flavor["spec"].get("nodeLabels") or {}
+    return max((last + hold for label, value, last in stock_outs if labels.get(label) == value), default=0.0)
 
 
 def change_of(flavor: Kube, until: float, now: float) -> Kube | None:

@@ -123,13 +123,19 @@ def _deployment(args: StockOutWatchArgs, wanted: StockOuts) -> DeploymentSpecArg
                 service_account_name=NAME,
                 automount_service_account_token=True,
                 node_selector={"kubernetes.io/os": "linux", **args.get("node_selector", {})},
-                tolerations=[TolerationArgs(**each) for each in args.get("tolerations", [])] or None,
+                tolerations=[_toleration(each) for each in args.get("tolerations", [])] or None,
                 security_context=PodSecurityContextArgs(
                     run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
                 ),
                 containers=[_container(wanted)],
             ),
         ),
+    )
+
+
+def _toleration(written: dict[str, str]) -> TolerationArgs:
+    return TolerationArgs(
+        key=written.get("key"), operator=written.get("operator"), value=written.get("value"), effect=written.get("effect")
     )
 
 

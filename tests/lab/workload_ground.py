@@ -128,6 +128,10 @@ def set_clock_back(ground: QueueGround, workload: KubeObject, what: str) -> None
     ground.cluster.patch(WORKLOAD, workload["metadata"]["name"], change, ground.own("alpha"), subresource="status")
 
 
+_COUNTED_FROM = {"WaitForStart": "Admitted", "WaitForRecovery": "PodsReady"}
+"""The condition from which Kueue counts the time that it waits for pods, by what it waits for."""
+
+
 def gives_up_waiting(ground: QueueGround, job: str, reason: str) -> None:
     """Has Kueue lose its patience with a Job of team alpha whose pods are not all ready, for which `reason` is the word in its Workload."""
 
@@ -135,7 +139,7 @@ def gives_up_waiting(ground: QueueGround, job: str, reason: str) -> None:
         ready = condition_of(workload, "PodsReady")
         return ready is not None and (ready["status"], ready["reason"]) == ("False", reason)
 
-    set_clock_back(ground, ground.wait_for_workload("alpha", job, waits, "waits for a pod"), "PodsReady")
+    set_clock_back(ground, ground.wait_for_workload("alpha", job, waits, "waits for a pod"), _COUNTED_FROM[reason])
 
 
 def is_queued_again(ground: QueueGround, job: str) -> KubeObject:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from capacity.plan.build import plan_of_stack_file
 from components.kueue import stock_out_watch
-from components.kueue.stock_out_watch import change_of, closed_until, gke_stock_outs, karpenter_stock_outs, lent, seconds
+from components.kueue.stock_out_watch import GKE_POOL, change_of, closed_until, gke_stock_outs, karpenter_stock_outs, lent, seconds
+
+if TYPE_CHECKING:
+    from capacity.plan.model import Plan
+
+
+def _plan(stack: str) -> Plan:
+    return plan_of_stack_file(Path(__file__).resolve().parents[3] / "stacks" / f"Pulumi.{stack}.yaml").plan
+
 
 NOON = seconds("2026-11-25T12:00:00Z")
 HALF_AN_HOUR = 1800.0
@@ -46,7 +55,8 @@ def failed_scale_up(pod: str, zone: str, first: str, last: str) -> dict[str, Any
 
 def flavor(pool: str, *taints: dict[str, str], until: str | None = None, key: str = "karpenter.sh/nodepool") -> dict[str, Any]:
     annotations = {"annotations": {"flexspot.dev/stock-out-until": until}} if until else {}
-    return {"metadata": {"name": pool, "resourceVersion": "7", **annotations}, "spec": {"nodeLabels": {key: pool}, "nodeTaints": [*taints]}}
+    labels = {key: pool, "karpenter.sh/capacity-type": "spot"}
+    return {"metadata": {"name": pool, "resourceVersion": "7", **annotations}, "spec": {"nodeLabels": labels, "nodeTaints": [*taints]}}
 
 
 def test_karpenters_word_closes_the_flavor_of_its_pool_and_no_other() -> None:
@@ -63,11 +73,14 @@ def test_the_last_word_counts() -> None:
     assert closed_until(flavor("l4-spot"), said, HALF_AN_HOUR) == seconds("2026-11-25T12:28:00Z")
 
 
-def test_a_flavor_that_names_no_pool_is_never_closed() -> None:
-    assert closed_until({"metadata": {"name": "any"}, "spec": {}}, karpenter_stock_outs([no_capacity("any-x8k2z")]), HALF_AN_HOUR) == 0
-
-
-GKE_POOL = "cloud.google.com/gke-nodepool"
+def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is_known_by_its_pool() -> None:
+    any_l4 = {"metadata": {"name": "any-l4"}, "spec": {"nodeLabels": {"karpenter.k8s.aws/instance-gpu-name": "l4"}}}
+    assert closed_until(any_l4, karpenter_stock_outs([no_capacity("any-l4-x8k2z")]), HALF_AN_HOUR) == 0
+    for each in _plan("prod-eks").flavors:
+        made = {"metadata": {"name": each.name}, "spec": {"nodeLabels": each.node_labels}}
+        assert closed_until(made, karpenter_stock_outs([no_capacity(f"{each.pools[0]}-x8k2z")]), HALF_AN_HOUR) > NOON
+    for each in _plan("prod-gke").flavors:
+        assert each.node_labels[GKE_POOL] == each.pools[0]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +107,7 @@ def test_gke_is_given_the_time_to_try_its_other_zones() -> None:
     second = failed_scale_up("sweep-0-abc", "us-central1-b", "2026-11-25T11:59:00Z", "2026-11-25T11:59:00Z")
 
     assert gke_stock_outs([first, second], pods, NOON) == []
-    assert gke_stock_outs([first, second], pods, NOON + 120) == [({GKE_POOL: "l4-spot"}, seconds("2026-11-25T11:59:00Z"))]
+    assert gke_stock_outs([first, second], pods, NOON + 120) == [(GKE_POOL, "l4-spot", seconds("2026-11-25T11:59:00Z"))]
 
 
 def test_another_reason_of_gkes_autoscaler_is_no_stock_out() -> None:

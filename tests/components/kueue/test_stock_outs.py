@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def watch(register: Register, **more: Any) -> Registered:
-    args: StockOutWatchArgs = {"namespace": "flexspot-queueing", "labels": {"flexspot.dev/owner": "ml-platform"}, **more}  # pyrefly: ignore[bad-assignment] -- by a test's own names
+    args = StockOutWatchArgs(**{"namespace": "flexspot-queueing", "labels": {"flexspot.dev/owner": "ml-platform"}, **more})  # pyrefly: ignore[bad-argument-type] -- a test's own
     return register(lambda: StockOutWatch("watch", args))
 
 
@@ -64,6 +64,6 @@ def test_its_pod_is_fit_for_restricted_pod_security_and_carries_its_program(regi
 def test_what_the_settings_refuse_the_component_refuses(register: Register, given: dict[str, Any], told: str) -> None:
     def declare() -> None:
         with pytest.raises(ValueError, match=told):
-            StockOutWatch("watch", {"namespace": "a", "labels": {}, **given})  # pyrefly: ignore[bad-argument-type] -- by a test's own names
+            StockOutWatch("watch", StockOutWatchArgs(**{"namespace": "a", "labels": {}, **given}))  # pyrefly: ignore[bad-argument-type] -- likewise
 
     assert register(declare).resources == []

@@ -1,0 +1,159 @@
+"""A cloud without machines for a pool: queued work goes on to the team's next pool, and the guarantee holds all the same.
+
+The pod of StockOutWatch is a process here, with the rights of its own service account; Karpenter's word is written as Karpenter writes it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+from queue_fixtures import RESOURCE_FLAVOR, queues_of
+from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
+from workload_ground import gives_up_waiting, is_queued_again, wait_until_pending
+
+from components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
+from components.kueue.stock_outs import NAME, StockOutWatch
+from lab.cluster import condition
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster
+
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
+
+BY_QUOTA = {"training": {"capacity": ["spot", "on-demand"]}}
+BETA = {"name": "beta", "shares": {"l4-spot": 0}}
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """A node of the on-demand pool. Of Spot there is none, and quota for one."""
+    with queues_of(cluster, register, {"l4-on-demand": 1}, pools=[SPOT, ON_DEMAND], classes=BY_QUOTA, teams=[ALPHA, BETA]) as made:
+        yield made
+
+
+@pytest.fixture
+def environment(cluster: Cluster, register: Register, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What the watch's pod would have: the API server's address, and the token of its account, which may do what its role says."""
+    namespace = f"queueing-{uuid4().hex[:6]}"
+    made = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}}))
+    objects = [each for token, _, each in made.resources if "Account" in token or "ClusterRole" in token]
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    cluster.apply(*objects)
+    settings = kubernetes_client.Configuration()
+    kubernetes_config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
+    settings.proxy = None
+    accounts = kubernetes_client.CoreV1Api(kubernetes_client.ApiClient(settings))
+    wanted = kubernetes_client.AuthenticationV1TokenRequest(
+        spec=kubernetes_client.V1TokenRequestSpec(audiences=[], expiration_seconds=3600)
+    )
+    token: Any = accounts.create_namespaced_service_account_token(NAME, namespace, wanted)
+    (tmp_path / "token").write_text(token.status.token, encoding="utf-8")
+    (tmp_path / "ca.crt").write_bytes(Path(str(settings.ssl_ca_cert)).read_bytes())
+    address = urlsplit(settings.host)
+    yield {
+        "KUBERNETES_SERVICE_HOST": str(address.hostname),
+        "KUBERNETES_SERVICE_PORT": str(address.port),
+        CREDENTIALS_VARIABLE: str(tmp_path),
+        HOLD_VARIABLE: "1800",
+    }
+    for each in objects:
+        if "ClusterRole" in each["kind"]:
+            cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
+    cluster.delete("v1/Namespace", namespace)
+
+
+@contextmanager
+def karpenter_finds_none(ground: QueueGround, pool: str, minutes_ago: int = 0) -> Generator[None]:
+    """The event of a NodeClaim of a pool for which the cloud had no machine."""
+    claim, when = f"{ground.own(pool)}-{uuid4().hex[:5]}", datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    told = when.strftime("%Y-%m-%dT%H:%M:%SZ")
+    ground.cluster.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{claim}.0", "namespace": "default"},
+            "involvedObject": {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim},
+            "reason": "InsufficientCapacityError",
+            "message": f"NodeClaim {claim} event: all requested instance types were unavailable during launch",
+            "type": "Warning",
+            "source": {"component": "karpenter"},
+            "firstTimestamp": told,
+            "lastTimestamp": told,
+            "count": 1,
+        }
+    )
+    yield
+    ground.cluster.delete("v1/Event", f"{claim}.0", "default")
+
+
+def closed(ground: QueueGround, pool: str) -> bool:
+    flavor = ground.cluster.get(RESOURCE_FLAVOR, ground.own(pool))
+    assert flavor is not None
+    return UNTIL_ANNOTATION in (flavor["metadata"].get("annotations") or {})
+
+
+def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_once(
+    ground: QueueGround, environment: dict[str, str]
+) -> None:
+    spot, on_demand = ground.own("l4-spot"), ground.own("l4-on-demand")
+    ground.submit("alpha", "stocked-out", gpus=2)
+    assert ground.wait_for_flavors("alpha", "stocked-out") == {spot}
+    wait_until_pending(ground, "stocked-out", 1)
+
+    with karpenter_finds_none(ground, "l4-spot"):
+        [said] = look(environment)
+        assert said.startswith(f"flavor {spot}: the cloud has no machines for it; closed until ")
+        assert look(environment) == [], "a second round finds it as it should be"
+        gives_up_waiting(ground, "stocked-out", "WaitForStart")
+        is_queued_again(ground, "stocked-out")
+        ground.wait_for_running("alpha", "stocked-out")
+        assert ground.wait_for_flavors("alpha", "stocked-out") == {on_demand}
+
+        ground.submit("alpha", "next", gpus=2)
+        assert ground.wait_for_flavors("alpha", "next") == {on_demand}
+        ground.submit("alpha", "too-many", gpus=1)
+        said = ground.wait_for_refusal("alpha", "too-many", "flexspot.dev/stock-out")
+        assert spot in said, "who waits is told why"
+
+    assert look(environment) == [f"flavor {spot}: open again"]
+    assert ground.wait_for_flavors("alpha", "too-many") == {spot}, "the quota of the first flavor is there again"
+    ground.wait_for_running("alpha", "stocked-out", "next")
+
+
+def test_a_word_of_long_ago_closes_nothing(ground: QueueGround, environment: dict[str, str]) -> None:
+    with karpenter_finds_none(ground, "l4-spot", minutes_ago=31):
+        assert look(environment) == []
+    assert not closed(ground, "l4-spot")
+
+
+def test_a_flavor_with_borrowed_gpus_at_work_stays_open_so_that_their_owner_gets_them_back(
+    ground: QueueGround, environment: dict[str, str]
+) -> None:
+    ground.add_nodes("l4-spot", 1)
+    ground.submit("beta", "borrower", gpus=4)
+    assert ground.wait_for_flavors("beta", "borrower") == {ground.own("l4-spot")}
+    ground.wait_for_running("beta", "borrower")
+    ground.wait_for_workload("beta", "borrower", lambda each: condition(each, "PodsReady"), "runs")
+
+    with karpenter_finds_none(ground, "l4-spot"):
+        look(environment)
+        assert not closed(ground, "l4-spot")
+        # Where it can, a queue goes on before it takes something back.
+        ground.submit("alpha", "elsewhere", gpus=4)
+        assert ground.wait_for_flavors("alpha", "elsewhere") == {ground.own("l4-on-demand")}
+        ground.submit("alpha", "owner", gpus=4)
+        assert ground.wait_for_flavors("alpha", "owner") == {ground.own("l4-spot")}
+        ground.wait_for_running("alpha", "elsewhere", "owner")
