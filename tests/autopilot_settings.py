@@ -9,7 +9,7 @@ import yaml
 
 _STACK = Path(__file__).resolve().parents[1] / "stacks" / "Pulumi.dev-gke.yaml"
 
-# Of node pools alone, and refused on Autopilot.
+# Of node pools alone, and refused on Autopilot, as the watch of stock-outs is.
 _OF_NODE_POOLS = ("shutdown_grace_seconds",)
 
 
@@ -20,6 +20,7 @@ def autopilot_settings() -> dict[str, Any]:
     on-demand GPUs, which go from one to the other at a stock-out.
     """
     settings: dict[str, Any] = yaml.safe_load(_STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
+    del settings["queueing"]["stock_outs"]
     settings["cluster"] = {key: value for key, value in settings["cluster"].items() if key != "system_pool"} | {"mode": "autopilot"}
     settings["pools"] = [{key: value for key, value in pool.items() if key not in _OF_NODE_POOLS} for pool in settings["pools"]] + [
         {"name": "a100-flex", "machine": "a2-highgpu-1g", "capacity_type": "flex-start", "max_nodes": 2, "serves": ["tuning"]},
