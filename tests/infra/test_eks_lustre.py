@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from declared_inputs import refused_inputs
 from engine_steps import Operation, steps
 from program_declarations import as_shipped, declared, shipped
 
@@ -65,6 +66,14 @@ def test_it_is_in_the_private_subnet_of_the_first_zone_once_its_servers_may_talk
         each.inputs["referencedSecurityGroupId"] for kind in (INGRESS, EGRESS) for each in declarations.of(kind) if each.name in str(rules)
     }
     assert peers == {group, nodes}
+
+
+@pytest.mark.parametrize("lustre", [{}, {"deployment": "SCRATCH_2"}, {"capacity_gib": 24000, "throughput_mbps_per_tib": 1000}], ids=str)
+def test_the_provider_takes_every_input(lustre: dict[str, Any]) -> None:
+    made = declared("dev-eks", shipped("dev-eks", storage={"datasets": "lustre", "lustre": lustre})).made
+
+    assert MADE in made
+    assert refused_inputs(made.values()) == []
 
 
 def test_it_is_in_the_zone_that_is_asked_for() -> None:
