@@ -19,6 +19,11 @@ LUSTRE_VERSION = "2.15"
 """Recommended for all new file systems; AL2023's kernel cannot mount 2.10, which SCRATCH_2 would have by default (FSx API reference,
 CreateFileSystem, FileSystemTypeVersion; kubernetes-sigs/aws-fsx-csi-driver issue 437)."""
 
+LINK_TIMEOUT = "2h"
+"""For how long a link to a bucket may be in the making. The provider gives up after ten minutes, which is too short for some buckets
+(aws-samples/amazon-eks-machine-learning-with-terraform-and-kubeflow issue 112); four million objects took FSx more than an hour
+(aws/aws-parallelcluster issue 4211, of the older kind of link)."""
+
 _NAME_CHARACTERS = 255
 """EC2's limit for the name of a security group (API reference, CreateSecurityGroup)."""
 
@@ -123,7 +128,7 @@ class LustreFileSystem(pulumi.ComponentResource):
                 auto_import_policy=fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=["NEW", "CHANGED", "DELETED"])
             ),
             tags=named,
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(parent=self, custom_timeouts=pulumi.CustomTimeouts(create=LINK_TIMEOUT)),
         )
         self.file_system_id = _after(made.id, linked)
         self.dns_name = _after(made.dns_name, linked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pulumi
 import pytest
 from aws_policy_decisions import verdict
 from storage_parentage import parentage
@@ -73,6 +74,20 @@ def test_it_shows_the_shared_folder_of_the_bucket_as_it_changes_and_gives_nothin
     assert (link["fileSystemPath"], link["dataRepositoryPath"]) == ("/", "s3://acme-datasets/shared/")
     assert link["batchImportMetaDataOnCreate"] is True
     assert link["s3"] == {"autoImportPolicy": {"events": ["NEW", "CHANGED", "DELETED"]}}
+
+
+def test_a_link_to_a_large_bucket_may_be_in_the_making_for_longer_than_the_providers_ten_minutes(register: Register) -> None:
+    given: dict[str, str | None] = {}
+
+    def declare() -> None:
+        def noted(each: pulumi.ResourceTransformationArgs) -> None:
+            given[each.type_] = each.opts.custom_timeouts.create if each.opts.custom_timeouts else None
+
+        pulumi.runtime.register_stack_transformation(noted)
+        LustreFileSystem("datasets", args())
+
+    register(declare)
+    assert (given[LINK], given[FILE_SYSTEM]) == ("2h", None)
 
 
 @pytest.mark.parametrize("action", ["s3:ListBucket", "s3:GetObject", "s3:GetBucketLocation", "s3:PutBucketNotification"])
