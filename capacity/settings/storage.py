@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
-from capacity.values.names import AWS_KEY, GCP_KEY, Name
+from capacity.values.names import AWS_KEY, GCP_KEY, Name, Zone
 
 LEASE_MARGIN_SECONDS = 30
 """How much longer than a worker's grace its lease must be: for the last write, and for clocks that differ."""
@@ -102,7 +102,7 @@ class Lustre(DescribedRecord):
     """Throughput in MB/s for each TiB of its size, which the price of `PERSISTENT_2` follows; default: 125. `SCRATCH_2` has 200 and takes
     none."""
 
-    zone: str | None = None
+    zone: Zone | None = None
     """The zone in which it is; nodes of other zones reach it too, for the price of traffic between zones and not while its zone is down.
     Default: the first of `zones`."""
 

@@ -16,8 +16,8 @@ LUSTRE_PORTS = ((988, 988), (1018, 1023))
 and "Creating an FSx for Lustre file system fails")."""
 
 LUSTRE_VERSION = "2.15"
-"""Recommended for all new file systems; AL2023's kernel cannot mount 2.10, which SCRATCH_2 would have by default (FSx API reference,
-CreateFileSystem, FileSystemTypeVersion; kubernetes-sigs/aws-fsx-csi-driver issue 437)."""
+"""Recommended for all new file systems. 2.10, which SCRATCH_2 would have by default, cannot be linked to a bucket as here (FSx API
+reference, CreateFileSystem, FileSystemTypeVersion, and CreateDataRepositoryAssociation)."""
 
 LINK_TIMEOUT = "2h"
 """For how long a link to a bucket may be in the making. The provider gives up after ten minutes, which is too short for some buckets

@@ -39,7 +39,7 @@ def args(**changes: Any) -> LustreFileSystemArgs:
     return arguments
 
 
-def test_the_smallest_persistent_file_system_in_one_subnet_of_a_version_that_todays_kernels_mount(register: Register) -> None:
+def test_the_smallest_persistent_file_system_in_one_subnet_of_a_version_that_can_be_linked(register: Register) -> None:
     [made] = register(lambda: LustreFileSystem("datasets", args())).of(FILE_SYSTEM)
 
     assert {key: value for key, value in made.items() if key != "securityGroupIds"} == {
