@@ -27,6 +27,7 @@ from components.karpenter.ec2_node_class import Ec2NodeClass, EfaPlacementGroup,
 from components.karpenter.gpu_node_pool import GpuNodePool
 from components.storage.efs_volume import DRIVER as EFS_DRIVER
 from components.storage.gp3_storage_class import Gp3StorageClass
+from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
 from infra.karpenter_pools import node_pool_args
@@ -62,12 +63,14 @@ def driver_taints(settings: EksSettings) -> list[NodeTaint]:
     """Keep pods off a node until it can mount their volumes; the drivers take them off.
 
     https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md, Mountpoint's driver v2, docs/CONFIGURATION.md, and
-    https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md. Only on a cluster of ours are the drivers known to be
-    there.
+    https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md, and docs/install.md of aws-fsx-csi-driver. Only on a
+    cluster of ours are the drivers known to be there.
     """
     if settings.cluster.existing is not None:
         return []
-    drivers = ["ebs.csi.aws.com", "s3.csi.aws.com", *([EFS_DRIVER] if settings.storage.has_efs else [])]
+    storage = settings.storage
+    drivers = ["ebs.csi.aws.com", "s3.csi.aws.com"]
+    drivers += [driver for driver, used in ((EFS_DRIVER, storage.has_efs), (LUSTRE_DRIVER, storage.has_lustre)) if used]
     return [{"key": f"{driver}/agent-not-ready", "value": "", "effect": "NoExecute"} for driver in drivers]
 
 
@@ -308,6 +311,7 @@ def _cluster(
             "addon_versions": plan.versions.addons,
             "ami": wanted.ami,
             "efs_driver": settings.storage.has_efs,
+            "lustre_driver": settings.storage.has_lustre,
             "metrics_server": wanted.addons.metrics_server,
             "owner_labels": plan.labels,
             "tags": place.tags,

@@ -13,6 +13,8 @@ from capacity.workloads.requests import SERVICE_ACCOUNT
 from components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from components.storage.efs_file_system import EfsFileSystem
 from components.storage.efs_volume import EfsVolume
+from components.storage.lustre_file_system import LustreFileSystem
+from components.storage.lustre_volume import LustreVolume
 from components.storage.s3_bucket import S3Bucket, bucket_name
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.storage.s3_team_access import S3TeamAccess
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     from components.tenancy.team import Team
 
 
-VOLUME_TYPES = {StorageKind.S3: "flexspot:index:S3MountpointVolume", StorageKind.EFS: "flexspot:index:EfsVolume"}
+VOLUME_TYPES = {
+    StorageKind.S3: "flexspot:index:S3MountpointVolume",
+    StorageKind.EFS: "flexspot:index:EfsVolume",
+    StorageKind.LUSTRE: "flexspot:index:LustreVolume",
+}
 
 
 def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, each from its own place
@@ -51,7 +57,8 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     on_aws, key = pulumi.ResourceOptions(provider=aws), settings.storage.encryption_key
     names = {purpose: bucket_name(place.account, place.region, settings.environment, purpose) for purpose in (CHECKPOINTS, DATASETS)}
     buckets = {purpose: _bucket(settings, place, purpose, names[purpose], on_aws) for purpose in names}
-    file_systems = {purpose: _efs(settings, place, purpose, cluster, subnets, on_aws) for purpose in settings.storage.file_systems}
+    efs = {purpose: _efs(settings, place, purpose, cluster, subnets, on_aws) for purpose in settings.storage.in_efs}
+    lustre = _lustre(settings, place, buckets[DATASETS], cluster, subnets, on_aws) if settings.storage.has_lustre else None
     queues: dict[str, pulumi.Output[str]] = {}
     checkpoints: dict[str, pulumi.Output[str]] = {}
     grace = max(route.grace_seconds for route in plan.routes)
@@ -81,17 +88,31 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
         checkpoints[team.name] = access.checkpoint_url
         labels = {**plan.labels, TEAM_LABEL: team.name}
         for purpose, bucket in buckets.items():
-            if purpose in file_systems:
+            if purpose in efs:
                 EfsVolume(
                     f"{team.name}-{purpose}",
                     {
                         "team": team.name,
                         "namespace": team.name,
                         "purpose": purpose,
-                        "volume_handle": file_systems[purpose].volume_handles[team.name],
+                        "volume_handle": efs[purpose].volume_handles[team.name],
                         "labels": labels,
                     },
                     _volume_options(StorageKind.EFS, kubernetes, [teams[team.name]]),
+                )
+                continue
+            if purpose == DATASETS and lustre is not None:
+                LustreVolume(
+                    f"{team.name}-{purpose}",
+                    {
+                        "team": team.name,
+                        "namespace": team.name,
+                        "file_system_id": lustre.file_system_id,
+                        "dns_name": lustre.dns_name,
+                        "mount_name": lustre.mount_name,
+                        "labels": labels,
+                    },
+                    _volume_options(StorageKind.LUSTRE, kubernetes, [teams[team.name]]),
                 )
                 continue
             S3MountpointVolume(
@@ -126,8 +147,11 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
             )
             queues[team.name] = queue.queue_url
     pulumi.export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
+    file_systems = {purpose: each.file_system_id for purpose, each in efs.items()}
+    if lustre is not None:
+        file_systems[DATASETS] = lustre.file_system_id
     if file_systems:
-        pulumi.export("file_systems", {purpose: each.file_system_id for purpose, each in file_systems.items()})
+        pulumi.export("file_systems", file_systems)
     pulumi.export("checkpoints", checkpoints)
     pulumi.export("work_queues", queues)
 
@@ -161,6 +185,35 @@ def _efs(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its own plac
             "infrequent_access_days": wanted.infrequent_access_days,
             "provisioned_mibps": wanted.provisioned_mibps,
             "deletion_protection": by_default if wanted.deletion_protection is None else wanted.deletion_protection,
+            "tags": place.tags,
+        },
+        on_aws,
+    )
+
+
+def _lustre(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its own place
+    settings: EksSettings,
+    place: EksPlace,
+    bucket: S3Bucket,
+    cluster: EksCluster | ExistingEksCluster,
+    subnets: dict[str, pulumi.Input[str]],
+    on_aws: pulumi.ResourceOptions,
+) -> LustreFileSystem:
+    wanted = settings.storage.lustre
+    production = is_production(settings.environment)
+    return LustreFileSystem(
+        f"{DATASETS}-lustre",
+        {
+            "cluster": place.cluster,
+            "vpc_id": cluster.vpc_id,
+            "subnet_id": subnets[wanted.zone or settings.zones[0]],
+            "node_security_group_id": cluster.security_group_id,
+            "bucket": bucket.name,
+            "capacity_gib": wanted.capacity_gib,
+            "deployment": wanted.deployment.value,
+            "throughput_mbps_per_tib": wanted.throughput_mbps_per_tib,
+            "kms_key": settings.storage.encryption_key,
+            "deletion_protection": production if wanted.deletion_protection is None else wanted.deletion_protection,
             "tags": place.tags,
         },
         on_aws,

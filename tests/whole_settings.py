@@ -37,15 +37,22 @@ PUBLIC = st.fixed_dictionaries(
 )
 
 
-KINDS = st.sampled_from(["s3", "efs"])
 EKS_STORAGE = some(
     checkpoint_days=st.integers(1, 3650),
-    checkpoints=KINDS,
-    datasets=KINDS,
+    checkpoints=st.sampled_from(["s3", "efs"]),
+    datasets=st.sampled_from(["s3", "efs", "lustre"]),
     efs=some(
         infrequent_access_days=st.sampled_from([0, 1, 30, 365]),
         provisioned_mibps=st.sampled_from([1, 64, 3414]),
         deletion_protection=st.booleans(),
+    ),
+    lustre=st.one_of(
+        some(
+            capacity_gib=st.sampled_from([1200, 2400, 4800, 24000]),
+            throughput_mbps_per_tib=st.sampled_from([125, 250, 500, 1000]),
+            deletion_protection=st.booleans(),
+        ),
+        st.just({"deployment": "SCRATCH_2", "capacity_gib": 7200}),
     ),
 )
 

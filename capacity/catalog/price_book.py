@@ -37,7 +37,8 @@ class ServiceItem(StrEnum):
     Autopilot bills for pods beyond the price of machines. NAT_GATEWAY is a gateway of AWS, NAT_NODE a node that uses Cloud NAT (of 32 nodes
     at most). PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume
     has above 3,000 operations and 125 MiB a second. EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system
-    with elastic throughput. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
+    with elastic throughput. LUSTRE_SCRATCH is the size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2
+    with so many MB/s for each TiB. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
     """
 
     CLUSTER = "cluster"
@@ -60,6 +61,11 @@ class ServiceItem(StrEnum):
     EFS_MIBPS = "efs-mibps"
     EFS_READ = "efs-read"
     EFS_WRITTEN = "efs-written"
+    LUSTRE_SCRATCH = "lustre-scratch"
+    LUSTRE_125 = "lustre-125"
+    LUSTRE_250 = "lustre-250"
+    LUSTRE_500 = "lustre-500"
+    LUSTRE_1000 = "lustre-1000"
     INTERNET_TRAFFIC = "internet-traffic"
     NAT_TRAFFIC = "nat-traffic"
 
@@ -82,6 +88,11 @@ _MEASURES = {
     ServiceItem.EFS_MIBPS: Measure.MIBPS_MONTH,
     ServiceItem.EFS_READ: Measure.GIB,
     ServiceItem.EFS_WRITTEN: Measure.GIB,
+    ServiceItem.LUSTRE_SCRATCH: Measure.GIB_MONTH,
+    ServiceItem.LUSTRE_125: Measure.GIB_MONTH,
+    ServiceItem.LUSTRE_250: Measure.GIB_MONTH,
+    ServiceItem.LUSTRE_500: Measure.GIB_MONTH,
+    ServiceItem.LUSTRE_1000: Measure.GIB_MONTH,
     ServiceItem.INTERNET_TRAFFIC: Measure.GIB,
     ServiceItem.NAT_TRAFFIC: Measure.GIB,
 }

@@ -21,7 +21,8 @@ _FILE = Path(__file__).parent / "system_pods.yaml"
 class SystemPod(Record):
     """Pods of one kind: `replicas` of them, or one on every node. `apart` says that no two share a node; without room one waits.
 
-    `addon` is the setting of `cluster.addons` without which there are none; `efs` that something is in EFS.
+    `addon` is the setting of `cluster.addons` without which there are none; `efs` and `lustre` that something is in
+    EFS, and in Lustre.
     """
 
     name: str

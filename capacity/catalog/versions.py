@@ -24,6 +24,7 @@ class Addon(StrEnum):
     EBS_DRIVER = "aws-ebs-csi-driver"
     S3_DRIVER = "aws-mountpoint-s3-csi-driver"
     EFS_DRIVER = "aws-efs-csi-driver"
+    LUSTRE_DRIVER = "aws-fsx-csi-driver"
     NODE_MONITORING = "eks-node-monitoring-agent"
     METRICS_SERVER = "metrics-server"
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
     from capacity.settings.cluster import OtherWork as OtherWorkSettings
     from capacity.settings.cluster import SystemPool
+    from capacity.settings.storage import Lustre
 
 GKE_SYSTEM_DISK_GIB, EKS_SYSTEM_DISK_GIB = 100, 50
 GKE_OTHER_DISK_GIB = 100
@@ -142,8 +143,11 @@ def _eks_services(settings: EksSettings) -> Iterator[ServicePart]:
     zones = len(settings.zones)
     if settings.storage.has_efs and (mibps := settings.storage.efs.provisioned_mibps):
         # Of what is provisioned EFS does not bill what the stored data brings along, of which no plan knows.
-        billed = mibps * len(settings.storage.file_systems)
+        billed = mibps * len(settings.storage.in_efs)
         yield ServicePart("provisioned throughput of EFS, in MiB/s", ServiceItem.EFS_MIBPS, billed, billed)
+    if settings.storage.has_lustre:
+        gib = settings.storage.lustre.capacity_gib
+        yield ServicePart("file system of Lustre, in GiB", _lustre(settings.storage.lustre), gib, gib)
     if settings.cluster.existing is None:
         yield ServicePart("control plane", ServiceItem.CLUSTER, 1, 1)
         if settings.cluster.support is Support.EXTENDED:
@@ -155,3 +159,11 @@ def _eks_services(settings: EksSettings) -> Iterator[ServicePart]:
             yield ServicePart("addresses of the NAT gateways", ServiceItem.PUBLIC_ADDRESS, gateways, gateways)
             if endpoints := zones * len(settings.interface_services):
                 yield ServicePart("interface endpoints, by zone", ServiceItem.INTERFACE_ENDPOINT, endpoints, endpoints)
+
+
+_LUSTRE = {125: ServiceItem.LUSTRE_125, 250: ServiceItem.LUSTRE_250, 500: ServiceItem.LUSTRE_500, 1000: ServiceItem.LUSTRE_1000}
+
+
+def _lustre(wanted: Lustre) -> ServiceItem:
+    mbps_per_tib = wanted.bought_mbps_per_tib
+    return ServiceItem.LUSTRE_SCRATCH if mbps_per_tib is None else _LUSTRE[mbps_per_tib]

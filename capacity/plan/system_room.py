@@ -68,7 +68,7 @@ def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Mach
     pool = settings.cluster.system_pool
     addons: dict[str, bool] = {}
     if isinstance(settings, EksSettings):
-        addons = {**settings.cluster.addons.model_dump(), "efs": settings.storage.has_efs}
+        addons = {**settings.cluster.addons.model_dump(), "efs": settings.storage.has_efs, "lustre": settings.storage.has_lustre}
     clouds = [each for each in system_pods_of(cloud) if each.addon is None or addons[each.addon]]
     pods = (*clouds, *own_pods(settings))
     return SystemRoom(

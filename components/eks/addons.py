@@ -75,11 +75,20 @@ EFS_DRIVER = EksAddon(
 )
 """Where something is in EFS."""
 
+LUSTRE_DRIVER = EksAddon(
+    Addon.LUSTRE_DRIVER,
+    # Its chart's own defaults, said here as those of the other drivers are: charts/aws-fsx-csi-driver/values.yaml at 05bcb51 in
+    # kubernetes-sigs/aws-fsx-csi-driver. No role: it would be the controller's, to make and delete file systems for classes of volumes
+    # (AWS's policy for it is AmazonFSxFullAccess), and there is no such class; nodes mount without one.
+    {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}},
+)
+"""Where something is in Lustre."""
+
 METRICS_SERVER = EksAddon(Addon.METRICS_SERVER, {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
 """An add-on of the community, which EKS installs and its project answers for (EKS user guide, "Community add-ons"). What is said here are
 its defaults: without it, no autoscaler of pods and no `kubectl top` works."""
 
-ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, EFS_DRIVER, METRICS_SERVER)
+ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, EFS_DRIVER, LUSTRE_DRIVER, METRICS_SERVER)
 
 _NAMESPACE = "kube-system"
 
@@ -107,6 +116,8 @@ class AddonInstaller:
         wanted = [*AFTER_NODES]
         if self.shape.efs_driver:
             wanted.append(EFS_DRIVER)
+        if self.shape.lustre_driver:
+            wanted.append(LUSTRE_DRIVER)
         if self.shape.metrics_server:
             wanted.append(METRICS_SERVER)
         return [self._install(addon, [nodes]) for addon in wanted]

@@ -110,6 +110,9 @@ class EksClusterArgs(RoleOptionsArgs):
     efs_driver: NotRequired[bool]
     """Whether the add-on aws-efs-csi-driver is installed, which mounts file systems of EFS. Default: False."""
 
+    lustre_driver: NotRequired[bool]
+    """Whether the add-on aws-fsx-csi-driver is installed, which mounts file systems of FSx for Lustre. Default: False."""
+
     metrics_server: NotRequired[bool]
     """Whether the add-on metrics-server is installed, which tells autoscalers of pods and `kubectl top` what pods use. Default: True."""
 
@@ -157,6 +160,7 @@ class ClusterShape:
     ami: str
     addon_versions: dict[str, str] = field(default_factory=dict[str, str])
     efs_driver: bool = False
+    lustre_driver: bool = False
     metrics_server: bool = EksAddons.default("metrics_server")
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
     tags: dict[str, str] = field(default_factory=dict[str, str])

@@ -135,14 +135,18 @@ def resolve_folder_mount(owner: str, args: FolderMountArgs) -> FolderMount:
 # A socket's path holds the volume's name and has at most 107 characters; the longest name that Kubernetes allows, 253, would not fit.
 VOLUME_NAME_CHARACTERS = 63
 
-# Kubernetes asks for a size and the drivers ignore it: neither a bucket nor a file system of EFS has one. Small, as a quota on
-# requests.storage would count it.
+# Kubernetes asks for a size and the drivers ignore it: neither a bucket nor a file system of EFS has one, and Lustre's is not the volume's.
+# Small, as a quota on requests.storage would count it.
 _CAPACITY = {"storage": "1Gi"}
 
 
 @dataclass(frozen=True)
 class FolderVolume:
-    """A volume and its claim before they are declared. `kind` tells volumes of one claim apart that are in different places."""
+    """A volume and its claim before they are declared. `kind` tells volumes of one claim apart that are in different places.
+
+    `mounts_read_only` says that the driver knows ReadOnlyMany. One that does not refuses to mount such a volume: it is ReadWriteMany then,
+    and what is only to be read is mounted with the option `ro`, which no pod can take away.
+    """
 
     namespace: str
     mount: FolderMount
@@ -150,6 +154,7 @@ class FolderVolume:
     source: CSIPersistentVolumeSourceArgs
     mount_options: list[str] = field(default_factory=list[str])
     kind: str = ""
+    mounts_read_only: bool = True
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,8 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVol
 
     The volume is retained, as is what it is over, when the claim goes.
     """
-    access_modes = ["ReadOnlyMany" if volume.mount.read_only else "ReadWriteMany"]
+    access_modes = ["ReadOnlyMany" if volume.mount.read_only and volume.mounts_read_only else "ReadWriteMany"]
+    read_only_option = ["ro"] if volume.mount.read_only and not volume.mounts_read_only else []
     claim_name = volume.mount.claim
     name_of_volume = volume_name(volume.namespace, claim_name, volume.kind)
     persistent = PersistentVolume(
@@ -183,7 +189,7 @@ def declare_claimed_volume(name: str, parent: pulumi.Resource, volume: FolderVol
             # replace the volume.
             claim_ref=ObjectReferenceArgs(namespace=volume.namespace, name=claim_name),
             persistent_volume_reclaim_policy="Retain",
-            mount_options=volume.mount_options or None,
+            mount_options=[*read_only_option, *volume.mount_options] or None,
             csi=volume.source,
         ),
         opts=pulumi.ResourceOptions(parent=parent),

@@ -39,7 +39,8 @@ class EfsVolume(pulumi.ComponentResource):
 
     It is a file system: programs append, rename and lock, and a file that was closed is there for who opens it next (close-to-open, as
     NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node, over TLS, which is its default, and shows no identity.
-    The volume's size, 1 GiB, means nothing: Kubernetes asks for one, the driver ignores it.
+    The volume's size, 1 GiB, means nothing: Kubernetes asks for one, the driver ignores it. The driver refuses ReadOnlyMany
+    (volumeCapAccessModes in its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
     https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
 
     Raises ValueError for names that Kubernetes refuses and an unknown purpose. No mount was made in a live cluster.
@@ -71,6 +72,7 @@ class EfsVolume(pulumi.ComponentResource):
                     read_only=True if mount.read_only else None,
                 ),
                 kind="efs",
+                mounts_read_only=False,
             ),
         )
         self.claim = claimed.claim

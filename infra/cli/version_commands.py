@@ -67,10 +67,12 @@ def upgrade(
 
 
 def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
-    """The parts of a plan that the stack has: the driver of EFS is there with something to mount."""
+    """The parts of a plan that the stack has: the drivers of EFS and Lustre are there with something to mount."""
     from capacity.catalog.versions import Addon  # noqa: PLC0415
 
-    return {part: version for part, version in plan.parts().items() if part != Addon.EFS_DRIVER or settings.storage.has_efs}
+    mounts = {Addon.EFS_DRIVER: settings.storage.has_efs, Addon.LUSTRE_DRIVER: settings.storage.has_lustre}
+    missing = {driver for driver, used in mounts.items() if not used}
+    return {part: version for part, version in plan.parts().items() if part not in missing}
 
 
 def _of(stack: str) -> tuple[EksSettings, ImageBook]:

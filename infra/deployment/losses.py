@@ -50,6 +50,7 @@ _KINDS = {
     "aws:s3/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
     "gcp:storage/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
     "aws:efs/fileSystem:FileSystem": _Kind(Held.FILE_SYSTEM, "file system", "with everything in it"),
+    "aws:fsx/lustreFileSystem:LustreFileSystem": _Kind(Held.FILE_SYSTEM, "file system", "with everything in it"),
     "kubernetes:core/v1:Namespace": _Kind(Held.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
     "kubernetes:core/v1:PersistentVolumeClaim": _Kind(Held.TEAM_STORAGE, "volume claim"),
     "gcp:storage/managedFolder:ManagedFolder": _Kind(Held.TEAM_STORAGE, "folder", "with everything in it"),

@@ -101,6 +101,9 @@ TAGGED = {
     "aws:ec2/vpcEndpoint:VpcEndpoint": Listing(
         "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", frozenset({"deleting", "deleted", "failed", "expired", "rejected"})
     ),
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": Listing(
+        "describe_security_group_rules", "SecurityGroupRules", "SecurityGroupRuleId"
+    ),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": Listing(
         "describe_security_group_rules", "SecurityGroupRules", "SecurityGroupRuleId"
     ),
@@ -117,6 +120,8 @@ _LOOKED_FOR_BY: dict[str, tuple[str, ...]] = {
     "aws:efs/mountTarget:MountTarget": ("fileSystemId", "subnetId"),
     "aws:eks/nodeGroup:NodeGroup": ("clusterName",),
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("clusterName", "namespace", "serviceAccount"),
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": ("fileSystemId",),
+    "aws:fsx/lustreFileSystem:LustreFileSystem": (),
     "aws:kms/key:Key": (),
 }
 
@@ -156,6 +161,8 @@ class AwsSearch:
             "aws:efs/mountTarget:MountTarget": self._mount_target,
             "aws:eks/nodeGroup:NodeGroup": self._node_group,
             "aws:eks/podIdentityAssociation:PodIdentityAssociation": self._pod_identity,
+            "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": self._data_repository_association,
+            "aws:fsx/lustreFileSystem:LustreFileSystem": self._lustre_file_system,
             "aws:kms/key:Key": self._key,
         }
 
@@ -197,6 +204,15 @@ class AwsSearch:
         listed = self._named("efs", "describe_mount_targets", "MountTargets", FileSystemId=inputs["fileSystemId"])
         return [each["MountTargetId"] for each in listed if each["SubnetId"] == inputs["subnetId"] and each["LifeCycleState"] not in _GOING]
 
+    def _lustre_file_system(self, inputs: Inputs) -> Iterable[str]:
+        listed = self._named("fsx", "describe_file_systems", "FileSystems")
+        return [each["FileSystemId"] for each in _with_tags(listed, inputs, state="Lifecycle")]
+
+    def _data_repository_association(self, inputs: Inputs) -> Iterable[str]:
+        one = [{"Name": "file-system-id", "Values": [inputs["fileSystemId"]]}]
+        listed = self._named("fsx", "describe_data_repository_associations", "Associations", Filters=one)
+        return [each["AssociationId"] for each in _with_tags(listed, inputs, state="Lifecycle")]
+
     def _node_group(self, inputs: Inputs) -> Iterable[str]:
         cluster = inputs["clusterName"]
         own, prefix = inputs.get("nodeGroupName"), inputs.get("nodeGroupNamePrefix", "")
@@ -220,7 +236,10 @@ class AwsSearch:
         """All that an operation lists. A cluster that is not there has nothing in it."""
         client = self._clients(service)
         try:
-            return [each for page in client.get_paginator(operation).paginate(**arguments) for each in page[found]]
+            # An operation without a paginator lists what fits into one answer, as the associations of one file system do (8 at most).
+            paged = client.can_paginate(operation)
+            pages = client.get_paginator(operation).paginate(**arguments) if paged else [getattr(client, operation)(**arguments)]
+            return [each for page in pages for each in page[found]]
         except client.exceptions.ClientError as error:
             if error.response["Error"]["Code"] in {"ResourceNotFoundException", "NotFoundException", "FileSystemNotFound"}:
                 return []
@@ -233,13 +252,14 @@ def _asked(client: Any, operation: str, filters: list[dict[str, Any]]) -> dict[s
 
 
 _GOING = frozenset({"deleting", "deleted"})
-"""States of EFS in which what is listed goes."""
+"""States of EFS and FSx in which what is listed goes."""
 
 
-def _with_tags(listed: Iterable[Mapping[str, Any]], inputs: Inputs) -> list[Mapping[str, Any]]:
+def _with_tags(listed: Iterable[Mapping[str, Any]], inputs: Inputs, state: str = "LifeCycleState") -> list[Mapping[str, Any]]:
     """What has all tags of the inputs and is not on its way out; nothing where the inputs have none, which would be everything."""
     wanted = _tags(inputs).items()
-    found = [(each, {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}) for each in listed if each["LifeCycleState"] not in _GOING]
+    there = [each for each in listed if str(each.get(state, "")).lower() not in _GOING]
+    found = [(each, {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}) for each in there]
     return [each for each, tags in found if wanted and wanted <= tags.items()]
 
 

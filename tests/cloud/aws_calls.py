@@ -65,6 +65,30 @@ def _access_point(order: Order) -> Made:
     return Made(found["AccessPointId"], {"arn": found["AccessPointArn"]}, [gone])
 
 
+# FSx
+
+
+def _lustre_file_system(order: Order) -> Made:
+    of_lustre = {
+        "DeploymentType": order.take("deploymentType"),
+        "PerUnitStorageThroughput": order.take("perUnitStorageThroughput"),
+    }
+    renamed = {"FileSystemType": "LUSTRE", "LustreConfiguration": only(**of_lustre), "SubnetIds": [order.take("subnetIds")]}
+    names = ("storageCapacity", "storageType", "fileSystemTypeVersion", "kmsKeyId", "securityGroupIds")
+    found = order.call("fsx", "CreateFileSystem", *names, **renamed, Tags=order.tags())["FileSystem"]
+    identity = found["FileSystemId"]
+    # What it is mounted by is AWS's own choice, of which moto makes none.
+    outputs = {"arn": found["ResourceARN"], "dnsName": found["DNSName"], "mountName": "fsxabcde"}
+    return Made(identity, outputs, [("fsx", "DeleteFileSystem", {"FileSystemId": identity})])
+
+
+def _data_repository_association(order: Order) -> Made:
+    batch = {"BatchImportMetaDataOnCreate": order.take("batchImportMetaDataOnCreate")}
+    names = ("fileSystemId", "fileSystemPath", "dataRepositoryPath", "s3")
+    found = order.call("fsx", "CreateDataRepositoryAssociation", *names, **batch, Tags=order.tags())["Association"]["AssociationId"]
+    return Made(found, deleted_by=[("fsx", "DeleteDataRepositoryAssociation", {"AssociationId": found})])
+
+
 # EKS
 
 
@@ -292,6 +316,8 @@ CREATED_BY: Mapping[str, Callable[[Order], Made]] = {
     "aws:eks/cluster:Cluster": _cluster,
     "aws:eks/nodeGroup:NodeGroup": _node_group,
     "aws:eks/podIdentityAssociation:PodIdentityAssociation": _pod_identity_association,
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": _data_repository_association,
+    "aws:fsx/lustreFileSystem:LustreFileSystem": _lustre_file_system,
     "aws:iam/policy:Policy": _policy,
     "aws:iam/role:Role": _role,
     "aws:iam/rolePolicy:RolePolicy": _role_policy,

@@ -106,6 +106,14 @@ def _default_security_group(order: Order) -> Made:
 
 
 def _ingress_rule(order: Order) -> Made:
+    return _rule(order, "Ingress")
+
+
+def _egress_rule(order: Order) -> Made:
+    return _rule(order, "Egress")
+
+
+def _rule(order: Order, way: str) -> Made:
     group, cidr, description = order.take("securityGroupId"), order.take("cidrIpv4"), order.take("description")
     ports = only(FromPort=order.take("fromPort"), ToPort=order.take("toPort"))
     other = order.take("referencedSecurityGroupId")
@@ -113,9 +121,9 @@ def _ingress_rule(order: Order) -> Made:
     sources |= {"UserIdGroupPairs": [only(GroupId=other, Description=description)]} if other is not None else {}
     permission = {"IpProtocol": order.take("ipProtocol"), **ports, **sources}
     tags = order.tagged("security-group-rule")
-    found = order.call("ec2", "AuthorizeSecurityGroupIngress", GroupId=group, IpPermissions=[permission], **tags)
+    found = order.call("ec2", f"AuthorizeSecurityGroup{way}", GroupId=group, IpPermissions=[permission], **tags)
     rule = found["SecurityGroupRules"][0]["SecurityGroupRuleId"]
-    return Made(rule, deleted_by=[("ec2", "RevokeSecurityGroupIngress", {"GroupId": group, "SecurityGroupRuleIds": [rule]})])
+    return Made(rule, deleted_by=[("ec2", f"RevokeSecurityGroup{way}", {"GroupId": group, "SecurityGroupRuleIds": [rule]})])
 
 
 def _launch_template(order: Order) -> Made:
@@ -164,6 +172,7 @@ NETWORK: Mapping[str, Callable[[Order], Made]] = {
     "aws:ec2/tag:Tag": _tag,
     "aws:ec2/vpc:Vpc": _vpc,
     "aws:ec2/vpcEndpoint:VpcEndpoint": _vpc_endpoint,
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": _egress_rule,
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": _ingress_rule,
 }
 """By Pulumi's type, who makes it."""

@@ -37,13 +37,17 @@ _ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "CreatePodIdentityAssociation": lambda asked: {"association": {"associationId": f"a-{asked['namespace']}"}},
     "DeletePodIdentityAssociation": lambda _: {},
     "DeleteFileSystemPolicy": lambda _: {},
+    "CreateDataRepositoryAssociation": lambda _: {"Association": {"AssociationId": "dra-0123456789abcdef0"}},
+    "DeleteDataRepositoryAssociation": lambda _: {},
 }
 
-LACKING = {("efs" if operation == "DeleteFileSystemPolicy" else "eks", operation) for operation in _ANSWERS}
+_SERVICES = {"DeleteFileSystemPolicy": "efs", "CreateDataRepositoryAssociation": "fsx", "DeleteDataRepositoryAssociation": "fsx"}
+
+LACKING = {(_SERVICES.get(operation, "eks"), operation) for operation in _ANSWERS}
 """The operations that moto 5.2.5 does not have: for these the request is judged by botocore's model alone, and answered here.
 
 moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations;
-moto/efs/responses.py puts a file system's policy, and takes none away.
+moto/efs/responses.py puts a file system's policy, and takes none away; moto/fsx/responses.py has file systems and backups alone.
 """
 
 

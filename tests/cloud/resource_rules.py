@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FILES = tuple(Path(__file__).with_name("provider_rules") / f"{name}.json" for name in ("google", "aws", "aws_efs"))
+FILES = tuple(Path(__file__).with_name("provider_rules") / f"{name}.json" for name in ("google", "aws", "aws_efs", "aws_fsx"))
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,15 @@ def _other_source(before: Any, after: Any) -> bool:
     return [key for key in sources if before.get(key)] != [key for key in sources if after.get(key)]
 
 
+def _lowered(name: str) -> Callable[[Any, Any], bool]:
+    """A number, or a version of two numbers."""
+
+    def order(inputs: Any) -> list[int]:
+        return [int(part) for part in str(inputs.get(name, 0)).split(".")]
+
+    return lambda before, after: order(after) < order(before)
+
+
 _WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("gcp:compute/subnetwork:Subnetwork", "ip_cidr_range"): _shrinks,
     ("gcp:container/cluster:Cluster", "enable_fqdn_network_policy"): _switched_off("enableFqdnNetworkPolicy"),
@@ -120,8 +129,11 @@ _WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("aws:ec2/vpc:Vpc", "cidr_block"): lambda before, after: before.get("cidrBlock") != after.get("cidrBlock"),
     ("aws:ec2/vpc:Vpc", "instance_tenancy"): lambda before, _after: before.get("instanceTenancy") != "dedicated",
     ("aws:ec2/vpcEndpoint:VpcEndpoint", "private_dns_enabled"): lambda before, _after: before.get("vpcEndpointType") != "Interface",
+    ("aws:fsx/lustreFileSystem:LustreFileSystem", "file_system_type_version"): _lowered("fileSystemTypeVersion"),
+    ("aws:fsx/lustreFileSystem:LustreFileSystem", "storage_capacity"): _lowered("storageCapacity"),
     **{
-        ("aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", path): _other_source
+        (f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule", path): _other_source
+        for way in ("Egress", "Ingress")
         for path in ("cidr_ipv4", "cidr_ipv6", "prefix_list_id", "referenced_security_group_id")
     },
 }

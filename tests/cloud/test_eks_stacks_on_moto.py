@@ -238,11 +238,43 @@ def test_file_systems_are_made_reached_in_every_private_subnet_and_gone_again() 
         assert efs.describe_file_systems()["FileSystems"] == []
 
 
+def test_a_file_system_of_lustre_is_made_in_one_private_subnet_behind_its_own_group_and_gone_again() -> None:
+    with mock_aws(config=MANAGED):
+        account = MotoAccount()
+        run = up("dev-eks", account, storage={"datasets": "lustre", "lustre": {"capacity_gib": 2400, "zone": "us-east-1b"}})
+        fsx: Any = account.client("fsx")
+        groups: Any = account.client("ec2")
+
+        [found] = fsx.describe_file_systems()["FileSystems"]
+        private = {name: each["SubnetId"] for name, each in named(run, "subnets").items()}
+        assert (found["FileSystemType"], found["StorageCapacity"], found["StorageType"]) == ("LUSTRE", 2400, "SSD")
+        assert found["SubnetIds"] == [private["dev-private-us-east-1b"]]
+        assert found["LustreConfiguration"] == {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
+        [group] = asked(run, "CreateFileSystem")[0]["SecurityGroupIds"]
+        [described] = groups.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+        for way in ("IpPermissions", "IpPermissionsEgress"):
+            ports = {(each["FromPort"], each["ToPort"]): each for each in described[way]}
+            assert set(ports) == {(988, 988), (1018, 1023)}
+            assert {len(each["UserIdGroupPairs"]) for each in ports.values()} == {2}
+            assert {pair["GroupId"] for each in ports.values() for pair in each["UserIdGroupPairs"]} > {group}
+            assert not any(each["IpRanges"] for each in ports.values())
+        [link] = asked(run, "CreateDataRepositoryAssociation")
+        bucket = run.created["aws:s3/bucket:Bucket datasets-bucket"].identity
+        assert link["FileSystemId"] == found["FileSystemId"]
+        assert link["DataRepositoryPath"] == f"s3://{bucket}/shared/"
+        assert link["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
+        destroy(run)
+        assert fsx.describe_file_systems()["FileSystems"] == []
+
+
 @pytest.mark.parametrize("service,operation", sorted(LACKING))
 def test_moto_still_lacks_what_the_table_says(account: MotoAccount, service: str, operation: str) -> None:
     """When moto learns one, the table gets shorter: then it judges what is made, too."""
     model = account.client(service).meta.service_model.operation_model(operation)
-    arguments: dict[str, Any] = dict.fromkeys(model.input_shape.required_members, "test")
+    members = model.input_shape.members
+    arguments: dict[str, Any] = {
+        each: "test".ljust(members[each].metadata.get("min", 0), "t") for each in model.input_shape.required_members
+    }
     if "accessScope" in arguments:
         arguments["accessScope"] = {"type": "cluster"}
 

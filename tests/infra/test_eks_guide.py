@@ -15,7 +15,7 @@ def test_the_guide_names_every_service_that_the_role_that_deploys_needs(stack: s
     named = {service for row in table.splitlines()[2:] for service in re.findall(r"`(\w+)`", row.split("|")[1])}
 
     # What only some stacks have is named, too: the row says when.
-    with_files = declared(stack, shipped(stack, storage={"checkpoints": "efs"}))
+    with_files = declared(stack, shipped(stack, storage={"checkpoints": "efs", "datasets": "lustre"}))
     made = [*as_shipped(stack).made.values(), *with_files.made.values()]
     types = {each.type.split(":")[1] for each in made if each.type.startswith("aws:")}
     # Pulumi's modules by the names that IAM has for the services behind them.

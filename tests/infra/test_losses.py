@@ -17,6 +17,7 @@ PLACE = "urn:pulumi:prod-gke::flexspot"
 CLUSTER = f"{PLACE}::flexspot:index:GkeCluster$gcp:container/cluster:Cluster::cluster-cluster"
 POOL = f"{PLACE}::flexspot:index:GkeGpuNodePool$gcp:container/nodePool:NodePool::a100-flex-node-pool"
 BUCKET = f"{PLACE}::flexspot:index:GcsBucket$gcp:storage/bucket:Bucket::checkpoints-bucket"
+LUSTRE = f"{PLACE}::flexspot:index:LustreFileSystem$aws:fsx/lustreFileSystem:LustreFileSystem::datasets-lustre-file-system"
 FILE_SYSTEM = f"{PLACE}::flexspot:index:EfsFileSystem$aws:efs/fileSystem:FileSystem::checkpoints-efs-file-system"
 NAMESPACE = f"{PLACE}::flexspot:index:Team$kubernetes:core/v1:Namespace::nlp-namespace"
 CLAIM = f"{PLACE}::flexspot:index:GcsFuseVolume$kubernetes:core/v1:PersistentVolumeClaim::nlp-checkpoints-claim"
@@ -26,6 +27,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     CLUSTER: {"name": "prod", "deletionProtection": False},
     POOL: {"name": "a100-flex"},
     BUCKET: {"name": "acme-prod-checkpoints"},
+    LUSTRE: {"storageCapacity": 1200, "tags": {"Name": "prod-datasets"}},
     FILE_SYSTEM: {"encrypted": True, "tags": {"Name": "prod-checkpoints"}},
     NAMESPACE: {"metadata": {"name": "nlp"}},
     CLAIM: {"metadata": {"name": "checkpoints", "namespace": "nlp"}},
@@ -93,6 +95,14 @@ def test_a_file_system_goes_in_production_when_a_person_names_it() -> None:
     assert refused is not None
     assert "--allow-replace file-system=prod-checkpoints" in refused.remedy
     assert refusal(found, ["file-system=prod-checkpoints"], production=True) is None
+
+
+def test_a_file_system_of_lustre_goes_likewise() -> None:
+    found = heard(("replace", LUSTRE))
+
+    assert told(found) == ["file system prod-datasets is deleted and made anew, with everything in it"]
+    assert refusal(found, (), production=True) is not None
+    assert refusal(found, ["file-system=prod-datasets"], production=True) is None
 
 
 def test_who_lets_a_cluster_go_lets_go_what_is_on_it_but_no_bucket() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -125,3 +126,23 @@ def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert re.search(r"read (gcp:container|aws:eks):Cluster cluster-cluster", shown.stdout)
     assert "kubernetes:helm.sh/v3:Release kueue-release create" in shown.stdout
+
+
+def test_datasets_in_lustre_pass_the_policies_and_their_size_is_paid_for(checkout: OwnCheckout) -> None:
+    file = checkout.folder / "stacks" / "Pulumi.dev-eks.yaml"
+    written: dict[str, Any] = yaml.safe_load(file.read_text())
+    written["config"]["flexspot:platform"]["storage"] = {"checkpoints": "efs", "datasets": "lustre", "lustre": {"capacity_gib": 2400}}
+    file.write_text(yaml.safe_dump(written))
+
+    shown = checkout.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", "plan.json")
+    cost = checkout.flexspot("cost", "plan.json", "--format", "json")
+
+    printed = shown.stdout + shown.stderr
+    assert shown.returncode == 0, printed
+    assert "aws:fsx:LustreFileSystem datasets-lustre-file-system create" in printed
+    assert "aws:fsx:DataRepositoryAssociation datasets-lustre-bucket create" in printed
+    assert "[mandatory]" not in printed
+    assert "[advisory]" not in printed
+    [line] = [each for each in json.loads(cost.stdout)["lines"] if "Lustre" in each["name"]]
+    # 2400 GiB at 0.145, all month and whatever runs.
+    assert (line["worst_case_usd"], line["expected_usd"], line["idle_floor_usd"]) == ("348.00", "348.00", "348.00")

@@ -10,6 +10,7 @@ from typing import Any, cast
 import boto3
 import pytest
 import yaml
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from infra.deployment.interrupted import Begun, Identifying, NotIdentified
@@ -192,6 +193,36 @@ def test_a_file_system_and_what_leads_to_it_are_found(search: AwsSearch) -> None
     assert search.ids("aws:efs/accessPoint:AccessPoint", {"fileSystemId": system, "tags": TAGS}) == [door]
     assert search.ids("aws:efs/accessPoint:AccessPoint", {"fileSystemId": system, "tags": TAGS | {"Name": "other"}}) == []
     assert resource_id("aws:efs/fileSystemPolicy:FileSystemPolicy", {"fileSystemId": system}, PLACE) == system
+
+
+def test_a_file_system_of_lustre_and_its_links_are_found(search: AwsSearch) -> None:
+    fsx = client("fsx")
+    tags: Any = [{"Key": key, "Value": value} for key, value in TAGS.items()]
+    made: Any = {"FileSystemType": "LUSTRE", "StorageCapacity": 1200, "SubnetIds": ["subnet-01234567"]}
+    fsx.create_file_system(**made)
+    system = fsx.create_file_system(**made, Tags=tags)["FileSystem"]["FileSystemId"]
+
+    assert search.ids("aws:fsx/lustreFileSystem:LustreFileSystem", {"tags": TAGS}) == [system]
+    assert search.ids("aws:fsx/lustreFileSystem:LustreFileSystem", {"tags": {}}) == []
+    assert search.ids("aws:fsx/lustreFileSystem:LustreFileSystem", {"tags": TAGS | {"Name": "other"}}) == []
+
+
+def test_the_link_of_a_file_system_of_lustre_is_the_one_with_its_tags_that_is_not_going() -> None:
+    """Moto has none: AWS's answers are botocore's, of the form that its model gives them."""
+    fsx = client("fsx")
+    tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
+    going = {"AssociationId": "dra-000000001", "Lifecycle": "DELETING", "Tags": tags}
+    another = {"AssociationId": "dra-000000002", "Lifecycle": "AVAILABLE"}
+    ours = {"AssociationId": "dra-000000003", "Lifecycle": "CREATING", "Tags": tags}
+    asked = {"Filters": [{"Name": "file-system-id", "Values": ["fs-01234567"]}]}
+    inputs = {"fileSystemId": "fs-01234567", "tags": TAGS}
+    with Stubber(fsx) as answers:
+        answers.add_response("describe_data_repository_associations", {"Associations": [going, another, ours]}, asked)
+        answers.add_client_error("describe_data_repository_associations", "FileSystemNotFound", expected_params=asked)
+
+        search = AwsSearch(lambda _service: fsx)
+        assert search.ids("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", inputs) == ["dra-000000003"]
+        assert search.ids("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation", inputs) == []
 
 
 def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_missing_one() -> None:

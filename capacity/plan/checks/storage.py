@@ -1,11 +1,11 @@
-"""File systems of EFS: whether nodes can reach them, and what is said of them that does nothing."""
+"""File systems of EFS and Lustre: whether nodes can reach them, and what is said of them that does nothing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from capacity.settings.platform import EksSettings
-from capacity.settings.storage import EFS_TEAMS, StorageKind
+from capacity.settings.storage import EFS_TEAMS, LustreDeployment, StorageKind
 from capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 
 
 def file_systems_have_subnets(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A mount target is in a subnet, and those of a cluster that is there already are known to its owner alone."""
+    """A file system is reached in subnets, and those of a cluster that is there already are known to its owner alone."""
     settings = resolved.settings
     if isinstance(settings, EksSettings) and settings.cluster.existing is not None and not settings.network.existing_private_subnets:
         for purpose, kind in settings.storage.file_systems.items():
-            problem = "needs a mount target in each zone, and the subnets of a cluster that is there already are not known"
+            needed = "a mount target in each zone" if kind is StorageKind.EFS else "a subnet"
+            problem = f"needs {needed}, and the subnets of a cluster that is there already are not known"
             remedy = "name its VPC in network.existing_vpc and the nodes' subnets in network.existing_private_subnets"
-            yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, "efs-without-subnets")
+            yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, f"{kind.value}-without-subnets")
 
 
 def file_systems_have_room_for_all_teams(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """The policy of a file system names the access point of every team."""
     settings = resolved.settings
     if isinstance(settings, EksSettings) and settings.storage.has_efs and (teams := len(settings.teams)) > EFS_TEAMS:
-        for purpose, kind in settings.storage.file_systems.items():
+        for purpose in settings.storage.in_efs:
             problem = f"is for up to {EFS_TEAMS} teams, as its policy names the access point of each, and there are {teams}"
             remedy = "use s3, or have the teams on two platforms"
-            yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, "efs-teams")
+            yield SettingsProblem(f"storage.{purpose}", repr(StorageKind.EFS.value), problem, remedy, "efs-teams")
 
 
 def days_are_those_of_buckets(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -57,4 +58,39 @@ def efs_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
         yield SettingsProblem("storage.efs", "set", problem, remedy, "efs-not-used", refused=False)
 
 
-CHECKS = (file_systems_have_subnets, file_systems_have_room_for_all_teams, days_are_those_of_buckets, efs_is_used)
+def lustre_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Likewise."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and "lustre" in settings.storage.model_fields_set and not settings.storage.has_lustre:
+        problem = "says how a file system is made, and there is none"
+        remedy = "write lustre in storage.datasets, or leave this out"
+        yield SettingsProblem("storage.lustre", "set", problem, remedy, "lustre-not-used", refused=False)
+
+
+def lustre_is_in_a_zone_of_the_nodes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """It is in the private subnet of its zone."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and (zone := settings.storage.lustre.zone) is not None and zone not in settings.zones:
+        problem = "is none of the platform's zones, and only those have a subnet"
+        yield SettingsProblem("storage.lustre.zone", repr(zone), problem, f"use one of {', '.join(settings.zones)}", "lustre-zone")
+
+
+def lustre_takes_the_key(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Who names a key expects that all is encrypted with it."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or not settings.storage.has_lustre or settings.storage.encryption_key is None:
+        return
+    if settings.storage.lustre.deployment is LustreDeployment.SCRATCH_2:
+        problem = "is encrypted with keys of FSx, which takes storage.encryption_key for PERSISTENT_2 alone"
+        yield SettingsProblem("storage.lustre.deployment", "SCRATCH_2", problem, "use PERSISTENT_2", "lustre-without-the-key")
+
+
+CHECKS = (
+    file_systems_have_subnets,
+    file_systems_have_room_for_all_teams,
+    days_are_those_of_buckets,
+    efs_is_used,
+    lustre_is_used,
+    lustre_is_in_a_zone_of_the_nodes,
+    lustre_takes_the_key,
+)

@@ -132,6 +132,27 @@ def test_interface_endpoints_are_paid_for_in_production_alone_unless_asked(envir
     assert [each.least for each in found.services if each.item is ServiceItem.INTERFACE_ENDPOINT] == ([bought] if bought else [])
 
 
+@pytest.mark.parametrize(
+    "lustre,item,gib",
+    [
+        ({}, "lustre-125", 1200),
+        ({"capacity_gib": 4800, "throughput_mbps_per_tib": 1000}, "lustre-1000", 4800),
+        ({"capacity_gib": 2400, "deployment": "SCRATCH_2"}, "lustre-scratch", 2400),
+    ],
+)
+def test_a_file_system_of_lustre_is_billed_by_its_size_at_the_price_of_its_throughput(lustre: dict[str, Any], item: str, gib: int) -> None:
+    found = items(spending("dev-eks", storage={"datasets": "lustre", "lustre": lustre}))
+
+    assert {key: amount for key, amount in found.items() if key.startswith("lustre")} == {item: (gib, gib)}
+    assert not [key for key in items(spending("dev-eks")) if key.startswith("lustre")]
+
+
+def test_provisioned_throughput_is_that_of_the_file_systems_of_efs_alone() -> None:
+    storage = {"checkpoints": "efs", "datasets": "lustre", "efs": {"provisioned_mibps": 64}}
+
+    assert items(spending("dev-eks", storage=storage))["efs-mibps"] == (64, 64)
+
+
 def test_without_room_for_other_work_there_is_none_to_pay() -> None:
     assert spending("dev-gke", cluster={"other_work": {"max_vcpu": 0, "max_memory_gib": 0}}).other_work is None
 

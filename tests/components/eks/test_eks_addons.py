@@ -63,7 +63,7 @@ def test_a_cluster_gets_these_add_ons_and_its_configuration_of_them_prevails(add
         "eks-node-monitoring-agent",
         "metrics-server",
     }
-    assert {each.name for each in ADDONS} - {Addon.EFS_DRIVER} == addons.keys()
+    assert {each.name for each in ADDONS} - {Addon.EFS_DRIVER, Addon.LUSTRE_DRIVER} == addons.keys()
     for each in addons.values():
         assert (each["clusterName"], each["tags"]) == ("prod", TAGS)
         assert (each["resolveConflictsOnCreate"], each["resolveConflictsOnUpdate"]) == ("OVERWRITE", "OVERWRITE")
@@ -95,6 +95,15 @@ def test_the_driver_of_efs_is_installed_where_it_is_asked_for_and_its_controller
     assert [each["policyArn"] for name, each in attached.items() if name.startswith("eks-aws-efs-csi-driver-role")] == [
         "arn:aws:iam::aws:policy/service-role/AmazonEFSCSIDriverPolicy"
     ]
+
+
+def test_the_driver_of_lustre_is_installed_where_it_is_asked_for_without_a_role_to_make_file_systems(register: Register) -> None:
+    registered = register(lambda: EksCluster("eks", args(lustre_driver=True)))
+
+    [driver] = [each for each in registered.of(ADDON) if each["addonName"] == "aws-fsx-csi-driver"]
+    assert configuration(driver) == {"controller": {"tolerations": CRITICAL}, "node": {"tolerateAllTaints": True}}
+    assert "podIdentityAssociations" not in driver
+    assert [name for name in registered.names(ATTACHMENT) if "fsx" in name] == []
 
 
 def test_network_policies_hold(addons_of: Callable[..., dict[str, dict[str, Any]]]) -> None:

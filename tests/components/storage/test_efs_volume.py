@@ -45,11 +45,12 @@ def test_checkpoints_are_an_access_point_that_many_nodes_write_bound_to_one_clai
     assert claim["spec"]["volumeName"] == "team-red.checkpoints.efs"
 
 
-def test_datasets_are_read_only(register: Register) -> None:
+def test_datasets_are_mounted_read_only_as_the_driver_refuses_read_only_many(register: Register) -> None:
     registered = register(lambda: EfsVolume("red", args(purpose="datasets")))
 
     [volume], [claim] = registered.of(VOLUME), registered.of(CLAIM)
-    assert (volume["spec"]["accessModes"], claim["spec"]["accessModes"]) == (["ReadOnlyMany"], ["ReadOnlyMany"])
+    assert (volume["spec"]["accessModes"], claim["spec"]["accessModes"]) == (["ReadWriteMany"], ["ReadWriteMany"])
+    assert volume["spec"]["mountOptions"] == ["ro"]
     assert volume["spec"]["csi"]["readOnly"] is True
 
 

@@ -1,0 +1,190 @@
+"""A file system of FSx for Lustre over the bucket of datasets: where it is, who reaches it, what it shows of the bucket."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import ec2, fsx, vpc
+
+from capacity.settings.storage import Lustre
+from components.cloud_names import check_aws_tags, check_cluster_name, check_kms_key, fitted
+from components.shared_args import checked_options
+from components.storage.claimed_volume import DATASETS, SHARED_FOLDER
+
+LUSTRE_PORTS = ((988, 988), (1018, 1023))
+"""The TCP ports of Lustre's servers and their clients, both ways (FSx for Lustre user guide, "File system access control with Amazon VPC",
+and "Creating an FSx for Lustre file system fails")."""
+
+LUSTRE_VERSION = "2.15"
+"""Recommended for all new file systems. 2.10, which SCRATCH_2 would have by default, cannot be linked to a bucket as here (FSx API
+reference, CreateFileSystem, FileSystemTypeVersion, and CreateDataRepositoryAssociation)."""
+
+LINK_TIMEOUT = "2h"
+"""For how long a link to a bucket may be in the making. The provider gives up after ten minutes, which is too short for some buckets
+(aws-samples/amazon-eks-machine-learning-with-terraform-and-kubeflow issue 112); four million objects took FSx more than an hour
+(aws/aws-parallelcluster issue 4211, of the older kind of link)."""
+
+_NAME_CHARACTERS = 255
+"""EC2's limit for the name of a security group (API reference, CreateSecurityGroup)."""
+
+_Rule = vpc.SecurityGroupIngressRule | vpc.SecurityGroupEgressRule
+
+
+class LustreFileSystemArgs(TypedDict):
+    """Arguments of LustreFileSystem."""
+
+    cluster: str
+    """The cluster's name; names begin with it."""
+
+    vpc_id: pulumi.Input[str]
+    """The VPC of the nodes."""
+
+    subnet_id: pulumi.Input[str]
+    """The private subnet, and with it the zone, that the file system is in; another one replaces it."""
+
+    node_security_group_id: pulumi.Input[str]
+    """The security group of all nodes, which mount for their pods. It gets two rules, for what the servers ask of their clients."""
+
+    bucket: pulumi.Input[str]
+    """Name of the bucket of datasets, in the same region: files are those of its folder shared."""
+
+    capacity_gib: NotRequired[int | None]
+    """Its size in GiB: 1200, 2400 or a multiple of 2400. A smaller one replaces the file system. Default: 1200."""
+
+    deployment: NotRequired[str | None]
+    """PERSISTENT_2 or SCRATCH_2, which loses files with a server; another one replaces the file system. Default: PERSISTENT_2."""
+
+    throughput_mbps_per_tib: NotRequired[int | None]
+    """Throughput of PERSISTENT_2 in MB/s for each TiB of the size: 125, 250, 500 or 1000. Default: 125."""
+
+    kms_key: NotRequired[pulumi.Input[str] | None]
+    """ARN of the key that encrypts PERSISTENT_2; another one replaces the file system. Default: the account's own for FSx."""
+
+    deletion_protection: NotRequired[bool | None]
+    """Whether the preview of what would destroy or replace the file system fails, until this is false. Default: True."""
+
+    tags: dict[str, str]
+    """Tags of all that has some."""
+
+
+class LustreFileSystem(pulumi.ComponentResource):
+    """An encrypted file system in one zone, reached by the nodes alone, that shows what the bucket of datasets has in its folder `shared`.
+
+    The bucket stays the place where datasets are written. FSx reads its listing when the file system is made, and then each new, changed
+    and deleted object; what is in a file is fetched when somebody first reads it, and kept. Nothing goes back to the bucket. Files have the
+    owner and mode that their objects' metadata says, or root's and 755, which all may read.
+    It is in one zone. Nodes of other zones mount it too: AWS bills the traffic between zones, and while the zone is down so are the files.
+    All who mount it see all of it: Lustre has no doors of its own for teams, as EFS has, so it is for what all may read.
+
+    Traffic is encrypted on the way where the machine's network cards do that by themselves (Nitro), and files always are. There are no
+    backups, which FSx refuses beside a link to a bucket, and the link means that none is needed.
+
+    FSx makes a role of its own for the bucket, AWSServiceRoleForFSxS3Access_ and the file system's id, for which who makes the file system
+    needs iam:CreateServiceLinkedRole, AttachRolePolicy and PutRolePolicy. A bucket with a key of one's own is read only where the key's
+    policy lets that role use it. https://docs.aws.amazon.com/fsx/latest/LustreGuide/create-dra-linked-data-repo.html
+
+    Raises ValueError for a name that AWS or the settings would refuse, and options that Lustre does not have. Nothing here was applied to a
+    live account, and no mount was made.
+    """
+
+    file_system_id: pulumi.Output[str]
+    """The file system's id, known once its files are those of the bucket."""
+
+    dns_name: pulumi.Output[str]
+    """The name by which nodes reach it, likewise."""
+
+    mount_name: pulumi.Output[str]
+    """What they mount from it, likewise."""
+
+    def __init__(self, name: str, args: LustreFileSystemArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        options = _check(name, args)
+        protected = args.get("deletion_protection")
+        super().__init__("flexspot:index:LustreFileSystem", name, {**args}, opts)
+        named = {**args["tags"], "Name": f"{args['cluster']}-{DATASETS}"}
+        group, rules = self._security_group(name, args, named)
+        made = fsx.LustreFileSystem(
+            f"{name}-file-system",
+            deployment_type=options.deployment.value,
+            per_unit_storage_throughput=options.bought_mbps_per_tib,
+            storage_capacity=options.capacity_gib,
+            storage_type="SSD",
+            file_system_type_version=LUSTRE_VERSION,
+            # SCRATCH_2 takes none: it is encrypted with keys of FSx.
+            kms_key_id=None if options.bought_mbps_per_tib is None else args.get("kms_key"),
+            subnet_ids=args["subnet_id"],
+            security_group_ids=[group.id],
+            tags=named,
+            # FSx asks whether its servers may talk to each other when it makes them, and refuses a group in which they may not.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=rules, protect=True if protected is None else protected),
+        )
+        linked = fsx.DataRepositoryAssociation(
+            f"{name}-bucket",
+            file_system_id=made.id,
+            # The whole file system, so that paths are those of the bucket's folder, as when it is mounted itself.
+            file_system_path="/",
+            data_repository_path=pulumi.Output.concat("s3://", args["bucket"], f"/{SHARED_FOLDER}/"),
+            batch_import_meta_data_on_create=True,
+            s3=fsx.DataRepositoryAssociationS3Args(
+                auto_import_policy=fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=["NEW", "CHANGED", "DELETED"])
+            ),
+            tags=named,
+            opts=pulumi.ResourceOptions(parent=self, custom_timeouts=pulumi.CustomTimeouts(create=LINK_TIMEOUT)),
+        )
+        self.file_system_id = _after(made.id, linked)
+        self.dns_name = _after(made.dns_name, linked)
+        self.mount_name = _after(made.mount_name, linked)
+        self.register_outputs({"file_system_id": self.file_system_id, "dns_name": self.dns_name, "mount_name": self.mount_name})
+
+    def _security_group(
+        self, name: str, args: LustreFileSystemArgs, tags: dict[str, str]
+    ) -> tuple[ec2.SecurityGroup, list[pulumi.Resource]]:
+        """The servers' group, and all rules without which they and their clients do not understand each other."""
+        child = pulumi.ResourceOptions(parent=self)
+        group = ec2.SecurityGroup(
+            f"{name}-security-group",
+            # AWS refuses names that begin with sg-, as a cluster's may.
+            name=fitted(f"lustre-{DATASETS}-{args['cluster']}", _NAME_CHARACTERS),
+            description=f"Lustre between the nodes and {DATASETS}",
+            vpc_id=args["vpc_id"],
+            tags=tags,
+            opts=child,
+        )
+        nodes, rules = args["node_security_group_id"], list[pulumi.Resource]()
+        wanted: list[tuple[str, type[_Rule], pulumi.Input[str], pulumi.Input[str]]] = [
+            ("from-servers", vpc.SecurityGroupIngressRule, group.id, group.id),
+            ("to-servers", vpc.SecurityGroupEgressRule, group.id, group.id),
+            ("from-nodes", vpc.SecurityGroupIngressRule, group.id, nodes),
+            ("to-nodes", vpc.SecurityGroupEgressRule, group.id, nodes),
+            # What the servers ask of their clients; what nodes send is let out by their own group.
+            ("into-nodes", vpc.SecurityGroupIngressRule, nodes, group.id),
+        ]
+        for way, rule, of, peer in wanted:
+            for first, last in LUSTRE_PORTS:
+                rules.append(
+                    rule(
+                        f"{name}-{way}-{first}",
+                        security_group_id=of,
+                        referenced_security_group_id=peer,
+                        description=f"Lustre {way.replace('-', ' ')}",
+                        ip_protocol="tcp",
+                        from_port=first,
+                        to_port=last,
+                        # Of its own: an interrupted run finds it again by its tags.
+                        tags={**tags, "Name": f"{tags['Name']}-lustre-{way}-{first}"},
+                        opts=child,
+                    )
+                )
+        return group, rules
+
+
+def _after(value: pulumi.Output[str], resource: pulumi.CustomResource) -> pulumi.Output[str]:
+    """The value, known once the resource is there."""
+    return pulumi.Output.all(value, resource.id).apply(lambda known: str(known[0]))
+
+
+def _check(name: str, args: LustreFileSystemArgs) -> Lustre:
+    owner = f"LustreFileSystem {name}"
+    check_cluster_name(f"{owner}:", args["cluster"])
+    check_kms_key(owner, args.get("kms_key"))
+    check_aws_tags(owner, args["tags"])
+    return checked_options(owner, Lustre, args)

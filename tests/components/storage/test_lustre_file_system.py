@@ -1,0 +1,155 @@
+"""LustreFileSystem: what it registers, who reaches its servers, what it shows of the bucket, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pytest
+from aws_policy_decisions import verdict
+from storage_parentage import parentage
+
+from components.iam import as_json
+from components.storage.lustre_file_system import LustreFileSystem, LustreFileSystemArgs
+from components.storage.s3_bucket import bucket_arn, tls_only
+
+FILE_SYSTEM = "aws:fsx/lustreFileSystem:LustreFileSystem"
+LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
+GROUP = "aws:ec2/securityGroup:SecurityGroup"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+
+KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+TAGS = {"owner": "ann"}
+
+Register = Callable[[Callable[[], object]], Any]
+
+
+def args(**changes: Any) -> LustreFileSystemArgs:
+    arguments: LustreFileSystemArgs = {
+        "cluster": "prod",
+        "vpc_id": "vpc-1",
+        "subnet_id": "subnet-a",
+        "node_security_group_id": "sg-nodes",
+        "bucket": "acme-datasets",
+        "tags": TAGS,
+    }
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_the_smallest_persistent_file_system_in_one_subnet_of_a_version_that_can_be_linked(register: Register) -> None:
+    [made] = register(lambda: LustreFileSystem("datasets", args())).of(FILE_SYSTEM)
+
+    assert {key: value for key, value in made.items() if key != "securityGroupIds"} == {
+        "deploymentType": "PERSISTENT_2",
+        "perUnitStorageThroughput": 125,
+        "storageCapacity": 1200,
+        "storageType": "SSD",
+        "fileSystemTypeVersion": "2.15",
+        "subnetIds": "subnet-a",
+        "tags": {**TAGS, "Name": "prod-datasets"},
+    }
+    assert len(made["securityGroupIds"]) == 1
+
+
+def test_size_throughput_and_key_are_as_asked_for(register: Register) -> None:
+    wanted = args(capacity_gib=4800, throughput_mbps_per_tib=500, kms_key=KEY)
+    [made] = register(lambda: LustreFileSystem("datasets", wanted)).of(FILE_SYSTEM)
+
+    assert (made["storageCapacity"], made["perUnitStorageThroughput"], made["kmsKeyId"]) == (4800, 500, KEY)
+
+
+def test_scratch_storage_has_neither_throughput_nor_a_key_of_ones_own(register: Register) -> None:
+    [made] = register(lambda: LustreFileSystem("datasets", args(deployment="SCRATCH_2", kms_key=KEY))).of(FILE_SYSTEM)
+
+    assert made["deploymentType"] == "SCRATCH_2"
+    assert not {"perUnitStorageThroughput", "kmsKeyId"} & made.keys()
+
+
+def test_it_shows_the_shared_folder_of_the_bucket_as_it_changes_and_gives_nothing_back(register: Register) -> None:
+    [link] = register(lambda: LustreFileSystem("datasets", args())).of(LINK)
+
+    assert (link["fileSystemPath"], link["dataRepositoryPath"]) == ("/", "s3://acme-datasets/shared/")
+    assert link["batchImportMetaDataOnCreate"] is True
+    assert link["s3"] == {"autoImportPolicy": {"events": ["NEW", "CHANGED", "DELETED"]}}
+
+
+def test_a_link_to_a_large_bucket_may_be_in_the_making_for_longer_than_the_providers_ten_minutes(register: Register) -> None:
+    given: dict[str, str | None] = {}
+
+    def declare() -> None:
+        def noted(each: pulumi.ResourceTransformationArgs) -> None:
+            given[each.type_] = each.opts.custom_timeouts.create if each.opts.custom_timeouts else None
+
+        pulumi.runtime.register_stack_transformation(noted)
+        LustreFileSystem("datasets", args())
+
+    register(declare)
+    assert (given[LINK], given[FILE_SYSTEM]) == ("2h", None)
+
+
+@pytest.mark.parametrize("action", ["s3:ListBucket", "s3:GetObject", "s3:GetBucketLocation", "s3:PutBucketNotification"])
+def test_a_buckets_own_policy_keeps_fsx_from_nothing_that_it_does_over_tls(action: str) -> None:
+    """Its service's role has the rights; a Deny of the bucket would be above them."""
+    arn = bucket_arn("aws", "acme-datasets")
+    over_tls = {"aws:SecureTransport": "true", "s3:TlsVersion": "1.2"}
+
+    assert verdict([as_json(tls_only(arn))], action, f"{arn}/shared/a" if action == "s3:GetObject" else arn, over_tls) == "none"
+
+
+def test_servers_and_nodes_talk_over_lustres_ports_and_nobody_else_does(register: Register) -> None:
+    registered = register(lambda: LustreFileSystem("datasets", args()))
+
+    [group] = registered.of(GROUP)
+    assert (group["name"], group["vpcId"], "ingress" in group, "egress" in group) == ("lustre-datasets-prod", "vpc-1", False, False)
+    rules = {
+        (kind.rpartition(":")[2], each["securityGroupId"], each["referencedSecurityGroupId"], each["fromPort"], each["toPort"])
+        for kind in (INGRESS, EGRESS)
+        for each in registered.of(kind)
+    }
+    [servers] = registered.of(FILE_SYSTEM)[0]["securityGroupIds"]
+    into, out = "SecurityGroupIngressRule", "SecurityGroupEgressRule"
+    ways = [
+        (into, servers, servers),
+        (out, servers, servers),
+        (into, servers, "sg-nodes"),
+        (out, servers, "sg-nodes"),
+        (into, "sg-nodes", servers),
+    ]
+    assert rules == {(*way, first, last) for way in ways for first, last in ((988, 988), (1018, 1023))}
+    assert {each["ipProtocol"] for kind in (INGRESS, EGRESS) for each in registered.of(kind)} == {"tcp"}
+
+
+def test_each_rule_has_a_name_of_its_own_by_which_it_is_found_again(register: Register) -> None:
+    registered = register(lambda: LustreFileSystem("datasets", args()))
+
+    names = [each["tags"]["Name"] for kind in (INGRESS, EGRESS) for each in registered.of(kind)]
+    assert len(set(names)) == len(names) == 10
+    assert "prod-datasets-lustre-from-nodes-988" in names
+
+
+def test_all_is_the_components_own(register: Register) -> None:
+    everything, own = parentage(register, lambda: LustreFileSystem("datasets", args()))
+
+    assert everything == own
+    assert len(own) == 13
+
+
+@pytest.mark.parametrize(
+    "changes,told",
+    [
+        ({"cluster": "-prod"}, "cluster"),
+        ({"capacity_gib": 3600}, "capacity_gib"),
+        ({"capacity_gib": 0}, "capacity_gib"),
+        ({"deployment": "PERSISTENT_1"}, "deployment"),
+        ({"deployment": "SCRATCH_2", "throughput_mbps_per_tib": 125}, "throughput_mbps_per_tib with SCRATCH_2"),
+        ({"throughput_mbps_per_tib": 200}, "throughput_mbps_per_tib"),
+        ({"kms_key": "mine"}, "kms_key"),
+        ({"tags": {"aws:mine": "x"}}, "tags"),
+    ],
+)
+def test_what_aws_would_refuse_is_refused_before(changes: dict[str, Any], told: str, register: Register) -> None:
+    with pytest.raises(ValueError, match=told):
+        register(lambda: LustreFileSystem("datasets", args(**changes)))
