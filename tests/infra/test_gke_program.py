@@ -194,6 +194,22 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
     assert [name for name in declarations.made if name.startswith("gcp:compute")] == []
 
 
+def test_a_zonal_cluster_is_reached_in_its_zone_and_the_rest_stays_in_the_region() -> None:
+    regional = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
+
+    zonal = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab", "zone": "us-central1-c"}))
+
+    assert zonal.read == [f"{CLUSTER} projects/acme-ai-dev/locations/us-central1-c/clusters/lab"]
+    pools, before = gpu_pools(zonal), gpu_pools(regional)
+    assert {pool.inputs["location"] for pool in pools.values()} == {"us-central1-c"}
+    # Nodes may be in all zones of the region, and the ceiling is of them all.
+    for name, pool in pools.items():
+        assert pool.inputs | {"location": "us-central1"} == before[name].inputs
+        assert set(pool.inputs["autoscaling"]) == {"locationPolicy", "totalMaxNodeCount", "totalMinNodeCount"}
+    changed = {name for name, each in zonal.made.items() if each.inputs != regional.made[name].inputs and ":index:" not in name}
+    assert changed == {"pulumi:providers:kubernetes cluster", *(f"{NODE_POOL} {name}-node-pool" for name in pools)}
+
+
 def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
     declarations = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
 

@@ -11,7 +11,7 @@ from component_outputs import ReadCloud, outputs_of
 from gke_cluster_args import CLUSTER
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.gke.cluster import ExistingGkeCluster, ExistingGkeClusterArgs
+from components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClusterArgs
 
 PATH = "projects/acme-ai-dev/locations/us-central1/clusters/lab"
 
@@ -94,6 +94,28 @@ def test_the_certificate_is_left_out_where_the_name_is_used_alone() -> None:
     }
 
     assert [access for access, cluster in of.items() if "certificate-authority-data" in cluster] == ["private"]
+
+
+def test_a_zonal_cluster_is_looked_up_and_named_by_its_zone() -> None:
+    cloud = ReadCloud(found)
+
+    outputs = seen(cloud, zone="us-central1-b")
+
+    assert cloud.read == [(CLUSTER, PATH.replace("us-central1", "us-central1-b"))]
+    assert json.loads(outputs["kubeconfig"])["current-context"] == "gke_acme-ai-dev_us-central1-b_lab"
+    assert outputs["credentials_command"] == (
+        "gcloud container clusters get-credentials lab --location us-central1-b --project acme-ai-dev --internal-ip"
+    )
+
+
+@pytest.mark.parametrize("zone", ["us-east1-b", "us-central1", "us-central12-a", ""])
+def test_a_zone_of_another_region_is_refused_before_anything_is_read(zone: str) -> None:
+    cloud = ReadCloud(found)
+
+    with pytest.raises(ValueError, match=f"ExistingGkeCluster cluster: zone is '{zone}'; allowed is a zone of us-central1; name the"):
+        seen(cloud, zone=zone)
+
+    assert (cloud.made, cloud.read) == ([], [])
 
 
 @pytest.mark.parametrize("access", ["public", "DNS_IAM", ""])
