@@ -9,6 +9,7 @@ import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL, TEAM_LABEL
+from capacity.plan.cluster_needs import cluster_needs
 from capacity.settings.cluster import GkeMode
 from capacity.settings.pools import GkeNodeOptions
 from capacity.values.names import is_production
@@ -277,6 +278,7 @@ def _cluster(
     plan: Plan, settings: GkeSettings, name: str, labels: dict[str, str], nodes: GkeNodeIdentity
 ) -> GkeCluster | ExistingGkeCluster:
     if settings.cluster.existing is not None:
+        needs = cluster_needs(settings, plan)
         return ExistingGkeCluster(
             "cluster",
             {
@@ -285,6 +287,12 @@ def _cluster(
                 "region": settings.region,
                 "zone": settings.cluster.zone,
                 "access": settings.access.value,
+                "mode": needs.mode.value,
+                # Each team has an account in Google Cloud and mounts its folders of both buckets.
+                "workload_identity": True,
+                "gcs_fuse": True,
+                "at_least": [{"version": each.version, "user": each.user} for each in needs.versions],
+                "room": needs.room,
             },
         )
     net = _network(settings, name)
