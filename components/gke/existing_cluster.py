@@ -113,7 +113,7 @@ def problems(args: ExistingGkeClusterArgs, found: FoundCluster) -> Iterator[str]
     mode = args.get("mode")
     if mode is not None and (mode == GkeMode.AUTOPILOT) is not found.autopilot:
         has = GkeMode.AUTOPILOT if found.autopilot else GkeMode.STANDARD
-        # docs.cloud.google.com/kubernetes-engine/docs/concepts/choose-cluster-mode; read 2026-11-25.
+        # The provider makes a cluster anew for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
         yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; say mode {has} (cluster.mode), or name another cluster"
     # Autopilot has both of the next two by itself, whatever is answered (Google's pages on Workload Identity and on the driver's set-up).
     pool = f"{project}.svc.id.goog"

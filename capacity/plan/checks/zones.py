@@ -55,7 +55,7 @@ _OF_GKE = "cluster.zone"
 def zonal_clusters_are_there_already(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A cluster that is made here is regional, and so is every one on Autopilot.
 
-    docs.cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters ("Autopilot clusters are always regional"; read 2026-11-25).
+    docs.cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters says so of Autopilot; read 2026-11-25.
     """
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or (zone := settings.cluster.zone) is None:
