@@ -9,13 +9,15 @@ import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL, TEAM_LABEL
+from capacity.plan.cluster_needs import cluster_needs
 from capacity.settings.cluster import GkeMode
 from capacity.settings.pools import GkeNodeOptions
 from capacity.values.names import is_production
 from capacity.workloads.requests import SERVICE_ACCOUNT
 from components.cloud_names import ACCOUNT_ID_LENGTH, fitted
-from components.gke.cluster import ExistingGkeCluster, GkeCluster
+from components.gke.cluster import GkeCluster
 from components.gke.compute_class import ComputeClass
+from components.gke.existing_cluster import ExistingGkeCluster
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from components.gke.network import GkeNetwork
 from components.gke.system_nodes import GkeNodeIdentity
@@ -89,6 +91,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         "pool": pool.name,
         "project": settings.project,
         "region": plan.region,
+        "cluster_zone": settings.cluster.zone,
         "cluster": cluster.cluster_name,
         "zones": list(pool.zones),
         "machine": pool.machines[0],
@@ -266,7 +269,7 @@ def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     first: list[pulumi.Resource] = [cluster] if cluster.system_pool is None else [cluster.system_pool]
     if settings.cluster.mode is GkeMode.STANDARD:
         declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, first=first)
-    path = cluster.cluster_name.apply(lambda known: f"projects/{settings.project}/locations/{settings.region}/clusters/{known}")
+    path = cluster.cluster_name.apply(lambda known: f"projects/{settings.project}/locations/{settings.cluster_location}/clusters/{known}")
     provider = cluster_provider("cluster", cluster.kubeconfig, path)
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
@@ -284,13 +287,21 @@ def _cluster(
     plan: Plan, settings: GkeSettings, name: str, labels: dict[str, str], nodes: GkeNodeIdentity
 ) -> GkeCluster | ExistingGkeCluster:
     if settings.cluster.existing is not None:
+        needs = cluster_needs(settings, plan)
         return ExistingGkeCluster(
             "cluster",
             {
                 "cluster": settings.cluster.existing,
                 "project": settings.project,
                 "region": settings.region,
+                "zone": settings.cluster.zone,
                 "access": settings.access.value,
+                "mode": needs.mode.value,
+                # Each team has an account in Google Cloud and mounts its folders of both buckets.
+                "workload_identity": True,
+                "gcs_fuse": True,
+                "at_least": [{"version": each.version, "user": each.user} for each in needs.versions],
+                "room": needs.room,
             },
         )
     net = _network(settings, name)

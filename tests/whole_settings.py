@@ -169,6 +169,8 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             existing=st.just("somebodys"),
         )
     )
+    if "existing" in cluster:
+        cluster |= draw(some(zone=st.sampled_from([f"{document['region']}-{letter}" for letter in "abc"])))
     there = {"existing_network": "shared", "existing_subnetwork": "nodes", "pods_range": "p", "services_range": "s"}
     made = draw(some(nodes_cidr=st.sampled_from(["10.0.0.0/20", "10.0.0.0/22"]), max_pods_per_node=st.integers(8, 256)))
     access = st.sampled_from([{"access": "private"}, {"access": "dns_iam"}]) | PUBLIC

@@ -24,6 +24,7 @@ from capacity.values.names import (
     GKE_VERSION,
     IAM_ROLE,
     Name,
+    Zone,
 )
 
 
@@ -132,8 +133,12 @@ class GkeCluster(DescribedRecord):
     """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""
 
     existing: Name | None = None
-    """A cluster of the project and region that is there already, by name; of the other fields `mode` and
+    """A cluster of the project and region that is there already, by name; of the other fields `zone`, `mode` and
     `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used. Default: one is made."""
+
+    zone: Zone | None = None
+    """The zone of the control plane of `existing`, where it is a zonal cluster: pools may have nodes in all of `zones` even so, and their
+    ceilings stay those of the whole pool. Default: `existing` is regional."""
 
 
 class Support(StrEnum):

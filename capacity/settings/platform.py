@@ -135,6 +135,11 @@ class GkeSettings(PlatformSettings):
     """GPUs that the project may use in the region, by accelerator; ceilings above them are refused."""
 
     @property
+    def cluster_location(self) -> str:
+        """Where the cluster is, in the words of GKE's API: the region, or the zone of a zonal one."""
+        return self.cluster.zone or self.region
+
+    @property
     def access(self) -> Access:
         """From where the API server is reached."""
         makes_the_network = self.network.existing_network is None and self.cluster.existing is None

@@ -179,10 +179,11 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             f"{name}-node-pool",
             name=args["pool"],
             project=args["project"],
-            location=args["region"],
+            location=args.get("cluster_zone") or args["region"],
             cluster=args["cluster"],
             node_locations=args["zones"],
             initial_node_count=0,
+            # In total, which is the same wherever the control plane is; the other two count in each zone.
             autoscaling=container.NodePoolAutoscalingArgs(
                 total_min_node_count=args.get("min_nodes") or 0,
                 total_max_node_count=args["max_nodes"],

@@ -141,11 +141,14 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     region: str
     """The region of the cluster, such as us-central1."""
 
+    cluster_zone: NotRequired[str | None]
+    """The zone of the control plane of a zonal cluster, such as us-central1-a. Default: the cluster is regional."""
+
     cluster: pulumi.Input[str]
     """The cluster's name."""
 
     zones: list[str]
-    """Zones of the region in which nodes may start, such as us-central1-a; at least one."""
+    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Nodes of a zonal cluster may be in all of them."""
 
     machine: str
     """The machine type, such as g2-standard-8."""
@@ -281,6 +284,8 @@ def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
     zones, region = args["zones"], args["region"]
     if not zones or any(not zone.startswith(f"{region}-") for zone in zones):
         yield SettingsProblem("zones", ", ".join(zones) or "empty", f"it lists zones of {region}", f"name one, such as {region}-a")
+    if (zone := args.get("cluster_zone")) is not None and not zone.startswith(f"{region}-"):
+        yield SettingsProblem("cluster_zone", zone, f"it is a zone of {region}", "name the cluster's own; a regional one has none")
     pods, (least, most) = args.get("max_pods_per_node"), GkeNetwork.bounds("max_pods_per_node")
     if pods is not None and not least <= pods <= most:
         yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")

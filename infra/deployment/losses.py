@@ -5,6 +5,7 @@ The engine says "replace" of a route table and of a bucket alike. These here are
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pulumi.automation import EngineEvent
+    from pulumi.automation.events import StepEventMetadata
 
 
 class Held(StrEnum):
@@ -65,6 +67,31 @@ _KINDS = {
 _WHOLE = frozenset({"aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster", "aws:ec2/vpc:Vpc", "gcp:compute/network:Network"})
 """What nobody takes out of a stack file as a pool, a team or a zone is taken out: its deletion is asked for as its replacement is."""
 
+_GKE_POOL = "gcp:container/nodePool:NodePool"
+_GPUS = "nodeConfig.guestAccelerators"
+_BEHIND = {
+    "nodeConfig.spot": "capacity_type",
+    "nodeConfig.flexStart": "capacity_type",
+    "queuedProvisioning": "capacity_type",
+    "nodeConfig.maxRunDuration": "max_run_hours",
+    "nodeConfig.reservationAffinity": "reservation",
+    f"{_GPUS}.gpuDriverInstallationConfig": "gpu_driver",
+    f"{_GPUS}.gpuSharingConfig": "gpu_sharing",
+    f"{_GPUS}.gpuPartitionSize": "mig_partition",
+    f"{_GPUS}.count": "gpus_per_node",
+    f"{_GPUS}.type": "machine",
+    "nodeConfig.secondaryBootDisks": "secondary_boot_disk_images",
+    "nodeConfig.ephemeralStorageLocalSsdConfig": "local_ssd_disks or machine",
+    "nodeConfig.bootDiskKmsKey": "boot_disk_kms_key",
+    "nodeConfig.confidentialNodes": "confidential_nodes",
+    "placementPolicy": "compact_placement",
+    "maxPodsPerNode": "network.max_pods_per_node",
+    "project": "project",
+    "cluster": "cluster.name or cluster.existing",
+    "location": "region or cluster.zone",
+}
+"""The settings, most of them a pool's own, behind what the provider makes a node pool of GKE anew for: by the path of its input."""
+
 _OPTION = "--allow-replace"
 _LISTED = 12
 
@@ -83,12 +110,16 @@ def _kind(urn_type: str) -> _Kind | None:
 
 @dataclass(frozen=True)
 class Loss:
-    """One resource that goes. `replaced`: another one comes in its place. `protected`: as deployed, the cloud refuses its deletion."""
+    """One resource that goes. `replaced`: another one comes in its place. `protected`: as deployed, the cloud refuses its deletion.
+
+    `settings` are those that it is replaced for, as far as they are known.
+    """
 
     urn_type: str
     name: str
     replaced: bool
     protected: bool = False
+    settings: tuple[str, ...] = ()
 
     @property
     def held(self) -> Held:
@@ -106,7 +137,8 @@ class Loss:
         kind = _KINDS[self._own]
         done = "is deleted and made anew" if self.replaced else "is deleted"
         lost = f" {done}" + (f", {kind.with_it}" if kind.with_it else "")
-        return f"{kind.called} {self.name}{lost}"
+        verb = "changes" if len(self.settings) == 1 else "change"
+        return f"{kind.called} {self.name}{lost}" + (f", because {', '.join(self.settings)} {verb}" if self.settings else "")
 
     @property
     def asked_for(self) -> bool:
@@ -142,8 +174,20 @@ class Losses:
         if _kind(urn_type) is not None:
             inputs: Mapping[str, Any] = step.old.inputs or {}
             protected = inputs.get("deletionProtection") is True
-            replaced = op != "delete" or (step.urn in self._found and self._found[step.urn].replaced)
-            self._found[step.urn] = Loss(urn_type, _name(inputs, step.urn), replaced, protected)
+            before = self._found.get(step.urn)
+            replaced = op != "delete" or (before is not None and before.replaced)
+            # Of the steps of a replacement only one says what it is for.
+            settings = _settings_behind(step) or (before.settings if before else ())
+            self._found[step.urn] = Loss(urn_type, _name(inputs, step.urn), replaced, protected, settings)
+
+
+def _settings_behind(step: StepEventMetadata) -> tuple[str, ...]:
+    """The settings that a node pool of GKE is made anew for; none of other resources, and none where no provider says what it is for."""
+    if not step.urn.split("::")[2].endswith(_GKE_POOL):
+        return ()
+    differences = (step.detailed_diff or {}).items()
+    paths = [re.sub(r"\[\d+\]", "", path) for path, each in differences if str(each.diff_kind.value).endswith("-replace")]
+    return tuple(dict.fromkeys(name for begin, name in _BEHIND.items() for path in paths if f"{path}.".startswith(f"{begin}.")))
 
 
 def _name(inputs: Mapping[str, Any], urn: str) -> str:

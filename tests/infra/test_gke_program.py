@@ -11,6 +11,7 @@ from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools, node_la
 from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
 
 from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
+from capacity.catalog.machines import Cloud, machines_of
 from components.cloud_names import check_gcp_labels
 
 WITHOUT_LABELS = re.compile(
@@ -192,6 +193,38 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
     assert (cluster["network"], cluster["subnetwork"]) == ("shared", "shared-nodes")
     assert cluster["ipAllocationPolicy"] == {"clusterSecondaryRangeName": "p", "servicesSecondaryRangeName": "s"}
     assert [name for name in declarations.made if name.startswith("gcp:compute")] == []
+
+
+def test_a_zonal_cluster_is_reached_in_its_zone_and_the_rest_stays_in_the_region() -> None:
+    regional = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
+
+    zonal = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab", "zone": "us-central1-c"}))
+
+    assert zonal.read == [f"{CLUSTER} projects/acme-ai-dev/locations/us-central1-c/clusters/lab"]
+    pools, before = gpu_pools(zonal), gpu_pools(regional)
+    assert {pool.inputs["location"] for pool in pools.values()} == {"us-central1-c"}
+    # Nodes may be in all zones of the region, and the ceiling is of them all.
+    for name, pool in pools.items():
+        assert pool.inputs | {"location": "us-central1"} == before[name].inputs
+        assert set(pool.inputs["autoscaling"]) == {"locationPolicy", "totalMaxNodeCount", "totalMinNodeCount"}
+    changed = {name for name, each in zonal.made.items() if each.inputs != regional.made[name].inputs and ":index:" not in name}
+    assert changed == {"pulumi:providers:kubernetes cluster", *(f"{NODE_POOL} {name}-node-pool" for name in pools)}
+
+
+def test_an_existing_cluster_must_have_what_the_stack_uses_of_it() -> None:
+    declarations = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
+
+    [wanted] = declarations.inputs_of("flexspot:index:ExistingGkeCluster")
+    assert (wanted["mode"], wanted["workload_identity"], wanted["gcs_fuse"]) == ("standard", True, True)
+    assert [each["version"] for each in wanted["at_least"]] == ["1.35.0-gke.1171000", "1.29"]
+    # What their autoscalers may come to, no less and no more.
+    machines = machines_of(Cloud.GCP)
+    most = [(each.inputs["autoscaling"]["totalMaxNodeCount"], each.inputs["nodeConfig"]) for each in gpu_pools(declarations).values()]
+    assert wanted["room"]["cpu"] == sum(count * machines[node["machineType"]].vcpu for count, node in most)
+    assert {name: count for name, count in wanted["room"].items() if name.startswith("nvidia-")} == {
+        node["guestAccelerators"][0]["type"]: count * node["guestAccelerators"][0]["count"] for count, node in most
+    }
+    assert declarations.made["gcp:container/nodePool:NodePool l4-spot-node-pool"].inputs["cluster"] == "lab"
 
 
 def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:

@@ -10,6 +10,7 @@ from gke_deployment_fixtures import ignore, named, shipped
 from recording_provider import CLIENT_KEY, CLUSTER, NODE_POOL
 
 from infra.deployment.api_refusals import ApiRefusals
+from infra.deployment.losses import Losses, told
 from lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
@@ -271,6 +272,22 @@ def test_a_property_that_is_replaced_on_change_is_seen_to_replace_its_pool_and_n
     assert [(call.operation, named(call.urn)) for call in changes.calls] == [
         ("delete", "NodePool/a100-flex-node-pool"),
         ("create", "NodePool/a100-flex-node-pool"),
+    ]
+
+
+def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Deployment) -> None:
+    settings = shipped()
+    pools = {each["name"]: each for each in settings["pools"]}
+    pools["l4-on-demand"] |= {"gpu_driver": "latest", "secondary_boot_disk_images": ["projects/acme-ai-prod/global/images/weights"]}
+    pools["h100-reserved"] |= {"compact_placement": True, "boot_disk_gib": 300}
+    heard = Losses()
+
+    deployed.run(settings).preview(ignore, hear=heard.hear, refresh=True)
+
+    anew = "is deleted and made anew, with its nodes and what runs on them, because"
+    assert told(heard.found) == [
+        f"pool h100-reserved {anew} compact_placement changes",
+        f"pool l4-on-demand {anew} gpu_driver, secondary_boot_disk_images change",
     ]
 
 

@@ -6,11 +6,19 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from gke_pool_args import NODE_POOL, pool_args
+from pulumi.automation.events import DiffKind, PropertyDiff
+from rule_differences import changes
 
 from capacity.values.errors import ExitCode, ExplainedError
+from components.gke.gpu_node_pool import GkeGpuNodePool
 from infra.deployment.losses import Held, Losses, check_permissions, held, refusal, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pulumi.automation import EngineEvent
+
     from infra.deployment.losses import Loss
 
 PLACE = "urn:pulumi:prod-gke::flexspot"
@@ -38,9 +46,15 @@ INPUTS: dict[str, dict[str, Any]] = {
 def heard(*steps: tuple[str, str], **inputs: Any) -> list[Loss]:
     losses = Losses()
     for op, urn in steps:
-        old = SimpleNamespace(inputs={**INPUTS[urn], **inputs})
-        losses.hear(SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=SimpleNamespace(urn=urn, op=op, old=old))))  # pyrefly: ignore[bad-argument-type] -- what of an event is read
+        losses.hear(event(op, urn, inputs))
     return losses.found
+
+
+def event(op: str, urn: str, inputs: dict[str, Any], detailed_diff: dict[str, PropertyDiff] | None = None) -> EngineEvent:
+    """What of an event is read."""
+    old = SimpleNamespace(inputs={**INPUTS[urn], **inputs})
+    metadata = SimpleNamespace(urn=urn, op=op, old=old, detailed_diff=detailed_diff)
+    return SimpleNamespace(resource_pre_event=SimpleNamespace(metadata=metadata))  # pyrefly: ignore[bad-return] -- the rest is not read
 
 
 def test_what_goes_is_told_in_words_with_what_goes_with_it() -> None:
@@ -57,6 +71,62 @@ def test_what_goes_is_told_in_words_with_what_goes_with_it() -> None:
 def test_a_replacement_is_told_once_whatever_steps_it_has() -> None:
     assert len(heard(("delete-replaced", POOL), ("replace", POOL), ("create-replacement", POOL), ("delete", POOL))) == 1
     assert heard(("delete-replaced", POOL), ("delete", POOL))[0].replaced
+
+
+A100 = {"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100"}
+RESERVED = {"capacity_type": "reserved", "reservation": {"use": "specific", "name": "one"}}
+FLEX = {"capacity_type": "flex-start"}
+H100 = {"machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}
+
+
+@pytest.mark.parametrize(
+    "base,change,setting",
+    [
+        ({}, {"gpu_driver": "latest"}, "gpu_driver"),
+        ({}, {"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "gpu_sharing"),
+        (A100, {"mig_partition": "1g.5gb"}, "mig_partition"),
+        ({}, {"secondary_boot_disk_images": ["projects/acme/global/images/weights"]}, "secondary_boot_disk_images"),
+        (A100, {"compact_placement": True}, "compact_placement"),
+        ({}, {"local_ssd_disks": 1}, "local_ssd_disks or machine"),
+        ({}, {"boot_disk_kms_key": "projects/a-keys/locations/us-central1/keyRings/ai/cryptoKeys/disks"}, "boot_disk_kms_key"),
+        (H100, {"confidential_nodes": "tdx"}, "confidential_nodes"),
+        ({}, {"capacity_type": "on-demand"}, "capacity_type"),
+        (FLEX, {"max_run_seconds": 3600}, "max_run_hours"),
+        (FLEX, {"capacity_type": "queued"}, "capacity_type, max_run_hours"),
+        (RESERVED, {"reservation": {"use": "specific", "name": "two"}}, "reservation"),
+        ({}, {"machine": "g2-standard-24", "gpus_per_node": 2}, "gpus_per_node"),
+        ({}, A100, "machine"),
+        ({}, {"max_pods_per_node": 32}, "network.max_pods_per_node"),
+        ({}, {"cluster": "another"}, "cluster.name or cluster.existing"),
+        ({}, {"cluster_zone": "us-central1-a"}, "region or cluster.zone"),
+    ],
+)
+def test_a_pool_is_made_anew_for_settings_that_are_named(
+    base: dict[str, Any], change: dict[str, Any], setting: str, register: Callable[..., Any]
+) -> None:
+    [before] = register(lambda: GkeGpuNodePool("l4", pool_args(**base))).of(NODE_POOL)
+    [after] = register(lambda: GkeGpuNodePool("l4", pool_args(**base | change))).of(NODE_POOL)
+    found = {each.written: each for each in changes(NODE_POOL, before, after)}
+    kinds = {path: DiffKind[f"{each.change.name}_REPLACE" if each.replaces else each.change.name] for path, each in found.items()}
+    losses = Losses()
+
+    for op, differences in (("delete-replaced", {}), ("replace", kinds), ("create-replacement", kinds)):
+        losses.hear(event(op, POOL, {}, {path: PropertyDiff(kind, input_diff=True) for path, kind in differences.items()}))
+
+    assert any(kind.value.endswith("-replace") for kind in kinds.values()), "the provider makes it anew"
+    verb = "change" if "," in setting else "changes"
+    words = f"pool a100-flex is deleted and made anew, with its nodes and what runs on them, because {setting} {verb}"
+    assert told(losses.found) == [words]
+
+
+def test_what_changes_in_place_beside_it_is_not_named() -> None:
+    losses = Losses()
+    in_place = PropertyDiff(DiffKind.UPDATE, input_diff=True)
+    anew = PropertyDiff(DiffKind.UPDATE_REPLACE, input_diff=True)
+
+    losses.hear(event("replace", POOL, {}, {"autoscaling.totalMaxNodeCount": in_place, "location": anew, "nodeConfig.spot": in_place}))
+
+    assert [each.settings for each in losses.found] == [("region or cluster.zone",)]
 
 
 def test_what_holds_nothing_and_what_changes_in_place_is_not_told() -> None:

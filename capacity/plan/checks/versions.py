@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, is_one_release
-from capacity.catalog.machines import Confidential
+from capacity.catalog.gke_versions import gke_floors, is_below, is_one_release
 from capacity.catalog.versions import Addon, minor_version, shipped_versions, version_order
+from capacity.plan.cluster_needs import gke_features
 from capacity.plan.pools import compute_class_of
 from capacity.plan.versions import EKS_DEFAULT
 from capacity.settings.platform import EksSettings, GkeSettings
@@ -16,6 +15,7 @@ from capacity.values.errors import SettingsProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.catalog.gke_versions import GkeFeature
     from capacity.plan.resolve import ResolvedSettings
 
 
@@ -149,17 +149,10 @@ def gke_version_stays_on_offer(resolved: ResolvedSettings) -> Iterator[SettingsP
 
 
 def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]]:
-    """What needs a version, with the setting that asks for it."""
-    by_type = {CapacityType.FLEX_START: GkeFeature.FLEX_START, CapacityType.QUEUED: GkeFeature.QUEUED}
-    for pool in resolved.pools.values():
-        if feature := by_type.get(pool.settings.capacity_type):
-            yield f"{pool.path}.capacity_type ({pool.name}: {pool.settings.capacity_type})", feature
-        if (grace := getattr(pool.settings, "shutdown_grace_seconds", None)) is not None:
-            yield f"{pool.path}.shutdown_grace_seconds ({pool.name}: {grace})", GkeFeature.SHUTDOWN_GRACE
-        if (technology := getattr(pool.settings, "confidential_nodes", None)) not in {None, Confidential.SEV}:
-            yield f"{pool.path}.confidential_nodes ({pool.name}: {technology})", GkeFeature.CONFIDENTIAL_NODES
-        if name := compute_class_of(resolved, pool):
-            yield f"{pool.path}.serves ({pool.name}: the compute class {name})", GkeFeature.COMPUTE_CLASS
+    """What needs a version, with the setting that asks for it, of the pools that could be resolved."""
+    pools = [(number, pool) for number, pool in enumerate(resolved.settings.pools) if pool.name in resolved.pools]
+    named = {pool.name: compute_class_of(resolved, pool) for pool in resolved.pools.values()}
+    return gke_features(pools, {pool: name for pool, name in named.items() if name is not None})
 
 
 def _gke_version(resolved: ResolvedSettings) -> str | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix
 from capacity.settings.network import EKS_ZONES
-from capacity.settings.platform import EksSettings, ZoneMachines
+from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
@@ -49,6 +49,28 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
     yield from _zones_of_pools(resolved)
 
 
+_OF_GKE = "cluster.zone"
+
+
+def zonal_clusters_are_there_already(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A cluster that is made here is regional, and so is every one on Autopilot.
+
+    docs.cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters says so of Autopilot; read 2026-11-25.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or (zone := settings.cluster.zone) is None:
+        return
+    if settings.cluster.existing is None:
+        problem = "is of a cluster that is there already; one that is made is regional"
+        remedy = "leave it out, or name the cluster in cluster.existing"
+        yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "zone-of-a-cluster-that-is-made")
+    elif resolved.autopilot:
+        problem, remedy = "is of a zonal cluster, and all of Autopilot's are regional", "leave it out, or say mode: standard"
+        yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "autopilot-in-a-zone")
+    else:
+        yield from _outside(resolved, _OF_GKE, zone)
+
+
 def _described(resolved: ResolvedSettings) -> tuple[DescribedMachine, ...]:
     return resolved.settings.machines if isinstance(resolved.settings, EksSettings) else ()
 
@@ -61,17 +83,21 @@ def _is_id(resolved: ResolvedSettings, zone: str) -> bool:
 
 
 def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...]) -> Iterator[SettingsProblem]:
-    separator = "-" if resolved.words.catalog is Cloud.GCP else ""
     for number, zone in enumerate(zones):
-        if _is_id(resolved, zone):
-            if not zone.startswith(zone_id_prefix(resolved.region)):
-                example = f"a zone of it has the id {zone_id_prefix(resolved.region)}1"
-                yield SettingsProblem(f"{path}.{number}", repr(zone), f"is not in region {resolved.region}", example, "zone-outside-region")
-        elif zone[:-1] != f"{resolved.region}{separator}" or not zone[-1:].isalpha():
-            example = f"a zone of it is called {resolved.region}{separator}a"
-            yield SettingsProblem(f"{path}.{number}", repr(zone), f"is not in region {resolved.region}", example, "zone-outside-region")
+        yield from _outside(resolved, f"{path}.{number}", zone)
         if zone in zones[:number]:
             yield SettingsProblem(f"{path}.{number}", repr(zone), "stands twice", "zones are unique", "duplicate-name")
+
+
+def _outside(resolved: ResolvedSettings, path: str, zone: str) -> Iterator[SettingsProblem]:
+    separator = "-" if resolved.words.catalog is Cloud.GCP else ""
+    if _is_id(resolved, zone):
+        inside, example = zone.startswith(zone_id_prefix(resolved.region)), f"has the id {zone_id_prefix(resolved.region)}1"
+    else:
+        inside = zone[:-1] == f"{resolved.region}{separator}" and zone[-1:].isalpha()
+        example = f"is called {resolved.region}{separator}a"
+    if not inside:
+        yield SettingsProblem(path, repr(zone), f"is not in region {resolved.region}", f"a zone of it {example}", "zone-outside-region")
 
 
 def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -170,6 +196,7 @@ def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
 CHECKS = (
     zones_are_two_to_six,
     zones_are_in_the_region,
+    zonal_clusters_are_there_already,
     the_region_has_the_machine,
     each_zone_of_a_pool_has_its_machine,
     control_planes_have_zones,

@@ -8,7 +8,12 @@ import pytest
 from resolved_fixtures import found, told
 
 from capacity.plan.checks.places import the_system_machine_exists
-from capacity.plan.checks.zones import control_planes_have_zones, the_region_has_the_machine, zones_are_in_the_region
+from capacity.plan.checks.zones import (
+    control_planes_have_zones,
+    the_region_has_the_machine,
+    zonal_clusters_are_there_already,
+    zones_are_in_the_region,
+)
 
 
 @pytest.mark.parametrize("cloud,elsewhere,inside", [("gke", "us-east1-b", "us-central1-c"), ("eks", "us-west-2a", "us-east-1c")])
@@ -76,6 +81,16 @@ def test_the_system_machine_of_a_cluster_that_is_there_already_is_not_ours_to_ch
 
     assert told(the_system_machine_exists, "gke", unknown) == ["refused: unknown-machine at cluster.system_pool.machine"]
     assert told(the_system_machine_exists, "gke", unknown | {"cluster.existing": "acme"}) == []
+
+
+def test_a_zonal_cluster_may_be_in_any_zone_of_the_region_wherever_its_nodes_are() -> None:
+    zonal: dict[str, Any] = {"cluster.existing": "acme", "cluster.zone": "us-central1-f"}
+
+    assert told(zonal_clusters_are_there_already, "gke", zonal) == []
+    assert told(zones_are_in_the_region, "gke", zonal) == [], "pools are where they were"
+    assert told(zonal_clusters_are_there_already, "gke", zonal | {"cluster.zone": "us-central2-b"}) == [
+        "refused: zone-outside-region at cluster.zone"
+    ]
 
 
 def test_the_local_control_plane_has_neither_zones_nor_a_system_pool() -> None:

@@ -33,6 +33,14 @@ def test_a_pool_starts_from_nothing_and_has_a_ceiling_of_the_whole_pool(register
     assert pool["ignoreNodeCountChanges"] is True
 
 
+def test_a_pool_of_a_zonal_cluster_is_in_its_zone_and_has_nodes_in_others_under_the_same_ceiling(register: Register) -> None:
+    pool = made(register, cluster_zone="us-central1-c")
+
+    assert pool == made(register) | {"location": "us-central1-c"}
+    assert pool["nodeLocations"] == ["us-central1-a", "us-central1-b"]
+    assert pool["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": "ANY"}
+
+
 def test_a_node_is_hardened_tainted_labelled_and_has_its_driver(register: Register) -> None:
     node = made(register)["nodeConfig"]
 

@@ -1,0 +1,224 @@
+"""A GKE cluster that somebody else made."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict, TypeVar
+
+import pulumi
+from pulumi_gcp import container
+from pulumi_gcp.container.outputs import ClusterAddonsConfig, ClusterClusterAutoscaling, ClusterWorkloadIdentityConfig
+
+from capacity.catalog.gke_versions import is_below
+from capacity.catalog.versions import minor_version
+from capacity.settings.cluster import GkeMode
+from capacity.settings.network import Access
+from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
+
+
+class VersionNeedArgs(TypedDict):
+    """A version that something cannot do without."""
+
+    version: str
+    """The first version of GKE that it works with, such as 1.32.2-gke.1652000."""
+
+    user: str
+    """What needs it, in words for whoever reads the refusal."""
+
+
+class ExistingGkeClusterArgs(TypedDict):
+    """Arguments of ExistingGkeCluster."""
+
+    cluster: str
+    """The cluster's name."""
+
+    project: str
+    """The project that it is in."""
+
+    region: str
+    """Its region."""
+
+    zone: NotRequired[str | None]
+    """The zone of the region in which its control plane is, such as us-central1-a. Default: it is regional."""
+
+    access: NotRequired[str]
+    """How its API server is reached: private, dns_iam or public_cidrs, as it was set up. Default: private."""
+
+    mode: NotRequired[str | None]
+    """The mode that it must have: standard or autopilot. Default: either."""
+
+    workload_identity: NotRequired[bool]
+    """Whether pods must be able to act as service accounts, through the project's own pool. Default: False."""
+
+    gcs_fuse: NotRequired[bool]
+    """Whether it must have the driver by which pods mount buckets. Default: False."""
+
+    at_least: NotRequired[list[VersionNeedArgs]]
+    """Versions of GKE that something needs. Default: none."""
+
+    room: NotRequired[dict[str, int]]
+    """What node pools on it may come to: `cpu`, `memory` in GiB, and GPUs by GKE's name of their kind. Where GKE makes nodes by itself, its
+    limits must not be below. Default: nothing."""
+
+
+@dataclass(frozen=True)
+class FoundCluster:
+    """What GKE says of a cluster, as far as a platform on it depends on it. `version` is None where nobody asked, as in an offline preview.
+
+    `workload_pool` is empty without Workload Identity. `limits` are those of node auto-provisioning, none where it is off.
+    """
+
+    version: str | None
+    autopilot: bool
+    workload_pool: str
+    gcs_fuse: bool
+    limits: dict[str, int]
+
+
+PartT = TypeVar("PartT")
+ReadT = TypeVar("ReadT")
+
+
+def _read(part: pulumi.Output[PartT | None], read: Callable[[PartT | None], ReadT]) -> pulumi.Output[ReadT]:
+    """What the provider answered of a cluster. It leaves out what is off, and in a preview the SDK takes what is left out for unknown."""
+    return part.apply(lambda answered: read(None if pulumi.contains_unknowns(answered) else answered), run_with_unknowns=True)
+
+
+def _pool(identity: ClusterWorkloadIdentityConfig | None) -> str:
+    return (identity.workload_pool or "") if identity else ""
+
+
+def _has_gcs_fuse(addons: ClusterAddonsConfig | None) -> bool:
+    driver = addons.gcs_fuse_csi_driver_config if addons else None
+    return driver is not None and driver.enabled
+
+
+def _limits(autoscaling: ClusterClusterAutoscaling | None) -> dict[str, int]:
+    if autoscaling is None or not autoscaling.enabled:
+        return {}
+    return {each.resource_type: each.maximum for each in autoscaling.resource_limits or [] if each.maximum is not None}
+
+
+def problems(args: ExistingGkeClusterArgs, found: FoundCluster) -> Iterator[str]:
+    """What a platform cannot do with on this cluster, each with what mends it; nothing of one that nobody has read.
+
+    The flags are those of `gcloud container clusters update` and `upgrade` (docs.cloud.google.com/sdk/gcloud/reference/container/clusters,
+    and gcloud's own flags.py; read 2026-11-25).
+    """
+    if found.version is None:
+        return
+    cluster, project = args["cluster"], args["project"]
+    place = f"{cluster} --location {args.get('zone') or args['region']} --project {project}"
+    update = f"gcloud container clusters update {place}"
+    mode = args.get("mode")
+    if mode is not None and (mode == GkeMode.AUTOPILOT) is not found.autopilot:
+        has = GkeMode.AUTOPILOT if found.autopilot else GkeMode.STANDARD
+        # The provider makes a cluster anew for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
+        yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; say mode {has} (cluster.mode), or name another cluster"
+    # Autopilot has both of the next two by itself, whatever is answered (Google's pages on Workload Identity and on the driver's set-up).
+    pool = f"{project}.svc.id.goog"
+    if not found.autopilot and args.get("workload_identity") and found.workload_pool != pool:
+        is_now = f"has the pool {found.workload_pool}, not {pool}" if found.workload_pool else "is off"
+        yield (
+            f"Workload Identity of {cluster} {is_now}: no pod could act as its team's service account; its owner turns it on with "
+            f"`{update} --workload-pool={pool}`, which changes no node that is there"
+        )
+    if not found.autopilot and args.get("gcs_fuse") and not found.gcs_fuse:
+        yield (
+            f"the Cloud Storage FUSE driver of {cluster} is off: no pod that mounts a bucket would start; its owner turns it on with "
+            f"`{update} --update-addons=GcsFuseCsiDriver=ENABLED`"
+        )
+    yield from _too_old(args, found.version, f"gcloud container clusters upgrade {place} --master")
+    if not found.autopilot:
+        yield from _too_small(args, found.limits, f"{update} --enable-autoprovisioning")
+
+
+def _too_old(args: ExistingGkeClusterArgs, version: str, upgrade: str) -> Iterator[str]:
+    users: dict[str, list[str]] = {}
+    for need in args.get("at_least", []):
+        users.setdefault(need["version"], []).append(need["user"])
+    for least, named in users.items():
+        if is_below(version, least):
+            yield (
+                f"{args['cluster']} has GKE {version}, and {least} or newer is needed by {', '.join(named)}; its owner upgrades it, "
+                f"one minor version at a time, with `{upgrade} --cluster-version={minor_version(least)}`, or leave out what needs it"
+            )
+
+
+def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str) -> Iterator[str]:
+    """Limits of node auto-provisioning hold back the pools that are declared, too; what has no limit is not held back."""
+    room = args.get("room", {})
+    # gcloud takes the first two together alone (its api_adapter.py: "Must specify both --max-cpu and --max-memory").
+    both = " ".join(f"--max-{name} {max(limits.get(name, 0), room.get(name, 0))}" for name in ("cpu", "memory"))
+    for name, wanted in room.items():
+        limit = limits.get(name)
+        if limit is not None and limit < wanted:
+            own = "" if name in {"cpu", "memory"} else f" --max-accelerator type={name},count={wanted}"
+            yield (
+                f"node auto-provisioning of {args['cluster']} has a limit of {limit} for {name}, and the pools alone may come to {wanted}: "
+                f"at the limit no pool grows; its owner raises it with `{update} {both}{own}`, or lower the pools' ceilings"
+            )
+
+
+class ExistingGkeCluster(pulumi.ComponentResource):
+    """A cluster that is read and never changed. Its network, limits and system nodes are its owner's.
+
+    Once it was read, which a preview does, too, one that is not as `mode`, `workload_identity`, `gcs_fuse`, `at_least` and `room` have it
+    ends the run with pulumi.RunError, a line for each problem; nothing that waits for its name or its API server is made. Raises
+    ValueError for an access or a mode that GKE does not have, and for a zone of another region.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """The cluster's name; what uses it waits for the cluster to be found in order."""
+
+    kubeconfig: pulumi.Output[str]
+    """A kubeconfig without secrets, as JSON. Whoever uses it needs gke-gcloud-auth-plugin."""
+
+    credentials_command: pulumi.Output[str]
+    """The gcloud command that writes the cluster into a person's own kubeconfig."""
+
+    def __init__(self, name: str, args: ExistingGkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        where = f"ExistingGkeCluster {name}:"
+        access, mode = args.get("access", Access.PRIVATE.value), args.get("mode")
+        if access not in set(Access):
+            raise ValueError(f"{where} access is {access!r}; allowed: {', '.join(Access)}")
+        if mode is not None and mode not in set(GkeMode):
+            raise ValueError(f"{where} mode is {mode!r}; allowed: {', '.join(GkeMode)}")
+        called, region, zone = args["cluster"], args["region"], args.get("zone")
+        if zone is not None and not zone.startswith(f"{region}-"):
+            raise ValueError(f"{where} zone is {zone!r}; allowed is a zone of {region}; name the cluster's own; a regional one has none")
+        location = zone or region
+        super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
+        # What depends on the system nodes of a cluster of ours depends on this one as a whole.
+        self.system_pool: container.NodePool | None = None
+        path = f"projects/{args['project']}/locations/{location}/clusters/{called}"
+        cluster = container.Cluster.get(f"{name}-cluster", path, pulumi.ResourceOptions(parent=self))
+
+        def in_order(parts: dict[str, Any]) -> str:
+            if told := [f"{where} {each}" for each in problems(args, FoundCluster(**parts))]:
+                # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
+                raise pulumi.RunError("\n".join(told))
+            return called
+
+        self.cluster_name = pulumi.Output.all(
+            version=_read(cluster.master_version, lambda version: version),
+            autopilot=_read(cluster.enable_autopilot, bool),
+            workload_pool=_read(cluster.workload_identity_config, _pool),
+            gcs_fuse=_read(cluster.addons_config, _has_gcs_fuse),
+            limits=_read(cluster.cluster_autoscaling, _limits),
+        ).apply(in_order)
+        by_name = access == Access.DNS_IAM
+        host = cluster.control_plane_endpoints_config.apply(dns_name_of) if by_name else cluster.endpoint
+        certificate = pulumi.Output.unsecret(cluster.master_auth.apply(ca_certificate_of))
+        context = context_name(called, location, args["project"])
+        self.kubeconfig = pulumi.Output.all(host, certificate, self.cluster_name).apply(
+            lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
+        )
+        self.credentials_command = pulumi.Output.from_input(gke_credentials_command(called, location, args["project"], access))
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "kubeconfig": self.kubeconfig,
+                "credentials_command": self.credentials_command,
+            }
+        )

@@ -1,0 +1,58 @@
+"""A cluster of somebody else's on which a platform cannot be: the preview says why, all of it, and nothing is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cloud_folder import Held
+
+if TYPE_CHECKING:
+    from cloud_world import CloudWorld
+
+pytestmark = pytest.mark.engine
+
+CLUSTER = "gcp:container/cluster:Cluster"
+WHERE = "theirs --location us-central1-b --project acme-ai-dev"
+UPDATE = f"gcloud container clusters update {WHERE}"
+TOLD = (
+    f"Workload Identity of theirs is off: no pod could act as its team's service account; its owner turns it on with `{UPDATE}",
+    f"the Cloud Storage FUSE driver of theirs is off: no pod that mounts a bucket would start; its owner turns it on with `{UPDATE}",
+    "theirs has GKE 1.34.9-gke.1, and 1.35.0-gke.1171000 or newer is needed by pools.0.shutdown_grace_seconds (l4-spot: 120); its owner",
+    "node auto-provisioning of theirs has a limit of 8 for cpu, and the pools alone may come to ",
+)
+
+
+def put(world: CloudWorld, **outputs: Any) -> None:
+    """A zonal cluster into the cloud, as the provider reads it: what is off is left out."""
+    identity = "projects/acme-ai-dev/locations/us-central1-b/clusters/theirs"
+    known = {"name": "theirs", "endpoint": "172.16.0.2", "masterAuth": {"clusterCaCertificate": "Y2E="}, "addonsConfig": {}}
+    world.cloud.put(Held(CLUSTER, identity, f"urn:pulumi:theirs::theirs::{CLUSTER}::theirs", {}, known | outputs))
+    world.change("dev-gke", cluster={"existing": "theirs", "zone": "us-central1-b"})
+
+
+@pytest.mark.parametrize("command", ["preview", "up"])
+def test_a_cluster_without_what_the_platform_needs_is_refused_before_anything_is_made(command: str, bare_world: CloudWorld) -> None:
+    limits = [{"resourceType": "cpu", "maximum": 8}, {"resourceType": "memory", "maximum": 64000}]
+    put(bare_world, masterVersion="1.34.9-gke.1", clusterAutoscaling={"enabled": True, "resourceLimits": limits})
+
+    done = bare_world.flexspot(command, "-s", "dev-gke", *(["--yes"] if command == "up" else []))
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert [each for each in TOLD if f"ExistingGkeCluster cluster: {each}" not in done.stdout] == []
+    assert "Traceback" not in done.stdout + done.stderr
+    assert {event.operation for event in bare_world.cloud.events()} == {"read"}
+
+
+def test_a_cluster_with_all_of_it_is_previewed(bare_world: CloudWorld) -> None:
+    put(
+        bare_world,
+        masterVersion="1.35.2-gke.1000000",
+        workloadIdentityConfig={"workloadPool": "acme-ai-dev.svc.id.goog"},
+        addonsConfig={"gcsFuseCsiDriverConfig": {"enabled": True}},
+    )
+
+    done = bare_world.flexspot("preview", "-s", "dev-gke")
+
+    assert "ExistingGkeCluster cluster:" not in done.stdout + done.stderr
+    assert "gcp:container:NodePool l4-spot-node-pool create" in done.stdout
