@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from policies.admission.cel import PLACES, mapping, mapping_at, sentence, text, text_at
+from policies.admission.checkpoints import checkpoint_variables
 from policies.admission.pods import ASKS, MATCHED, SERVES_NODES, pod_sets, queued_metadata
-from policies.admission.pods import VARIABLES as CHECKPOINT_VARIABLES
 from policies.admission.scheduling_options import QUEUE_NAME, WAYS
+from policies.rules.checkpoint_on_ephemeral_volume import RULE
 from policies.values.finding import PREFIX
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ _SHARED: Mapping[str, str] = {
     # What serves the nodes themselves is no work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
     "gpuWork": f"{WORK}.filter(p, {ASKS})",
-    **CHECKPOINT_VARIABLES,
+    **dict(checkpoint_variables(RULE.defaults())),
     "annotations": f"[{mapping_at('object', 'metadata', 'annotations')}] + "
     f"{POD_SETS}.map(p, {mapping_at('p.template', 'metadata', 'annotations')})",
     "queueLabels": queued_metadata("labels"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from policies.admission.cel import as_text, either, entry, every, first_of, let, list_at, mapping_at, optional, text, text_at, texts
+from policies.admission.checkpoints import PLACES
 from policies.admission.form import GPU_WORK, POD_MAKERS, Form, of_each, told
-from policies.admission.pods import PLACES
 from policies.admission.scheduling_options import QUEUE, SHOWN_BY, on_spot
 from policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
@@ -25,7 +25,7 @@ _FIELD = optional("p.pod", "terminationGracePeriodSeconds")
 _GRACE = f"int({_FIELD}.orValue({_DEFAULTS.number('kubernetes-default-seconds')}))"
 _GRACE_WRITTEN = f"({_FIELD}.hasValue() ? '' : {text(BY_DEFAULT)}) + string({_GRACE})"
 
-_SHORTEST = "spot.filter(w, spot.all(o, int(o[2]) >= int(w[2])))[0][2]"
+_SHORTEST = "string(spot.map(w, int(w[2])).min())"
 _NOTICE = first_of(("size(spot) > 0", _SHORTEST), otherwise=text(_LONGEST))
 _TOLD = told(TOO_LONG, TOO_LONG_REMEDY, where="p.where", grace=_GRACE_WRITTEN, by=SHOWN_BY, notice="notice")
 _ON_SPOT = on_spot(let("notice", _NOTICE, first_of((f"{_GRACE} > int(notice)", _TOLD))))
