@@ -126,7 +126,7 @@ def accepted_in_settings(suppressions: Iterable[ConfiguredSuppression]) -> str:
     return either(
         *(
             every(
-                f"[{', '.join(_SPELLINGS)}].exists(s, s.matches({text(_pattern(each.objects))}))",
+                f"[{', '.join(f'dyn({each})' for each in _SPELLINGS)}].exists(s, s.matches({text(_pattern(each.objects))}))",
                 f"{today} <= {text(f'{each.suppression.until}T99')}" if each.suppression.until else "true",
             )
             for each in suppressions
