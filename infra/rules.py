@@ -78,8 +78,9 @@ def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
     named = admission.get("rules_file")
     if named is None:
         return None
-    known = {SUPPRESSIONS, *(rule.name for rule in all_rules())}
-    rules = {key: value for key, value in read_configuration(stack_file.parent / named).rules.items() if key in known}
+    written, known = read_configuration(stack_file.parent / named).rules, {rule.name for rule in all_rules()}
+    rules = {key: value for key, value in written.items() if key in known}
+    rules[SUPPRESSIONS] = [each for each in written.get(SUPPRESSIONS) or () if each["rule"] in known]
     path = folder / "policy-pack-config.json"
     # A day is a text in JSON.
     path.write_text(json.dumps({PACK: rules}, default=str), encoding="utf-8")
