@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
-
-import yaml
+from typing import TYPE_CHECKING
 
 from capacity.plan.build import plan_of_stack_file
-from capacity.settings.stack_file import lines_of
+from capacity.settings.stack_file import lines_of, read_stack_file
 from capacity.values.errors import ExplainedError, SettingsError, SettingsProblem
 from policies.judging import DEFAULTS, SUPPRESSIONS
 from policies.lint.configuration import PACK, read_configuration
@@ -73,9 +71,7 @@ def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
 
     Rules on the text of a file are lint's alone. Raises ExplainedError for a file that cannot be used.
     """
-    stack: Any = yaml.safe_load(stack_file.read_text(encoding="utf-8"))
-    admission = cast("dict[str, Any]", stack["config"]["flexspot:platform"].get("admission") or {})
-    named = admission.get("rules_file")
+    named = read_stack_file(stack_file).admission.rules_file
     if named is None:
         return None
     written, known = read_configuration(stack_file.parent / named).rules, {rule.name for rule in all_rules()}
