@@ -28,6 +28,10 @@ _AT_ONCE = 4
 """Containers whose paths one variable looks for among their mounts: what one expression may cost, at a hundred paths and sixty mounts."""
 
 
+_MOST_ARGUMENTS = 256
+"""How many arguments of a container are looked at. Few have more than MOST_PLACES, and those alone pay for it."""
+
+
 def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
     """The variable PLACES, after those that it needs. They need `gpuWork` and `places`."""
     # Of the pod's volumes those that end with it or with its node, and their names.
@@ -101,7 +105,8 @@ def _given(parameters: Parameters) -> str:
     # Most arguments are none of these: so their names alone are made, and all else of those that are.
     name = "a[j].split('=')[0]"
     value = "a[j].contains('=') ? a[j].substring(a[j].indexOf('=') + 1) : j + 1 < size(a) ? a[j + 1] : ''"
-    named = f"variables.places.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
+    listed = f"(variables.places + (size(a) > {MOST_PLACES} ? {places_between(MOST_PLACES, _MOST_ARGUMENTS)} : []))"
+    named = f"{listed}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
     arguments = let("a", f"{list_at('CONTAINER', 'command')} + {list_at('CONTAINER', 'args')}", f"{named}.map(j, {_pair(name, value)})")
     written = every("v.?name.hasValue()", "v.?value.hasValue()", is_spelled("v.name"), is_folder("v.value"))
     return (

@@ -50,6 +50,18 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
 
 
+def test_a_place_that_many_arguments_precede_is_found_too() -> None:
+    arguments = [f"--option-{number}=1" for number in range(200)]
+    container = {"name": "c", "args": [*arguments, "--checkpoint-dir", "/data"], "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    metadata = {"name": "job", "namespace": "research"}
+    spec = {"template": {"spec": {"containers": [container]}}}
+
+    by_forms = judged(STOPS, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+
+    assert by_forms is not None
+    assert by_forms[CHECKPOINT]
+
+
 @given(jobs())
 def test_a_job_loses_checkpoints_by_the_rule_in_python_just_where_it_does_in_cel(job: dict[str, Any]) -> None:
     by_forms = judged(STOPS, job)
