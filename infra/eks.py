@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_bootstrap import KubeletArgs
     from components.shared_args import NodeTaint
+    from policies.judging import Settings
 
 
 OTHER_WORK = "other-work"
@@ -194,8 +195,11 @@ def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2Node
     return args
 
 
-def declare_eks(plan: Plan, settings: EksSettings) -> None:
-    """Registers every resource of the plan on EKS, and exports what a person or the next tool needs."""
+def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
+    """Registers every resource of the plan on EKS, and exports what a person or the next tool needs.
+
+    `rules` are those that the cluster's API server holds.
+    """
     name = settings.cluster.existing or settings.cluster.name or settings.environment
     tags = settings.tags | settings.ownership | {"cluster": name}
     boundary = settings.iam.permissions_boundary
@@ -231,7 +235,7 @@ def declare_eks(plan: Plan, settings: EksSettings) -> None:
     # Its role is AWS's, its release the cluster's.
     in_both = pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=cluster.ready)
     load_balancers = declare_load_balancers(plan, settings, place, cluster, in_both, node_selector=node_selector, tolerations=tolerations)
-    teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers)
+    teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers, rules=rules)
     declare_storage(plan, settings, place, teams=teams, cluster=cluster, subnets=subnets, aws=aws, kubernetes=kubernetes)
     pulumi.export("credentials_command", cluster.credentials_command)
     pulumi.export("cluster", cluster.cluster_name)

@@ -19,6 +19,7 @@ from infra.checkout import CHECKOUT
 from infra.deployment.filled_buckets import filled_buckets_remedy
 from infra.deployment.interrupted import Existing, Identifying, Settling
 from infra.program import main
+from infra.rules import pack_configuration
 from infra.state_file import mend_state_file, other_runs
 
 if TYPE_CHECKING:
@@ -59,10 +60,17 @@ class StackRun:
 
         `hear` is given each of the engine's events. With `refresh` what there is now is looked at first, and the state stays as it is.
         """
-        stack = self._stack(tell)
+        stack, configurations = self._stack(tell), self._pack_configurations
         result = self._explained(
             "preview",
-            lambda: stack.preview(policy_packs=self._packs, on_output=tell, on_event=hear, color=_color(color), refresh=refresh),
+            lambda: stack.preview(
+                policy_packs=self._packs,
+                policy_pack_configs=configurations,
+                on_output=tell,
+                on_event=hear,
+                color=_color(color),
+                refresh=refresh,
+            ),
         )
         return {str(getattr(kind, "value", kind)): count for kind, count in result.change_summary.items()}
 
@@ -72,7 +80,7 @@ class StackRun:
         With `refresh` what there is now is looked at first, so that what was changed by hand is changed back. Kubernetes objects that the
         state has lost are taken into it again if they are this stack's own.
         """
-        stack = self._stack(tell)
+        stack, configurations = self._stack(tell), self._pack_configurations
         self._settle(stack, tell)
         taken_in: set[str] = set()
         while True:
@@ -81,7 +89,12 @@ class StackRun:
                 result = self._explained(
                     "up",
                     lambda heard=existing: stack.up(
-                        policy_packs=self._packs, on_output=tell, on_event=heard.hear, color=_color(color), refresh=refresh
+                        policy_packs=self._packs,
+                        policy_pack_configs=configurations,
+                        on_output=tell,
+                        on_event=heard.hear,
+                        color=_color(color),
+                        refresh=refresh,
                     ),
                 )
             except ExplainedError:
@@ -127,6 +140,12 @@ class StackRun:
     @property
     def _packs(self) -> list[str]:
         return [str(CHECKOUT / "policies" / "pack")]
+
+    @property
+    def _pack_configurations(self) -> list[str]:
+        """What the stack's own rules file says, for the pack."""
+        written = pack_configuration(CHECKOUT / "stacks" / f"Pulumi.{self.stack}.yaml", self.folder)
+        return [] if written is None else [str(written)]
 
     def _stack(self, tell: Callable[[str], None]) -> automation.Stack:
         self._copy_project()

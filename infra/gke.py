@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
     from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeNodeOptionsArgs
     from components.tenancy.team import Team
+    from policies.judging import Settings
 
 
 LEAST_GPUS = 1
@@ -253,8 +254,11 @@ class _Network:
     services_range: pulumi.Input[str]
 
 
-def declare_gke(plan: Plan, settings: GkeSettings) -> None:
-    """Registers every resource of the plan on GKE, and exports what a person or the next tool needs."""
+def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
+    """Registers every resource of the plan on GKE, and exports what a person or the next tool needs.
+
+    `rules` are those that the cluster's API server holds.
+    """
     name = settings.cluster.name or settings.environment
     labels = settings.ownership
     nodes = GkeNodeIdentity(
@@ -276,7 +280,7 @@ def declare_gke(plan: Plan, settings: GkeSettings) -> None:
     kueue = declare_kueue(plan, on_cluster, settings)
     declare_stock_out_watch(plan, settings, pulumi.ResourceOptions.merge(on_cluster, pulumi.ResourceOptions(depends_on=[kueue])))
     declare_measurement(plan, settings, on_cluster)
-    teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings))
+    teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings), rules=rules)
     declare_storage(plan, settings, labels, teams=teams, provider=provider, cluster=cluster)
     pulumi.export("credentials_command", cluster.credentials_command)
     pulumi.export("cluster", cluster.cluster_name)

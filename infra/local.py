@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.plan.model import Plan
+    from policies.judging import Settings
 
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}
 
 
-def declare_local(plan: Plan, kubeconfig: Path) -> None:
-    """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else."""
+def declare_local(plan: Plan, kubeconfig: Path, rules: Settings) -> None:
+    """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else; `rules` are those that its API server holds."""
     provider = cluster_provider("lab", str(kubeconfig))
     node_class = CustomResource(
         "node-class",
@@ -36,5 +37,5 @@ def declare_local(plan: Plan, kubeconfig: Path) -> None:
             node_pool_args(plan, pool, NODE_CLASS),
             pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
         )
-    declare_platform_objects(plan, provider)
+    declare_platform_objects(plan, provider, rules=rules)
     pulumi.export("kubeconfig", str(kubeconfig))

@@ -24,6 +24,7 @@ from components.tenancy.team import Team, restricted
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
 from policies.admission.scheduling_options import facts_of
+from policies.judging import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from components.tenancy.priorities import PriorityArgs
     from components.tenancy.team import EndpointArgs, TeamArgs
     from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
+    from policies.judging import Settings
 
 
 def cluster_provider(
@@ -309,14 +311,15 @@ def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations
     }
 
 
-def declare_admission(plan: Plan, provider: Provider) -> None:
-    """Registers the policies that the plan asks for; they know its pools and queues."""
+def declare_admission(plan: Plan, provider: Provider, rules: Settings = DEFAULTS) -> None:
+    """Registers the policies that the plan asks for; they know its pools and queues, and `rules` as an organisation has set them."""
     on_cluster = pulumi.ResourceOptions(provider=provider)
     if plan.admission.mode is not AdmissionMode.NONE:
+        held = (*admission_policies(facts_of(plan), rules), *guarantee_policies(guarantee_of(plan)))
         AdmissionPolicies(
             "admission",
             {
-                "policies": [_policy(each) for each in (*admission_policies(facts_of(plan)), *guarantee_policies(guarantee_of(plan)))],
+                "policies": [_policy(each) for each in held],
                 "team_label": TEAM_LABEL,
                 "enforce": plan.admission.mode is AdmissionMode.ENFORCE,
                 "labels": plan.labels,
@@ -360,21 +363,24 @@ def _expressions(expressions: Iterable[Expression]) -> list[ExpressionArgs]:
     return [{"name": each.name, "expression": each.expression} for each in expressions]
 
 
-def declare_platform_objects(
+def declare_platform_objects(  # noqa: PLR0913 -- what the clouds make before the objects, each by itself
     plan: Plan,
     provider: Provider,
     controllers: Sequence[pulumi.Resource] = (),
     service_accounts: Mapping[str, Mapping[str, pulumi.Input[str]]] | None = None,
     outlived_by: Sequence[pulumi.Resource] = (),
+    *,
+    rules: Settings = DEFAULTS,
 ) -> dict[str, Team]:
     """Registers the plan's Kubernetes objects that do not depend on who makes the nodes, and exports the queues' names.
 
     `controllers` bring the definitions of the queues' kinds, so they come before them. `service_accounts` are the annotations of the
     service account of a team's workloads, by name of the team; default: none. `outlived_by` is there until the teams' namespaces are gone.
+    `rules` are an organisation's own settings of the rules that the API server holds; default: as shipped.
     Returns the teams by name.
     """
     declare_priorities(plan, provider, controllers)
-    declare_admission(plan, provider)
+    declare_admission(plan, provider, rules)
     teams = declare_teams(plan, provider, service_accounts or {}, outlived_by)
     declare_queues(plan, pulumi.ResourceOptions(provider=provider, depends_on=[*teams.values(), *controllers]))
     return teams

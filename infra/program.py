@@ -25,6 +25,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from components.monthly_cost import MonthlyCost, SpendingArgs
 from infra.checkout import CHECKOUT
 from infra.local import declare_local
+from infra.rules import rules_of
 
 if TYPE_CHECKING:
     from pulumi.automation import EngineEvent
@@ -72,21 +73,22 @@ def main() -> None:
     settings = parse_settings(value, source)
     prices = price_book_of(settings, CHECKOUT / "stacks", source)
     images = image_book_of(settings, CHECKOUT / "stacks", source)
+    rules = rules_of(settings, CHECKOUT / "stacks", source)
     plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.
         from infra.gke import declare_gke  # noqa: PLC0415
 
-        declare_gke(plan, settings)
+        declare_gke(plan, settings, rules)
         declare_monthly_cost(plan, prices)
     elif isinstance(settings, EksSettings):
         from infra.eks import declare_eks  # noqa: PLC0415
 
-        declare_eks(plan, settings)
+        declare_eks(plan, settings, rules)
         declare_monthly_cost(plan, prices)
     else:
         # Fake nodes cost nothing.
-        declare_local(plan, lab_kubeconfig())
+        declare_local(plan, lab_kubeconfig(), rules)
 
 
 def lab_kubeconfig() -> Path:

@@ -12,7 +12,7 @@ from capacity.values.verdict import Verdict
 from policies.admission.forms import all_forms
 from policies.core import judge_across, judge_alone, read_source
 from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS, Settings
+from policies.judging import DEFAULTS, Level, Settings
 from policies.values.field import UNKNOWN, plain
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settin
 
 def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settings: Settings = DEFAULTS) -> list[dict[str, list[str]]]:
     """The same of several objects at once, of which none may change what is said of another: pods, quotas and ranges do not."""
-    of_kinds = [_rules_of(each) for each in manifests]
+    of_kinds = [_rules_of(each, settings) for each in manifests]
     readings = [read_source(from_manifest(each)) for each, rules in zip(manifests, of_kinds, strict=True) if rules]
     assert not any(reading.defect for reading in readings)
     every = [form.rule for form in all_forms()] if readings else []
@@ -94,9 +94,10 @@ def _words(rule: str, findings: Sequence[Finding]) -> list[str]:
     return [f"{each.message}. To fix it: {each.remediation}" for each in failing]
 
 
-def _rules_of(manifest: Manifest) -> list[str]:
-    group, kind = manifest["apiVersion"].rpartition("/")[0], manifest["kind"]
-    return [form.rule.name for form in all_forms() if any((each.group, each.kind) == (group, kind) for each in form.matches)]
+def _rules_of(manifest: Manifest, settings: Settings) -> list[str]:
+    asked = (manifest["apiVersion"].rpartition("/")[0], manifest["kind"])
+    forms = [form for form in all_forms() if settings.level(form.rule) is not Level.DISABLED]
+    return [form.rule.name for form in forms if asked in {(each.group, each.kind) for each in form.matched(settings.parameters(form.rule))}]
 
 
 def agree(by_rules: Mapping[str, list[str]], by_forms: Mapping[str, list[str]]) -> bool:

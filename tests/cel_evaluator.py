@@ -1,4 +1,4 @@
-"""An API server's answer without one: a policy evaluated by Google's own CEL in C++, with Kubernetes' quantities beside it. Not a test."""
+"""An API server's answer without one: policies evaluated by Google's own CEL in C++, with functions of Kubernetes beside it. Not a test."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def _environment() -> cel.Env:
         _function("quantity", number, [text], _number, member=False),
         _function("isQuantity", cel.Type.BOOL, [text], _is_number, member=False),
         _function("compareTo", cel.Type.INT, [number, number], _order, member=True),
+        _function("min", cel.Type.INT, [cel.Type.LIST], min, member=True),
+        _function("max", cel.Type.INT, [cel.Type.LIST], max, member=True),
     ]
     return cel.NewEnv(
         variables=dict.fromkeys(_NAMES, cel.Type.DYN),

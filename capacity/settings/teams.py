@@ -36,6 +36,10 @@ class Admission(DescribedRecord):
     """Whether work in a team's namespace gets the namespace's owner labels where it has none, which Kubernetes 1.36 can; default: where the
     version of the stack can."""
 
+    rules_file: str | None = None
+    """A file, by its path from the stack file's folder, with the organisation's levels and parameters of rules, which of them nobody may
+    suppress and what is accepted, as `flexspot lint` reads it; default: rules as shipped."""
+
 
 class Stop(StrEnum):
     """Whether a queue admits work. NONE: it does. HOLD: what runs goes on, nothing new starts. DRAIN: what runs is stopped too."""

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from capacity.values.errors import ExitCode
 from infra.cli.console import Format, out, show_table
-from infra.cli.stacks import Stack, planned, stack_file
+from infra.cli.stacks import STACKS, Stack, planned, stack_file
 
 if TYPE_CHECKING:
     from capacity.plan.account_needs import QuotaNeed
@@ -31,9 +31,14 @@ def check(
     if form is Format.JSON:
         _check_json(stack)
         return
-    plan = planned(stack).plan
+    from infra.rules import rules_in_words  # noqa: PLC0415
+
+    found = planned(stack)
+    plan = found.plan
     show_table(_pools(plan))
     show_table(_teams(plan))
+    for line in rules_in_words(found.settings, STACKS):
+        out.print(line)
     for warning in plan.warnings:
         out.print(f"[yellow]warning[/] {warning.rule}: {warning.path}: {warning.text}")
     ceilings = ", ".join(f"{gpus} x {name}" for name, gpus in plan.accelerators.items())
@@ -111,15 +116,15 @@ def schema() -> None:
 
 
 def _check_json(stack: str) -> None:
-    from capacity.plan.build import plan_of_stack_file  # noqa: PLC0415
     from capacity.plan.model import plan_data  # noqa: PLC0415
     from capacity.values.errors import SettingsError  # noqa: PLC0415
+    from infra.rules import checked_stack  # noqa: PLC0415
 
     path = stack_file(stack)
     problems: list[dict[str, Any]] = []
     plan: dict[str, Any] | None = None
     try:
-        plan = plan_data(plan_of_stack_file(path).plan)
+        plan = plan_data(checked_stack(path).plan)
     except SettingsError as error:
         problems = [asdict(each) for each in error.problems]
     sys.stdout.write(json.dumps({"stack": stack, "problems": problems, "plan": plan}, indent=2) + "\n")

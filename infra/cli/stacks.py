@@ -35,11 +35,11 @@ def stack_file(stack: str) -> Path:
 
 def planned(stack: str) -> StackPlan:
     """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
-    from capacity.plan.build import plan_of_stack_file  # noqa: PLC0415
     from capacity.values.errors import ExitCode, ExplainedError, SettingsError  # noqa: PLC0415
+    from infra.rules import checked_stack  # noqa: PLC0415
 
     try:
-        return plan_of_stack_file(stack_file(stack))
+        return checked_stack(stack_file(stack))
     except SettingsError as error:
         told = tuple(map(str, error.problems))
         remedy = "mend each line above, then run again."

@@ -1,7 +1,7 @@
 """Writing CEL: literals, fields that may be missing, sentences.
 
 What is written keeps to what every evaluator of CEL has: has, all, exists, filter, map, in, the ternary operator, optional fields, the
-functions of strings, and of Kubernetes' own library quantity and isQuantity alone.
+functions of strings, and of Kubernetes' own library quantity, isQuantity, and min and max of whole numbers alone.
 """
 
 from __future__ import annotations
@@ -60,6 +60,11 @@ def mapping_at(base: str, *steps: str) -> str:
 def entry(mapping: str, key: str) -> str:
     """The text under `key`, which is an expression; empty where there is none."""
     return f"{mapping}[?{key}].orValue('')"
+
+
+def places_between(first: int, end: int) -> str:
+    """The places from `first` up to `end`, which is none of them."""
+    return f"[{', '.join(map(str, range(first, end)))}]"
 
 
 def places(listed: str) -> str:

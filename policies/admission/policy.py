@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from policies.admission.cel import mapping_at, sentence, text, texts
-from policies.admission.form import accepted, used_by
+from policies.admission.form import accepted, accepted_in_settings, used_by
 from policies.admission.forms import all_forms
 from policies.admission.pods import changed_by_people, made_by_nobody_judged
+from policies.admission.scheduling_options import MOST_GPUS
 from policies.inventory.pod_gpus import POD_MAKERS
-from policies.judging import Level
+from policies.judging import DEFAULTS, Level
+from policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
+from policies.rules.gpu_container_above_maximum import MOST
+from policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from policies.admission.form import Form, Matched
+    from policies.judging import Settings
 
 
 POLICIES = {Level.MANDATORY: "flexspot", Level.ADVISORY: "flexspot-advice"}
@@ -71,23 +76,34 @@ class AdmissionPolicy:
     guards: bool = False
 
 
-def admission_policies(facts: Mapping[str, str]) -> tuple[AdmissionPolicy, ...]:
-    """The policies that have rules, each with its rules by code, their parameters as shipped; `facts` as
-    policies.admission.scheduling_options has them.
+def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) -> tuple[AdmissionPolicy, ...]:
+    """The policies that have rules, each with its rules by code; `facts` as policies.admission.scheduling_options has them.
 
+    `settings` are an organisation's own: levels, parameters, what is suppressed and which rules nobody may suppress. Default: as shipped.
     The facts stand in the policies and not in a ConfigMap beside them, their `params`: see docs/decisions, "Facts stand in the policies".
     """
-    by_level = {level: [form for form in all_forms() if form.rule.level is level] for level in POLICIES}
-    return tuple(_policy(POLICIES[level], forms, facts, stops=level is Level.MANDATORY) for level, forms in by_level.items() if forms)
+    forms = [form for form in all_forms() if form.matched(settings.parameters(form.rule))]
+    by_level = {level: [form for form in forms if settings.level(form.rule) is level] for level in POLICIES}
+    known = _not_set(facts, settings)
+    return tuple(
+        _policy(POLICIES[level], held, known, settings, stops=level is Level.MANDATORY) for level, held in by_level.items() if held
+    )
 
 
-def _policy(name: str, forms: list[Form], facts: Mapping[str, str], *, stops: bool) -> AdmissionPolicy:
-    problems = [Expression(variable_of(form.rule.name), _problems(form)) for form in forms]
-    shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts)]
+def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
+    """The facts without those in whose place somebody has set a parameter."""
+    is_set = MOST in settings.values.get(MAXIMUM_RULE.name, {})
+    return {key: value for key, value in facts.items() if not (is_set and (key == MOST_GPUS or key.startswith(f"{MOST_GPUS}.")))}
+
+
+def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Settings, *, stops: bool) -> AdmissionPolicy:
+    problems = [Expression(variable_of(form.rule.name), _problems(form, settings)) for form in forms]
+    checkpoints = settings.parameters(CHECKPOINT_RULE)
+    shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts, checkpoints)]
     return AdmissionPolicy(
         name=name,
         stops=stops,
-        resource_rules=_resource_rules(forms),
+        resource_rules=_resource_rules(forms, settings),
         conditions=(
             Expression("made-by-nobody-judged", made_by_nobody_judged()),
             Expression("changed-by-people", changed_by_people()),
@@ -103,11 +119,14 @@ def variable_of(rule: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def _problems(form: Form) -> str:
-    asked = f"object.kind in {texts(dict.fromkeys(each.kind for each in form.matches))}"
-    if not form.rule.locked:
+def _problems(form: Form, settings: Settings) -> str:
+    parameters = settings.parameters(form.rule)
+    asked = f"object.kind in {texts(dict.fromkeys(each.kind for each in form.matched(parameters)))}"
+    if not settings.locks(form.rule):
         asked += f" && !({accepted(form.rule.name)})"
-    return f"({asked}) ? ({form.problems}) : []"
+        if suppressions := [each for each in settings.suppressions if each.rule == form.rule.name]:
+            asked += f" && !({accepted_in_settings(suppressions)})"
+    return f"({asked}) ? ({form.problems(parameters)}) : []"
 
 
 def _validation(form: Form) -> Validation:
@@ -126,9 +145,9 @@ def validation(rule: str, lead: str, otherwise: str) -> Validation:
     )
 
 
-def _resource_rules(forms: Iterable[Form]) -> tuple[ResourceRule, ...]:
+def _resource_rules(forms: Iterable[Form], settings: Settings) -> tuple[ResourceRule, ...]:
     by_group: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for matched in dict.fromkeys(matched for form in forms for matched in form.matches):
+    for matched in dict.fromkeys(matched for form in forms for matched in form.matched(settings.parameters(form.rule))):
         by_group.setdefault((matched.group, _operations(matched)), []).append(matched.resource)
     return tuple(ResourceRule(group, tuple(sorted(resources)), operations) for (group, operations), resources in sorted(by_group.items()))
 

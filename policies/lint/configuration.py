@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -15,6 +15,8 @@ from policies.rules import all_rules
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from capacity.values.verdict import Outcome
     from policies.judging import AnyRule
     from policies.lint.file_reading import Problem
@@ -81,7 +83,10 @@ _KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline")
 
 @dataclass(frozen=True)
 class Configuration:
-    """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative."""
+    """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative.
+
+    `rules` is what the file says of rules, as it is written: the policy pack's own configuration.
+    """
 
     settings: Settings = DEFAULTS
     exclude: tuple[str, ...] = ()
@@ -89,6 +94,7 @@ class Configuration:
     closed: bool = False
     baseline: Path | None = None
     folder: Path = Path()
+    rules: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def level(self, rule: str) -> Level | None:
         """The level of a rule; None for what is no rule, such as a defect of a suppression."""
@@ -136,7 +142,8 @@ def read_configuration(path: Path) -> Configuration:
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
-    return Configuration(settings, exclude, fail_on, closed is True, folder / baseline if isinstance(baseline, str) else None, folder)
+    accepted = folder / baseline if isinstance(baseline, str) else None
+    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, cast("dict[str, Any]", held.get(PACK) or {}))
 
 
 def _settings(written: Any, problems: list[str]) -> Settings:

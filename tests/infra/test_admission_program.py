@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from program_declarations import as_shipped, declared, plan_of, shipped
 
-from policies.admission.guarantee import guarantee_of, guarantee_policies
+from capacity.settings.stack_file import parse_settings
+from infra.rules import pack_configuration, rules_of
+from policies.admission.guarantee import NAME, guarantee_of, guarantee_policies
 from policies.admission.policy import admission_policies
 from policies.admission.scheduling_options import QUEUE, facts_of
+from policies.judging import read_settings
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.thorough
 
@@ -46,6 +55,66 @@ def test_with_warn_nothing_is_refused_and_with_none_nothing_is_declared() -> Non
     assert actions(warned) == {"Warn", "Audit"}
     assert warned.of(POLICY)
     assert not [each for each in none.made.values() if each.type.startswith(API)]
+
+
+def test_an_organisations_rules_are_what_is_declared(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        "flexspot: {image-not-pinned: {level: mandatory, locked: true}, grace-exceeds-notice: disabled,"
+        " gpu-container-above-maximum: {most-gpus: 3}, gpu-pool-without-taint: advisory}"
+    )
+
+    made = {each["metadata"]["name"]: each["spec"] for each in named_by(file).inputs_of(POLICY)}
+
+    stopping = {each["message"].split()[0] for each in made["flexspot"]["validations"]}
+    assert "image-not-pinned" in stopping
+    assert not stopping & {"grace-exceeds-notice"}
+    variables = {each["name"]: each["expression"] for each in made["flexspot"]["variables"]}
+    assert "ignore-image-not-pinned" not in variables["imageNotPinned"]
+    assert ".orValue('3')" in variables["gpuContainerAboveMaximum"]
+    # What guards a team's guarantee is nobody's to set.
+    guarding = [each for each in as_shipped("local").inputs_of(POLICY) if each["metadata"]["name"] == NAME]
+    assert [made[NAME]] == [each["spec"] for each in guarding]
+
+
+def test_a_file_that_says_what_is_shipped_changes_no_object(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("{fail-on: low, exclude: [tests/*]}")
+
+    assert named_by(file).inputs_of(POLICY) == as_shipped("local").inputs_of(POLICY)
+    assert named_by(file).inputs_of(BINDING) == as_shipped("local").inputs_of(BINDING)
+
+
+def named_by(file: Path) -> Any:
+    """What the local stack declares that names this file."""
+    return declared("local", shipped("local", admission={"rules_file": str(file)}))
+
+
+def test_what_the_policy_pack_is_given_is_what_the_stack_names(tmp_path: Path) -> None:
+    stack = tmp_path / "Pulumi.mine.yaml"
+    (tmp_path / "rules.yaml").write_text(
+        "flexspot:\n  image-not-pinned: {level: mandatory, locked: true}\n  duplicate-key: advisory\n"
+        "  suppressions:\n    - {rule: missing-owner-labels, object: job, reason: we know, until: 2999-12-31}\n"
+        "    - {rule: duplicate-key, object: job, reason: we know}\n"
+    )
+
+    def given(**admission: str) -> Path | None:
+        stack.write_text(yaml.safe_dump({"config": {"flexspot:platform": shipped("local", admission=admission)}}))
+        return pack_configuration(stack, tmp_path)
+
+    assert given() is None
+    found = given(rules_file="rules.yaml")
+    assert found is not None
+    configured = json.loads(found.read_text())
+    # Rules on the text of files are lint's alone.
+    assert configured["flexspot"].keys() == {"image-not-pinned", "suppressions"}
+    by_pack = read_settings(configured["flexspot"], all_rules())
+    in_cluster = rules_of(parse_settings(shipped("local", admission={"rules_file": "rules.yaml"}), ""), tmp_path, "")
+    assert not by_pack.problems
+    assert by_pack.suppressions == in_cluster.suppressions[:1]
+    assert [(by_pack.level(rule), by_pack.parameters(rule), by_pack.locks(rule)) for rule in all_rules()] == [
+        (in_cluster.level(rule), in_cluster.parameters(rule), in_cluster.locks(rule)) for rule in all_rules()
+    ]
 
 
 @pytest.mark.parametrize(

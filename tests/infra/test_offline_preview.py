@@ -110,6 +110,21 @@ def test_a_pool_whose_taints_are_taken_away_behind_the_component_is_stopped_by_t
     assert "would be created" not in stopped.stdout
 
 
+def test_the_policy_pack_goes_by_the_rules_that_the_stack_names(checkout: OwnCheckout) -> None:
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    written: dict[str, Any] = yaml.safe_load(file.read_text())
+    written["config"]["flexspot:platform"]["admission"] = {"rules_file": "../flexspot-lint.yaml"}
+    file.write_text(yaml.safe_dump(written))
+    (checkout.folder / "flexspot-lint.yaml").write_text("flexspot: {missing-owner-labels: {label-keys: [cost-centre]}}")
+
+    stopped = checkout.flexspot("preview", "-s", "dev-gke", "--offline")
+
+    assert stopped.returncode == 1
+    assert "missing-owner-labels" in stopped.stderr, stopped.stdout + stopped.stderr
+    assert "cost-centre" in stopped.stderr
+    assert "would be created" not in stopped.stdout
+
+
 @pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
 def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, checkout: OwnCheckout) -> None:
     file = checkout.folder / "stacks" / f"Pulumi.{stack}.yaml"

@@ -153,6 +153,67 @@ def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: st
     assert "Traceback" not in refused.stderr
 
 
+RULES = "admission.rules_file (is '../rules.yaml'): "
+
+
+@pytest.mark.parametrize(
+    "content,told",
+    [
+        (None, f"{RULES}is not there; a path from the stack file's own folder"),
+        ("flexspot: [", f"{RULES}line 2: it is n"),
+        ("- flexspot", f"{RULES}it must be one mapping with the keys flexspot, "),
+        (
+            "flexspot: {imag-not-pinned: mandatory}",
+            f"{RULES}flexspot.imag-not-pinned: there is no 'imag-not-pinned'; did you mean image-not-pinned?",
+        ),
+        (
+            "flexspot: {image-not-pinned: deny}",
+            f"{RULES}flexspot.image-not-pinned.level: 'deny' is not allowed; allowed is one of mandatory, ",
+        ),
+        (
+            "flexspot: {image-not-pinned: {moving: [a]}}",
+            f"{RULES}flexspot.image-not-pinned.moving: there is no 'moving'; did you mean moving-tags?",
+        ),
+        (
+            "flexspot: {image-not-pinned: {locked: yes please}}",
+            "flexspot.image-not-pinned.locked: 'yes please' is not allowed; allowed is true or false",
+        ),
+        ("flexspot: {a: mandatory, b: mandatory}", "flexspot.b: there is no 'b'; "),
+    ],
+    ids=["missing", "not YAML", "no mapping", "an unknown rule", "an unknown level", "an unknown parameter", "a lock", "all at once"],
+)
+def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
+    checkout.change("own", admission={"rules_file": "../rules.yaml"})
+    if content is not None:
+        (checkout.folder / "rules.yaml").write_text(content)
+
+    refused = checkout.says("settings", "check", "-s", "own")
+    as_data = json.loads(checkout.says("settings", "check", "-s", "own", "--format", "json").stdout)
+
+    assert refused.returncode == 2
+    assert told in refused.stderr
+    assert "line " in refused.stderr.partition(RULES)[0]
+    assert "Traceback" not in refused.stderr
+    assert {each["path"] for each in as_data["problems"]} == {"admission.rules_file"}
+
+
+def test_what_a_rules_file_changes_is_shown(checkout: OwnCheckout) -> None:
+    checkout.change("own", admission={"rules_file": "../flexspot-lint.yaml"})
+    (checkout.folder / "flexspot-lint.yaml").write_text(
+        "flexspot:\n  image-not-pinned: {level: mandatory, locked: true, moving-tags: [edge, next]}\n  grace-exceeds-notice: disabled\n"
+        "  missing-owner-labels: mandatory\n  suppressions: [{rule: job-without-queue, object: Job/a/*, reason: goes in May}]\n"
+    )
+
+    shown = checkout.says("settings", "check", "-s", "own")
+
+    assert shown.returncode == 0
+    assert [line for line in shown.stdout.splitlines() if line.startswith("rule ")] == [
+        "rule job-without-queue: accepted for Job/a/*",
+        "rule grace-exceeds-notice: disabled",
+        "rule image-not-pinned: mandatory; locked; moving-tags: edge, next",
+    ]
+
+
 def test_the_shipped_stacks_use_the_schema_and_nothing_undocumented() -> None:
     for stack in STACKS:
         text = (Path(__file__).resolve().parents[2] / "stacks" / f"Pulumi.{stack}.yaml").read_text()

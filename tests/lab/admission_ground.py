@@ -26,6 +26,12 @@ _SAID = re.compile(
 )
 _WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 
+_PASSED_OVER = re.compile(
+    r'^apiserver_validating_admission_policy_check_total\{enforcement_action="allow",error_type="(?!no_error)\w+",'
+    r'policy="(?P<policy>[\w-]+)",[^}]*\} (?P<count>\d+)',
+    re.MULTILINE,
+)
+
 _PATIENCE_SECONDS = 30
 
 
@@ -57,6 +63,18 @@ class Asked(Cluster):
         header = ", ".join(text for name, text in response.getheaders().items() if name.lower() == "warning")
         return Answer(json.loads(response.data), "", {}, _said(text.replace('\\"', '"') for text in _WARNING.findall(header)))
 
+    def metrics(self) -> str:
+        """What the API server measures of itself, in Prometheus' own form."""
+        return bytes(self._client.request("get", "/metrics", serialize=False).data).decode()
+
+
+def passed_over(asked: Asked) -> dict[str, int]:
+    """How often each policy has let pass what it failed on by itself since the API server was started. Nothing else says so."""
+    found: dict[str, int] = {}
+    for each in _PASSED_OVER.finditer(asked.metrics()):
+        found[each["policy"]] = found.get(each["policy"], 0) + int(each["count"])
+    return found
+
 
 def _said(texts: Iterable[str]) -> dict[str, str]:
     return {match["rule"]: match["said"] for match in map(_SAID.search, texts) if match}
@@ -87,7 +105,7 @@ def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
         refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
         return {bool(refused.denied), bool(warned.warned)} == {held}
 
-    _wait_until(everywhere, f"the policies are {'not held' if held else 'held'}")
+    wait_until(everywhere, f"the policies are {'not held' if held else 'held'}")
 
 
 def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
@@ -95,16 +113,17 @@ def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
         taken = asked.ask(_unowned(namespace)).taken
         return taken is not None and TEAM_LABEL in taken["metadata"].get("labels", {})
 
-    _wait_until(labelled, "work gets no owner labels")
+    wait_until(labelled, "work gets no owner labels")
 
 
 def _wait_for_guarantee(asked: Asked, namespace: str) -> None:
     important = _unowned(namespace)
     important["spec"]["template"]["spec"]["priorityClassName"] = "system-node-critical"
-    _wait_until(lambda: NAME in asked.ask(important).refusal, f"{NAME} is not held")
+    wait_until(lambda: NAME in asked.ask(important).refusal, f"{NAME} is not held")
 
 
-def _wait_until(seen: Callable[[], bool], otherwise: str) -> None:
+def wait_until(seen: Callable[[], object], otherwise: str) -> None:
+    """Returns once something is seen. Raises AssertionError that says what is otherwise."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while not seen():
         assert time.monotonic() < deadline, f"{otherwise} after {_PATIENCE_SECONDS} seconds"

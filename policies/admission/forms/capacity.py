@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from policies.admission.cel import (
     amount,
@@ -29,9 +31,11 @@ from policies.rules.compute_class_with_extra_selector import RULE as CLASS_RULE
 from policies.rules.flex_job_over_seven_days import ALSO, ANNOTATION, SELECTOR, TOO_LONG, TOO_LONG_REMEDY
 from policies.rules.flex_job_over_seven_days import RULE as FLEX_RULE
 
+if TYPE_CHECKING:
+    from policies.values.parameters import Parameters
+
 # The rule compute-class-with-extra-selector in CEL, of pods alone: flavors are the platform's own.
 
-_DEFAULTS = CLASS_RULE.defaults()
 _LABEL = text(COMPUTE_CLASS_LABEL)
 _CLASS_SELECTOR = mapping_at("p.pod", "nodeSelector")
 _EXPRESSIONS = list_at("t", "matchExpressions")
@@ -54,31 +58,32 @@ _VIA_LABEL = f"{VIA}{COMPUTE_CLASS_LABEL}="
 _VIA_NAME = f"w.filter(x, x.startsWith({text(_VIA_LABEL)})).map(x, x.substring({len(_VIA_LABEL)}))"
 
 
-def _problem(name: str, where: str, *more: str) -> str:
+def _problem(parameters: Parameters, name: str, where: str, *more: str) -> str:
     """The problem of one selection; `more` are further conditions under which it has the label `k`."""
     has = either(f"k in {_CLASS_SELECTOR}", f"{TERMS}.exists(t, {_EXPRESSIONS}.exists(e, {_demands('k')}))", *more)
-    extra = f"{texts(sorted(_DEFAULTS.texts('labels')))}.filter(k, {has})"
-    broken = every("size(name) > 0", "size(extra) > 0", f"!(name[0] in {texts(_DEFAULTS.texts('built-in-classes'))})")
+    extra = f"{texts(sorted(parameters.texts('labels')))}.filter(k, {has})"
+    broken = every("size(name) > 0", "size(extra) > 0", f"!(name[0] in {texts(parameters.texts('built-in-classes'))})")
     words = told(EXTRA, EXTRA_REMEDY, where=where, label=_LABEL, name="name[0]", extra="extra[0]")
     return let("name", name, let("extra", extra, first_of((broken, words))))
 
 
-_ALONE = _problem(first_of((_OWN, _OWN_NAME), otherwise=_BY_AFFINITY), sentence("{where}.nodeSelector", where="p.where"))
-_THROUGH = _problem(
-    first_of((_OWN, _OWN_NAME), (f"size({_VIA_NAME}) > 0", _VIA_NAME), otherwise=_BY_AFFINITY),
-    sentence("{where}.nodeSelector with {via}", where="p.where", via="w[1]"),
-    f"w.exists(x, x.startsWith({text(VIA)} + k + '='))",
-)
-_FOUND = f"([{_ALONE}] + variables.ways.filter(w, w[1] != '' && ({OPEN})).map(w, {_THROUGH})).filter(s, s != '')"
+def _extra_selectors(parameters: Parameters) -> str:
+    alone = _problem(parameters, first_of((_OWN, _OWN_NAME), otherwise=_BY_AFFINITY), sentence("{where}.nodeSelector", where="p.where"))
+    through = _problem(
+        parameters,
+        first_of((_OWN, _OWN_NAME), (f"size({_VIA_NAME}) > 0", _VIA_NAME), otherwise=_BY_AFFINITY),
+        sentence("{where}.nodeSelector with {via}", where="p.where", via="w[1]"),
+        f"w.exists(x, x.startsWith({text(VIA)} + k + '='))",
+    )
+    found = f"([{alone}] + variables.ways.filter(w, w[1] != '' && ({OPEN})).map(w, {through})).filter(s, s != '')"
+    return of_each(POD_SETS, let("found", found, first_of(("size(found) > 0", "found[0]"))))
 
-COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(
-    CLASS_RULE, POD_MAKERS, of_each(POD_SETS, let("found", _FOUND, first_of(("size(found) > 0", "found[0]"))))
-)
+
+COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(CLASS_RULE, POD_MAKERS, _extra_selectors)
 
 
 # The rule flex-job-over-seven-days in CEL, of pods alone: requests and classes are the platform's own.
 
-_MOST = str(FLEX_RULE.defaults().number("most-seconds"))
 _LABELS = {FLEX_START_LABEL: "true", PROVISIONING_LABEL: "flex-start"}
 
 _FLEX_SELECTOR = mapping_at("p.pod", "nodeSelector")
@@ -133,10 +138,14 @@ _DEADLINES = " + ".join(
 # A deadline says little of a Job that goes on after an interruption.
 _CUT_OFF = first_of((every("p.?job.hasValue()", _IGNORES), "[]"), otherwise=_DEADLINES)
 _ASKED = f"({_ANNOTATIONS}) + (size(flex) > 0 ? {_SELECTED} + ({_CUT_OFF}) : [])"
-_LONG = f"({_ASKED}).filter(a, isQuantity(a[1]) && {amount('a[1]')}.compareTo(quantity({text(_MOST)})) > 0)"
 _ALSO = first_of(("size(flex) > 0", sentence(ALSO, by="flex[0]")))
-_TOLD = told(TOO_LONG, TOO_LONG_REMEDY, at="long[0][0]", seconds="long[0][1]", most=text(_MOST), also=_ALSO)
 
-FLEX_JOB_OVER_SEVEN_DAYS = Form(
-    FLEX_RULE, POD_MAKERS, of_each(POD_SETS, let("flex", _FLEX, let("long", _LONG, first_of(("size(long) > 0", _TOLD)))))
-)
+
+def _long_jobs(parameters: Parameters) -> str:
+    most = text(str(parameters.number("most-seconds")))
+    long = f"({_ASKED}).filter(a, isQuantity(a[1]) && {amount('a[1]')}.compareTo(quantity({most})) > 0)"
+    too_long = told(TOO_LONG, TOO_LONG_REMEDY, at="long[0][0]", seconds="long[0][1]", most=most, also=_ALSO)
+    return of_each(POD_SETS, let("flex", _FLEX, let("long", long, first_of(("size(long) > 0", too_long)))))
+
+
+FLEX_JOB_OVER_SEVEN_DAYS = Form(FLEX_RULE, POD_MAKERS, _long_jobs)

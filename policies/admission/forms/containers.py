@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.admission.cel import amount, as_text, either, every, first_of, let, optional, sentence, text, text_at, texts
 from policies.admission.form import GPU_WORK, POD_MAKERS, WORK, Form, of_each, told
@@ -15,6 +17,9 @@ from policies.rules.gpu_container_without_limit import UNBACKED as UNBACKED_TEXT
 from policies.rules.image_not_pinned import MOVES, UNPINNED, UNTAGGED
 from policies.rules.image_not_pinned import RULE as IMAGE_RULE
 
+if TYPE_CHECKING:
+    from policies.values.parameters import Parameters
+
 # The rule gpu-container-without-limit in CEL.
 
 _UNBACKED = told(UNBACKED_TEXT, LIMIT_RULE.remediation, where="p.where", container="unbacked[0]")
@@ -22,14 +27,16 @@ _IDLE = told(IDLE, IDLE_REMEDY, where="p.where", by="by")
 _PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
 
 GPU_CONTAINER_WITHOUT_LIMIT = Form(
-    LIMIT_RULE, POD_MAKERS, of_each(WORK, let("unbacked", UNBACKED, first_of(("size(unbacked) > 0", _UNBACKED), otherwise=_PLACED)))
+    LIMIT_RULE,
+    POD_MAKERS,
+    lambda _: of_each(WORK, let("unbacked", UNBACKED, first_of(("size(unbacked) > 0", _UNBACKED), otherwise=_PLACED))),
 )
 
 
 # The rule gpu-container-above-maximum in CEL: its parameter is what the largest node of the pods' class has.
 
 _OF_CLASS = f"variables.facts[?({text(MOST_GPUS + '.')} + {text_at('p.pod', 'priorityClassName')})]"
-_MOST = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}]).orValue({text(str(MAXIMUM_RULE.defaults().number(MOST)))})"
+_OF_PLATFORM = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}])"
 _LIMIT = f"{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}]"
 _COUNT = as_text(f"{_LIMIT}.value()")
 _ABOVE = containers_where(
@@ -40,26 +47,37 @@ _ABOVE = containers_where(
 GPU_CONTAINER_ABOVE_MAXIMUM = Form(
     MAXIMUM_RULE,
     POD_MAKERS,
-    of_each(GPU_WORK, let("most", _MOST, let("above", _ABOVE, first_of(("size(above) > 0", "above[0]"))))),
+    lambda parameters: of_each(
+        GPU_WORK,
+        let(
+            "most",
+            f"{_OF_PLATFORM}.orValue({text(str(parameters.number(MOST)))})",
+            let("above", _ABOVE, first_of(("size(above) > 0", "above[0]"))),
+        ),
+    ),
 )
 
 
 # The rule image-not-pinned in CEL.
 
-_DEFAULTS = IMAGE_RULE.defaults()
 _IMAGE = text_at("CONTAINER", "image")
 # A colon before the last slash is that of a registry's port.
 _LAST = f"{_IMAGE}.substring({_IMAGE}.lastIndexOf('/') + 1)"
 _TAG = f"{_LAST}.substring({_LAST}.indexOf(':') + 1)"
 _TAGGED = f"{_LAST}.contains(':')"
 
-_MOVING = every(
-    "CONTAINER.?image.hasValue()",
-    f"!{_IMAGE}.contains('@')",
-    *(f"!{_IMAGE}.startsWith({text(each)})" for each in _DEFAULTS.texts("allowed-registries")),
-    either(f"!{_TAGGED}", f"{_TAG} in {texts(_DEFAULTS.texts('moving-tags'))}"),
-)
 _HOW = first_of((_TAGGED, sentence(MOVES, tag=_TAG)), otherwise=text(UNTAGGED))
-_FOUND = containers_where(_MOVING, told(UNPINNED, IMAGE_RULE.remediation, where="p.where", container="NAME", how=_HOW))
 
-IMAGE_NOT_PINNED = Form(IMAGE_RULE, POD_MAKERS, of_each(GPU_WORK, let("moving", _FOUND, first_of(("size(moving) > 0", "moving[0]")))))
+
+def _unpinned(parameters: Parameters) -> str:
+    moving = every(
+        "CONTAINER.?image.hasValue()",
+        f"!{_IMAGE}.contains('@')",
+        *(f"!{_IMAGE}.startsWith({text(each)})" for each in parameters.texts("allowed-registries")),
+        either(f"!{_TAGGED}", f"{_TAG} in {texts(parameters.texts('moving-tags'))}"),
+    )
+    found = containers_where(moving, told(UNPINNED, IMAGE_RULE.remediation, where="p.where", container="NAME", how=_HOW))
+    return of_each(GPU_WORK, let("moving", found, first_of(("size(moving) > 0", "moving[0]"))))
+
+
+IMAGE_NOT_PINNED = Form(IMAGE_RULE, POD_MAKERS, _unpinned)

@@ -26,7 +26,9 @@ def _of(section: str) -> str:
     )
 
 
-GPU_KEY_IN_LIMIT_RANGE = Form(RANGE_RULE, (Matched("", "LimitRange", "limitranges"),), " + ".join(_of(section) for section in SECTIONS))
+GPU_KEY_IN_LIMIT_RANGE = Form(
+    RANGE_RULE, (Matched("", "LimitRange", "limitranges"),), lambda _: " + ".join(_of(section) for section in SECTIONS)
+)
 
 
 # The rule quota-key-never-enforced in CEL.
@@ -38,5 +40,5 @@ _TOLD = told(UNCOUNTED, UNCOUNTED_REMEDY, at="('spec.hard[\"' + k + '\"]')", res
 QUOTA_KEY_NEVER_ENFORCED = Form(
     QUOTA_RULE,
     (Matched("", "ResourceQuota", "resourcequotas"),),
-    f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_TOLD})",
+    lambda _: f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_TOLD})",
 )

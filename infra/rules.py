@@ -1,0 +1,83 @@
+"""What an organisation sets of rules in a file that its stacks name: for the cluster's API server, and for the policy pack of `up`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from capacity.plan.build import plan_of_stack_file
+from capacity.settings.stack_file import lines_of, read_stack_file
+from capacity.values.errors import ExplainedError, SettingsError, SettingsProblem
+from policies.judging import DEFAULTS, SUPPRESSIONS
+from policies.lint.configuration import PACK, read_configuration
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from capacity.plan.build import StackPlan
+    from capacity.settings.platform import PlatformSettings
+    from policies.judging import Settings
+
+SETTING = "admission.rules_file"
+"""The setting that names the file."""
+
+
+def rules_of(settings: PlatformSettings, folder: Path, source: str) -> Settings:
+    """What the file says that `settings` name, by its path from `folder`; rules as shipped where they name none.
+
+    Raises SettingsError naming `source` with all that is wrong with the file: it is not there, it is no YAML, or a rule, a level or a
+    parameter that it names is none.
+    """
+    written = settings.admission.rules_file
+    if written is None:
+        return DEFAULTS
+    if not (folder / written).is_file():
+        told = SettingsProblem(SETTING, repr(written), "is not there", "a path from the stack file's own folder")
+        raise SettingsError(source, [told])
+    try:
+        return read_configuration(folder / written).settings
+    except ExplainedError as error:
+        problems = [SettingsProblem(SETTING, repr(written), each, "mend the file; docs/lint.md has an example") for each in error.evidence]
+        raise SettingsError(source, problems) from error
+
+
+def checked_stack(path: Path) -> StackPlan:
+    """The plan of a stack file whose rules can be read, too. Raises what plan_of_stack_file and rules_of do, with lines."""
+    found = plan_of_stack_file(path)
+    try:
+        rules_of(found.settings, path.parent, path.name)
+    except SettingsError as error:
+        raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
+    return found
+
+
+def rules_in_words(settings: PlatformSettings, folder: Path) -> Iterator[str]:
+    """A line for each rule that a stack's own file sets otherwise than it is shipped. Raises what rules_of does."""
+    rules = rules_of(settings, folder, "")
+    for rule in all_rules():
+        said = [rules.level(rule).value] if rules.level(rule) is not rule.level else []
+        said += ["locked"] if rules.locks(rule) and not rule.locked else []
+        for name, value in rules.values.get(rule.name, {}).items():
+            said.append(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
+        said += [f"accepted for {each.objects}" for each in rules.suppressions if each.rule == rule.name]
+        if said:
+            yield f"rule {rule.name}: {'; '.join(said)}"
+
+
+def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
+    """Writes into `folder` what the policy pack is to be given of the file that a stack names; None where it names none.
+
+    Rules on the text of a file are lint's alone. Raises ExplainedError for a file that cannot be used.
+    """
+    named = read_stack_file(stack_file).admission.rules_file
+    if named is None:
+        return None
+    written, known = read_configuration(stack_file.parent / named).rules, {rule.name for rule in all_rules()}
+    rules = {key: value for key, value in written.items() if key in known}
+    rules[SUPPRESSIONS] = [each for each in written.get(SUPPRESSIONS) or () if each["rule"] in known]
+    path = folder / "policy-pack-config.json"
+    # A day is a text in JSON.
+    path.write_text(json.dumps({PACK: rules}, default=str), encoding="utf-8")
+    return path

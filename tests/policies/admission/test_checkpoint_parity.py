@@ -1,0 +1,70 @@
+"""Where checkpoints end is found alike in Python and in CEL, however mounts lie in one another and however a place is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from admission_parity import told_by_rules
+from cel_evaluator import judged
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.admission.policy import admission_policies
+
+CHECKPOINT = "checkpoint-on-ephemeral-volume"
+STOPS = next(each for each in admission_policies({}) if CHECKPOINT in {validation.rule for validation in each.validations})
+
+PATHS = ("/", "/data", "/data/a", "/data/a/b", "/data/a/b/c", "/dat", "/checkpoints", "/data/ckpt", "/a.b/c")
+SOURCES = ({"emptyDir": {}}, {"hostPath": {"path": "/x"}}, {"ephemeral": {}}, {}, {"persistentVolumeClaim": {"claimName": "c"}})
+
+path_given = st.sampled_from([*PATHS, "/data/a/b/c/d", "/data/a/b/", "/data/a/model.pt", "/database", "gs://bucket/x", "relative", ""])
+name_given = st.sampled_from(["CHECKPOINT_DIR", "trainer.ckpt-path", "saveCheckpointDir", "OTHER", "checkpoint.dir"])
+
+
+@st.composite
+def containers(draw: st.DrawFn, volumes: int) -> dict[str, Any]:
+    mounted = draw(st.lists(st.sampled_from(PATHS), unique=True, max_size=6))
+    names = [f"v{draw(st.integers(0, volumes))}" for _ in mounted]
+    arguments: list[str] = []
+    for name, path in draw(st.lists(st.tuples(name_given, path_given), max_size=3)):
+        arguments += [f"--{name}={path}"] if draw(st.booleans()) else [f"--{name}", path]
+    variables = draw(st.lists(st.tuples(name_given, path_given), max_size=4))
+    return {
+        "volumeMounts": [{"name": name, "mountPath": path} for name, path in zip(names, mounted, strict=True)],
+        "args": arguments,
+        "env": [{"name": name, "value": path} for name, path in variables],
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+    }
+
+
+@st.composite
+def jobs(draw: st.DrawFn) -> dict[str, Any]:
+    sources = draw(st.lists(st.sampled_from(SOURCES), max_size=4))
+    # The names of some mounts are of no volume.
+    made = draw(st.lists(containers(len(sources)), min_size=1, max_size=6))
+    pod = {
+        "volumes": [{"name": f"v{number}", **source} for number, source in enumerate(sources)],
+        "containers": [{"name": f"c{number}", **each} for number, each in enumerate(made)],
+    }
+    metadata = {"name": "job", "namespace": "research"}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+
+
+def test_a_place_that_many_arguments_precede_is_found_too() -> None:
+    arguments = [f"--option-{number}=1" for number in range(200)]
+    container = {"name": "c", "args": [*arguments, "--checkpoint-dir", "/data"], "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    metadata = {"name": "job", "namespace": "research"}
+    spec = {"template": {"spec": {"containers": [container]}}}
+
+    by_forms = judged(STOPS, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+
+    assert by_forms is not None
+    assert by_forms[CHECKPOINT]
+
+
+@given(jobs())
+def test_a_job_loses_checkpoints_by_the_rule_in_python_just_where_it_does_in_cel(job: dict[str, Any]) -> None:
+    by_forms = judged(STOPS, job)
+
+    assert by_forms is not None
+    assert by_forms[CHECKPOINT] == told_by_rules(job, [])[CHECKPOINT]
