@@ -29,7 +29,7 @@ Asked = tuple[int, str, str]
 
 
 def deployed(declarations: Declarations) -> dict[str, Asked]:
-    """Copies, vCPU and memory of each controller, as the charts and the Deployment say them."""
+    """Copies, vCPU and memory of each controller, as the charts and the Deployments say them."""
     found: dict[str, Asked] = {}
     for release in declarations.inputs_of("kubernetes:helm.sh/v3:Release"):
         values = release.get("values", {})
@@ -38,9 +38,9 @@ def deployed(declarations: Declarations) -> dict[str, Asked]:
             found["kueue"] = (manager["replicas"], *_requests(manager["manager"]["resources"]))
         if release["name"] == "karpenter":
             found["karpenter"] = (values["replicas"], *_requests(values["controller"]["resources"]))
-    [exporter] = declarations.inputs_of("kubernetes:apps/v1:Deployment")
-    [container] = exporter["spec"]["template"]["spec"]["containers"]
-    found["kube-state-metrics"] = (exporter["spec"]["replicas"], *_requests(container["resources"]))
+    for each in declarations.inputs_of("kubernetes:apps/v1:Deployment"):
+        [container] = each["spec"]["template"]["spec"]["containers"]
+        found[each["metadata"]["name"]] = (each["spec"]["replicas"], *_requests(container["resources"]))
     return found
 
 
