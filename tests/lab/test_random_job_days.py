@@ -1,0 +1,132 @@
+"""Days of random work with a hostile member: after each step nobody who asks for a share waits longer than the page on the guarantee says.
+
+A day is a seed. Who submits, finishes and takes back is drawn; what the member of team alpha tries is drawn from hostile_submissions.yaml.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from admission_ground import holding
+from queue_fixtures import FOUR_L4, QueueGround, condition_of, queues_of
+from queue_objects import admission_objects
+from tenancy_ground import Member
+from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from lab.cluster import condition
+from lab.exercise.play import JOB, WORKLOAD, release
+
+if TYPE_CHECKING:
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
+
+DAYS, STEPS = (1, 2, 3), 14
+RECLAIM_SECONDS = 60
+"""docs/guides/guarantee.md: within this time a team has what is its own."""
+
+SHARES = {"alpha": 2, "beta": 2, "gamma": 0}
+CLASSES = ("training", "interactive")
+
+
+def gpus(workload: KubeObject) -> int:
+    """What a Workload asks for at once."""
+    each = workload["spec"]["podSets"]
+    return sum(
+        int(podset["count"]) * int(container.get("resources", {}).get("requests", {}).get(GPU_RESOURCE, 0))
+        for podset in each
+        for container in podset["template"]["spec"]["containers"]
+    )
+
+
+def holds(workload: KubeObject) -> bool:
+    reserved = condition_of(workload, "QuotaReserved")
+    return reserved is not None and reserved["status"] == "True" and not condition(workload, "Finished")
+
+
+def waits(workload: KubeObject) -> bool:
+    return not holds(workload) and not condition(workload, "Finished") and workload["spec"].get("active", True)
+
+
+def kept_from_their_own(ground: QueueGround, workloads: list[KubeObject]) -> list[str]:
+    """Work that waits although its team holds less than its share, and admitted work of honest teams that is not running."""
+    found: list[str] = []
+    for team, share in SHARES.items():
+        own = [
+            each for each in workloads if each["metadata"]["namespace"] == ground.own(team) and "deletionTimestamp" not in each["metadata"]
+        ]
+        left = share - sum(gpus(each) for each in own if holds(each))
+        found += [f"{each['metadata']['name']} of {team} waits" for each in own if waits(each) and 0 < gpus(each) <= left]
+        if team != "alpha":
+            ready = [condition_of(each, "PodsReady") for each in own if holds(each)]
+            found += [f"admitted work of {team} does not run"] * sum(each is None or each["status"] != "True" for each in ready)
+    return found
+
+
+@dataclass
+class Day:
+    """One day: what was done, and which Jobs each team still has."""
+
+    ground: QueueGround
+    member: Member
+    drawn: random.Random
+    jobs: dict[str, list[str]] = field(default_factory=lambda: {team: [] for team in SHARES})
+    done: list[str] = field(default_factory=list)
+
+    def step(self) -> None:
+        choices = [self.submits, self.submits, self.submits, self.finishes, self.takes_back, self.attacks]
+        self.done.append(self.drawn.choice(choices)())
+
+    def submits(self) -> str:
+        team, workload_class = self.drawn.choice(list(SHARES)), self.drawn.choice(CLASSES)
+        name, asked = f"job-{len(self.done)}", self.drawn.choice((1, 2))
+        self.ground.submit(team, name, workload_class, gpus=asked)
+        self.jobs[team].append(name)
+        return f"{team} submits {name}: {workload_class}, {asked} GPUs"
+
+    def finishes(self) -> str:
+        team = self.drawn.choice(list(SHARES))
+        release(self.ground.cluster, self.ground.own(team))
+        return f"what runs of {team} finishes"
+
+    def takes_back(self) -> str:
+        team = self.drawn.choice(list(SHARES))
+        if not self.jobs[team]:
+            return f"{team} has nothing to take back"
+        name = self.jobs[team].pop(self.drawn.randrange(len(self.jobs[team])))
+        self.ground.cluster.delete(JOB, name, self.ground.own(team))
+        return f"{team} deletes {name}"
+
+    def attacks(self) -> str:
+        title, tried = self.drawn.choice([*TRIES["as_member"].items()])
+        names = {"$ADMITTED": "1", "$NODE": "node"}
+        came = outcome(self.member, submission(self.ground, f"try-{len(self.done)}", tried, names))
+        return f"alpha tries {title}: {came}"
+
+
+@pytest.mark.parametrize("seed", DAYS)
+def test_on_a_random_day_nobody_waits_for_what_is_its_own(seed: int, cluster: Cluster, register: Register) -> None:
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": list(CLASSES)}
+    services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
+    teams: list[dict[str, Any]] = [{"name": team, "shares": {"l4-spot": share}} for team, share in SHARES.items()]
+    teams[0] |= {"submitters": [MEMBERS], "unqueued": {"l4-on-demand": 1}}
+    with (
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as ground,
+        holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")),
+    ):
+        day = Day(ground, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed
+        for _ in range(STEPS):
+            day.step()
+            cluster.wait_for(
+                WORKLOAD,
+                lambda workloads: not kept_from_their_own(ground, workloads),
+                "\n  ".join([f"day {seed}, everybody's own after:", *day.done]),
+                timeout_seconds=RECLAIM_SECONDS,
+            )
+    assert any("submits" in each for each in day.done)
