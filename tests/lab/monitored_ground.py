@@ -40,8 +40,12 @@ def monitored_platform(cluster: Cluster, register: Register) -> Generator[QueueG
 
 
 def submit(ground: QueueGround, team: str, name: str, *, run_time: str = UNTIL_RELEASED, **fields: Any) -> None:
-    """Creates a batch of the class training, or what `fields` says, whose pods run for `run_time`, by default until they are let go."""
+    """Creates a batch of the class training, or what `fields` says, whose pods run for `run_time`, by default until they are let go.
+
+    It is one Job, whatever `pods` it has.
+    """
     written = {"name": name, "team": ground.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
+    written |= {"at_once": fields.get("pods", 1)}
     for each in objects_of(ground.plan, "queued-job", {**written, **fields}):
         if each["kind"] == "Job":
             annotations = each["spec"]["template"]["metadata"].setdefault("annotations", {})

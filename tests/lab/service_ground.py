@@ -91,9 +91,13 @@ def declare_every_kind(ground: QueueGround) -> None:
     declare_desk(ground)
 
 
+WORKERS = ("score-0", "score-1", "score-2")
+"""The Jobs of the workers of the queue."""
+
+
 def declare_queued(ground: QueueGround) -> None:
     """Three workers and a notebook's session in the queue."""
-    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=3)
+    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
     start_session(ground, "ann")
 
 

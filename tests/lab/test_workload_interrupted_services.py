@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from service_ground import declare_every_kind, names, nodes_of, ready_pods, service_platform, wait_for_ready
+from service_ground import WORKERS, declare_every_kind, names, nodes_of, ready_pods, service_platform, wait_for_ready
 from workload_ground import (
     assert_goes_on,
     cordon,
@@ -62,28 +62,29 @@ def preemption_of(ground: QueueGround, job: str) -> Any:
 
 def test_preemption_suspends_workers_and_a_session_which_come_back_and_nothing_that_stands_is_in_a_queue(ground: QueueGround) -> None:
     served = standing(ground)
-    workers = wait_for_pods(ground, "score", 3)
-    [done] = [each for each in workers if each["spec"]["hostname"] == "score-0"]
+    first, *others = WORKERS
+    [done] = wait_for_pods(ground, first, 1)
     end(ground, done, 0)
-    wait_for_job(ground, "score", lambda each: each["status"].get("succeeded") == 1, "a worker has found the queue empty")
+    wait_for_job(ground, first, lambda each: condition(each, "Complete"), "a worker has found the queue empty")
 
     submit(ground, "checkpointed-job", "trainer", gpus=4)
     wait_for_pods(ground, "trainer", 1)
 
-    for name in ("score", "ann"):
+    for name in (*others, "ann"):
         job = wait_for_job(ground, name, lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
         assert_goes_on(job)
         assert preemption_of(ground, name) == "InClusterQueue"
     assert uids(standing(ground)) == uids(served)
     owners = [owner for each in ground.cluster.list(WORKLOAD, ground.own("alpha")) for owner in each["metadata"]["ownerReferences"]]
-    assert {(each["kind"], each["name"]) for each in owners} == {("Job", "score"), ("Job", "ann"), ("Job", "trainer")}
+    assert {(each["kind"], each["name"]) for each in owners} == {("Job", name) for name in (*WORKERS, "ann", "trainer")}
 
     finish(ground, "trainer")
     wait_for_pods(ground, "ann", 1)
     resumed = wait_for_pods(ground, "score", 2)
-    assert {each["spec"]["hostname"] for each in resumed} == {"score-1", "score-2"}, "the worker that was done is not made again"
-    finish(ground, "score", "ann")
-    assert (job_of(ground, "score")["status"]["succeeded"], job_of(ground, "score")["status"].get("failed", 0)) == (3, 0)
+    assert {each["metadata"]["labels"]["job-name"] for each in resumed} == {*others}, "the worker that was done is not made again"
+    finish(ground, *others, "ann")
+    for name in WORKERS:
+        assert (job_of(ground, name)["status"]["succeeded"], job_of(ground, name)["status"].get("failed", 0)) == (1, 0)
 
 
 def test_a_drain_leaves_one_replica_serving_costs_workers_nothing_and_ends_a_session(ground: QueueGround) -> None:
@@ -110,10 +111,10 @@ def test_a_drain_leaves_one_replica_serving_costs_workers_nothing_and_ends_a_ses
     cluster.evict(kept, ground.own("alpha"))
     standing(ground, names(served))
 
-    replaced = wait_for_pods(ground, "score", 3, instead_of=uids(workers))
-    assert {each["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] for each in replaced} == {"0"}
-    assert_goes_on(job_of(ground, "score"))
-    finish(ground, "score")
+    wait_for_pods(ground, "score", 3, instead_of=uids(workers))
+    for name in WORKERS:
+        assert_goes_on(job_of(ground, name))
+    finish(ground, *WORKERS)
 
 
 def test_what_ran_on_nodes_that_are_gone_comes_back_on_others_a_session_too(ground: QueueGround) -> None:
@@ -125,9 +126,9 @@ def test_what_ran_on_nodes_that_are_gone_comes_back_on_others_a_session_too(grou
     ground.add_nodes("l4-desk", 2)
 
     standing(ground, names(served))
-    for name, count in {"score": 3, "ann": 1}.items():
+    for name in (*WORKERS, "ann"):
         # The pod of a lost node has failed by it, and has not ended by itself: the session goes on, without its kernels.
-        replaced = wait_for_pods(ground, name, count, instead_of=uids(queued))
+        replaced = wait_for_pods(ground, name, 1, instead_of=uids(queued))
         assert nodes_of(replaced).isdisjoint(nodes_of(queued))
         assert_goes_on(job_of(ground, name))
-    finish(ground, "score", "ann")
+    finish(ground, *WORKERS, "ann")

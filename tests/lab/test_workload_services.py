@@ -77,7 +77,7 @@ def test_a_session_is_started_from_its_pattern_admitted_by_the_queue_and_complet
     ground.finish("alpha", "desk")
 
 
-def test_workers_are_a_job_of_the_queue_and_so_is_every_job_without_a_label_which_is_why_no_cron_job_stops_notebooks(
+def test_workers_are_jobs_of_the_queue_and_so_is_every_job_without_a_label_which_is_why_no_cron_job_stops_notebooks(
     ground: QueueGround,
 ) -> None:
     declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=2)
@@ -88,7 +88,7 @@ def test_workers_are_a_job_of_the_queue_and_so_is_every_job_without_a_label_whic
     metadata = {"name": "stop", "namespace": ground.own("alpha")}
     made = ground.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
     assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
-    ground.finish("alpha", "score")
+    ground.finish("alpha", "score-0", "score-1")
 
 
 def kubectl(tools: Tools, lab: ControlPlane, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:

@@ -11,6 +11,7 @@ from kubernetes.client.exceptions import ApiException
 from queue_fixtures import FOUR_L4, condition_of, queues_of
 
 from capacity.workloads.kinds import objects_of
+from capacity.workloads.requests import NAME_LABEL
 from lab.cluster import POD, condition, status_of
 from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, WORKLOAD, release, run_time_of_pods, running_pods
 
@@ -52,8 +53,14 @@ def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", ex
 
 
 def pods_of(pods: list[KubeObject], job: str) -> list[KubeObject]:
-    """Those of the pods that are a Job's and run."""
-    return [each for each in running_pods(pods) if each["metadata"]["labels"].get("job-name") == job]
+    """Those of the pods that are a Job's, or of all Jobs of a workload, and run."""
+    return [each for each in running_pods(pods) if is_of(each, job)]
+
+
+def is_of(pod: KubeObject, job: str) -> bool:
+    """Whether a pod is a Job's, or of one of the Jobs of the workload of that name."""
+    labels = pod["metadata"]["labels"]
+    return job in (labels.get("job-name"), labels.get(NAME_LABEL))
 
 
 def wait_for_pods(ground: QueueGround, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
@@ -160,7 +167,7 @@ def wait_until_pending(ground: QueueGround, job: str, count: int) -> None:
     """Returns once so many pods of a Job of team alpha have found no node."""
 
     def waits(pods: list[KubeObject]) -> bool:
-        own = [each for each in pods if each["metadata"]["labels"].get("job-name") == job]
+        own = [each for each in pods if is_of(each, job)]
         said = [condition_of(each, "PodScheduled") for each in own if each["status"].get("phase") == "Pending"]
         return sum(each is not None and each.get("reason") == "Unschedulable" for each in said) == count
 
