@@ -35,6 +35,8 @@ PATIENCE_SECONDS = 300.0
 _MOST_FAILURES = 15
 _CONFLICT = 409
 
+GPU = "nvidia.com/gpu"
+
 Kube = dict[str, Any]
 StockOut = tuple[str, str, float]
 """A label of nodes, its value, and when the cloud last had none of them, in seconds since 1970."""
@@ -93,24 +95,44 @@ def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: f
 
 
 def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
-    """The flavors in which a queue borrows and has work that runs."""
-    borrowing = {
-        (queue["metadata"]["name"], flavor["name"])
-        for queue in queues
-        for flavor in (queue.get("status") or {}).get("flavorsUsage") or []
-        if any(str(resource.get("borrowed", "0")) != "0" for resource in flavor.get("resources") or [])
-    }
-    return {flavor for workload in workloads for queue, flavor in _runs_in(workload) if (queue, flavor) in borrowing}
+    """The flavors in which a queue holds more GPUs than are its own, and has work that runs.
+
+    By what is assigned and what is granted: the status of a queue says it, too, a while later.
+    """
+    left: dict[tuple[str, str], int] = {}
+    for queue in queues:
+        for group in queue["spec"].get("resourceGroups") or []:
+            for flavor in group["flavors"]:
+                own = (each["nominalQuota"] for each in flavor["resources"] if each["name"] == GPU)
+                left[(queue["metadata"]["name"], flavor["name"])] = sum(map(count, own))
+    held = [(_held(each), _runs(each)) for each in workloads]
+    for each, _ in held:
+        for place, gpus in each:
+            left[place] = left.get(place, 0) - gpus
+    return {place[1] for each, runs in held if runs for place, _ in each if left[place] < 0}
 
 
-def _runs_in(workload: Kube) -> set[tuple[str, str]]:
-    status = workload.get("status") or {}
-    admission = status.get("admission")
-    ready = any(each["type"] == "PodsReady" and each["status"] == "True" for each in status.get("conditions") or [])
-    if not (admission and ready):
-        return set()
-    assigned = admission.get("podSetAssignments") or []
-    return {(admission["clusterQueue"], flavor) for each in assigned for flavor in (each.get("flavors") or {}).values()}
+def count(quantity: object) -> int:
+    """How many GPUs a quantity is, such as 4 or 1k."""
+    text = str(quantity)
+    return 1000 * int(text[:-1]) if text.endswith("k") else int(text)
+
+
+def _held(workload: Kube) -> list[tuple[tuple[str, str], int]]:
+    """The queue and the flavor of a workload's GPUs, and how many they are; nothing for one that holds none."""
+    admission = (workload.get("status") or {}).get("admission")
+    if not admission or _has(workload, "Finished"):
+        return []
+    assigned = [each for each in admission.get("podSetAssignments") or [] if GPU in (each.get("flavors") or {})]
+    return [((admission["clusterQueue"], each["flavors"][GPU]), count(each["resourceUsage"][GPU])) for each in assigned]
+
+
+def _runs(workload: Kube) -> bool:
+    return _has(workload, "PodsReady")
+
+
+def _has(workload: Kube, condition: str) -> bool:
+    return any(each["type"] == condition and each["status"] == "True" for each in (workload.get("status") or {}).get("conditions") or [])
 
 
 def closed_until(flavor: Kube, stock_outs: list[StockOut], hold: float) -> float:

@@ -118,31 +118,51 @@ def test_another_reason_of_gkes_autoscaler_is_no_stock_out() -> None:
     assert gke_stock_outs([other], pods, NOON) == []
 
 
-def queue(borrowed: str) -> dict[str, Any]:
-    usage = [{"name": "l4-spot", "resources": [{"name": "nvidia.com/gpu", "total": "6", "borrowed": borrowed}]}, {"name": "t4-spot"}]
-    return {"metadata": {"name": "nlp"}, "status": {"flavorsUsage": usage}}
+def queue(own: str | int) -> dict[str, Any]:
+    flavors = [
+        {"name": name, "resources": [{"name": "cpu", "nominalQuota": "9"}, {"name": "nvidia.com/gpu", "nominalQuota": gpus}]}
+        for name, gpus in (("l4-spot", own), ("t4-spot", "8"))
+    ]
+    return {"metadata": {"name": "nlp"}, "spec": {"resourceGroups": [{"flavors": flavors}]}}
 
 
-def workload(ready: str, name: str = "l4-spot") -> dict[str, Any]:
-    admission = {"clusterQueue": "nlp", "podSetAssignments": [{"name": "main", "flavors": {"nvidia.com/gpu": name, "cpu": name}}]}
-    return {"status": {"admission": admission, "conditions": [{"type": "PodsReady", "status": ready}]}}
+def workload(ready: str, flavor: str = "l4-spot", gpus: str = "4", **conditions: str) -> dict[str, Any]:
+    """As Kueue writes one that it has admitted."""
+    flavors = {"nvidia.com/gpu": flavor, "cpu": flavor}
+    assigned = {"name": "main", "count": 1, "flavors": flavors, "resourceUsage": {"nvidia.com/gpu": gpus, "cpu": "1"}}
+    told = [{"type": name, "status": status} for name, status in {"PodsReady": ready, **conditions}.items()]
+    return {"status": {"admission": {"clusterQueue": "nlp", "podSetAssignments": [assigned]}, "conditions": told}}
 
 
 @pytest.mark.parametrize(
-    "borrowed,work,stays_open",
+    "own,work,stays_open",
     [
-        ("2", [workload("True")], {"l4-spot"}),
+        (2, [workload("True")], {"l4-spot"}),
+        ("4", [workload("True"), workload("False", gpus="1")], {"l4-spot"}),
+        ("0", [workload("True", gpus="1k")], {"l4-spot"}),
         ("2", [workload("False")], set()),
-        ("0", [workload("True")], set()),
+        ("4", [workload("True")], set()),
+        ("1k", [workload("True")], set()),
+        ("2", [workload("True", Finished="True")], set()),
         ("2", [workload("True", "t4-spot")], set()),
         ("2", [{"status": {}}, {}], set()),
     ],
-    ids=["runs on borrowed GPUs", "waits for nodes", "runs on its own", "runs elsewhere", "waits in the queue"],
+    ids=[
+        "runs on borrowed GPUs",
+        "runs beside what waits on borrowed ones",
+        "a thousand",
+        "waits for nodes",
+        "runs on its own",
+        "owns a thousand",
+        "is done",
+        "runs elsewhere",
+        "waits in the queue",
+    ],
 )
 def test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone(
-    borrowed: str, work: list[dict[str, Any]], stays_open: set[str]
+    own: str | int, work: list[dict[str, Any]], stays_open: set[str]
 ) -> None:
-    assert lent([queue(borrowed), {"metadata": {"name": "new"}}], work) == stays_open
+    assert lent([queue(own), {"metadata": {"name": "new"}, "spec": {}}], work) == stays_open
 
 
 def test_closing_keeps_a_flavors_own_taints_and_holds_for_the_version_that_was_read() -> None:
