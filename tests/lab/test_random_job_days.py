@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
-DAYS, STEPS = (1, 2, 3), 14
+DAYS, STEPS = (1, 2, 3, 4, 5, 6), 24
 RECLAIM_SECONDS = 60
 """docs/guides/guarantee.md: within this time a team has what is its own."""
 
@@ -87,6 +87,8 @@ class Day:
         team, workload_class = self.drawn.choice(list(SHARES)), self.drawn.choice(CLASSES)
         name, asked = f"job-{len(self.done)}", self.drawn.choice((1, 2))
         self.ground.submit(team, name, workload_class, gpus=asked)
+        # Before Kueue has seen it, it waits for nothing.
+        self.ground.wait_for_workload(team, name, lambda each: each, "there")
         self.jobs[team].append(name)
         return f"{team} submits {name}: {workload_class}, {asked} GPUs"
 
