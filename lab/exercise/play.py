@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.cluster import POD, KubeObject, WaitTimeoutError, condition, read_objects
+from kubernetes.client.exceptions import ApiException
+
+from lab.cluster import NOT_FOUND, POD, KubeObject, WaitTimeoutError, condition, read_objects, status_of
 from lab.progress import LabError
 
 if TYPE_CHECKING:
@@ -61,7 +63,12 @@ def release(cluster: Cluster, team: str, job: str | None = None) -> None:
     # KWOK may take up an older state of a pod after a newer one, when it has only just begun to run: then it is told again.
     for attempt in range(_RELEASES):
         for name in left.values():
-            cluster.patch(POD, name, {"metadata": {"annotations": {**run_time_of_pods("0s"), _RELEASED: str(attempt)}}}, team)
+            try:
+                cluster.patch(POD, name, {"metadata": {"annotations": {**run_time_of_pods("0s"), _RELEASED: str(attempt)}}}, team)
+            except ApiException as error:
+                # One that is gone, because it was preempted meanwhile, has nothing left to finish.
+                if status_of(error) != NOT_FOUND:
+                    raise
         try:
             cluster.wait_for(POD, lambda pods: not still_running(pods), f"the end of pods of {team}", namespace=team, timeout_seconds=15)
         except WaitTimeoutError:
