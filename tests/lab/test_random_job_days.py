@@ -17,8 +17,8 @@ from tenancy_ground import Member
 from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from lab.cluster import condition
-from lab.exercise.play import JOB, WORKLOAD, release
+from lab.cluster import POD, condition
+from lab.exercise.play import JOB, WORKLOAD, release, running_pods
 
 if TYPE_CHECKING:
     from queue_objects import Register
@@ -56,7 +56,8 @@ def waits(workload: KubeObject) -> bool:
 
 def kept_from_their_own(ground: QueueGround, workloads: list[KubeObject]) -> list[str]:
     """Work that waits although its team holds less than its share, and admitted work of honest teams that is not running."""
-    found: list[str] = []
+    evicted = [each for each in workloads if holds(each) and condition(each, "Evicted")]
+    found = [f"{each['metadata']['name']} is stopped and holds its quota" for each in evicted]
     for team, share in SHARES.items():
         own = [
             each for each in workloads if each["metadata"]["namespace"] == ground.own(team) and "deletionTimestamp" not in each["metadata"]
@@ -93,8 +94,16 @@ class Day:
         return f"{team} submits {name}: {workload_class}, {asked} GPUs"
 
     def finishes(self) -> str:
-        team = self.drawn.choice(list(SHARES))
-        release(self.ground.cluster, self.ground.own(team))
+        """Returns when the Jobs are Complete: one that is preempted before it is, never will be (docs/guides/guarantee.md)."""
+        team, cluster = self.drawn.choice(list(SHARES)), self.ground.cluster
+        namespace = self.ground.own(team)
+        ending = {each["metadata"]["labels"]["job-name"] for each in running_pods(cluster.list(POD, namespace))}
+        release(cluster, namespace)
+
+        def complete(jobs: list[KubeObject]) -> bool:
+            return all(condition(each, "Complete") for each in jobs if each["metadata"]["name"] in ending)
+
+        cluster.wait_for(JOB, complete, f"the end of {', '.join(sorted(ending))}", namespace=namespace)
         return f"what runs of {team} finishes"
 
     def takes_back(self) -> str:
