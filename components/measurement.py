@@ -5,27 +5,20 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.apps.v1 import Deployment, DeploymentSpecArgs, DeploymentStrategyArgs
+from pulumi_kubernetes.apps.v1 import Deployment, DeploymentSpecArgs
 from pulumi_kubernetes.core.v1 import (
-    CapabilitiesArgs,
     ConfigMap,
     ContainerArgs,
     ContainerPortArgs,
     HTTPGetActionArgs,
-    PodSecurityContextArgs,
-    PodSpecArgs,
-    PodTemplateSpecArgs,
     ProbeArgs,
     ResourceRequirementsArgs,
-    SeccompProfileArgs,
-    SecurityContextArgs,
     Service,
     ServiceAccount,
     ServicePortArgs,
     ServiceSpecArgs,
-    TolerationArgs,
 )
-from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.platform import PrometheusKind
@@ -33,6 +26,7 @@ from capacity.chargeback.queries import allow_list, kube_state_resources, kube_s
 from capacity.settings.controllers import KubeStateMetricsSize
 from capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
 from capacity.values.quantities import milli_quantity
+from components.controller_pod import single_pod, without_rights
 
 
 class KubeStateMetricsArgs(TypedDict):
@@ -76,7 +70,6 @@ SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexs
 
 PORT_NAME, METRICS_PORT = "http-metrics", 8080
 _SELF_NAME, _SELF_PORT = "telemetry", 8081
-_NOBODY = 65534
 
 
 def exporter_arguments() -> list[str]:
@@ -90,24 +83,14 @@ def exporter_arguments() -> list[str]:
 
 def exporter_deployment(args: KubeStateMetricsArgs) -> DeploymentSpecArgs:
     """The spec of the Deployment, which fits into a namespace of Pod Security `restricted`."""
-    return DeploymentSpecArgs(
-        replicas=1,
-        # Two at once would tell everything twice.
-        strategy=DeploymentStrategyArgs(type="Recreate"),
-        selector=LabelSelectorArgs(match_labels=SELECTED),
-        template=PodTemplateSpecArgs(
-            metadata=ObjectMetaArgs(labels={**args["labels"], **SELECTED, "app.kubernetes.io/version": VERSION}),
-            spec=PodSpecArgs(
-                service_account_name=NAME,
-                automount_service_account_token=True,
-                node_selector={"kubernetes.io/os": "linux", **args.get("node_selector", {})},
-                tolerations=[_toleration(each) for each in args.get("tolerations", [])] or None,
-                security_context=PodSecurityContextArgs(
-                    run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
-                ),
-                containers=[_container(args)],
-            ),
-        ),
+    # Two at once would tell everything twice.
+    return single_pod(
+        _container(args),
+        account=NAME,
+        selected=SELECTED,
+        labels={**args["labels"], "app.kubernetes.io/version": VERSION},
+        node_selector=args.get("node_selector", {}),
+        tolerations=args.get("tolerations", []),
     )
 
 
@@ -128,15 +111,7 @@ def _container(args: KubeStateMetricsArgs) -> ContainerArgs:
         resources=ResourceRequirementsArgs(
             requests={"cpu": milli_quantity(cpu), "memory": memory}, limits={"cpu": milli_quantity(5 * cpu), "memory": memory}
         ),
-        security_context=SecurityContextArgs(
-            allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])
-        ),
-    )
-
-
-def _toleration(written: dict[str, str]) -> TolerationArgs:
-    return TolerationArgs(
-        key=written.get("key"), operator=written.get("operator"), value=written.get("value"), effect=written.get("effect")
+        security_context=without_rights(),
     )
 
 

@@ -5,26 +5,15 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes.apps.v1 import Deployment, DeploymentSpecArgs, DeploymentStrategyArgs
-from pulumi_kubernetes.core.v1 import (
-    CapabilitiesArgs,
-    ContainerArgs,
-    EnvVarArgs,
-    PodSecurityContextArgs,
-    PodSpecArgs,
-    PodTemplateSpecArgs,
-    ResourceRequirementsArgs,
-    SeccompProfileArgs,
-    SecurityContextArgs,
-    ServiceAccount,
-    TolerationArgs,
-)
-from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
+from pulumi_kubernetes.apps.v1 import Deployment
+from pulumi_kubernetes.core.v1 import ContainerArgs, EnvVarArgs, ResourceRequirementsArgs, ServiceAccount
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.system_pods import STOCK_OUT_WATCH
 from capacity.settings.teams import StockOuts
 from capacity.values.quantities import mib_quantity, milli_quantity
+from components.controller_pod import single_pod, without_rights
 from components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE
 from components.shared_args import checked_options
 
@@ -59,7 +48,6 @@ SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexs
 
 _SCRIPT = Path(__file__).with_name("stock_out_watch.py")
 _CREDENTIALS = "/var/run/secrets/kubernetes.io/serviceaccount"
-_NOBODY = 65534
 _RBAC = "rbac.authorization.k8s.io"
 
 
@@ -103,40 +91,19 @@ class StockOutWatch(pulumi.ComponentResource):
         made = Deployment(
             f"{name}-deployment",
             metadata=metadata,
-            spec=_deployment(args, wanted),
+            spec=single_pod(
+                _container(wanted),
+                account=NAME,
+                selected=SELECTED,
+                labels=args["labels"],
+                node_selector=args.get("node_selector", {}),
+                tolerations=args.get("tolerations", []),
+            ),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[binding]),
         )
         where = f"{args['namespace']}/{NAME}"
         self.workload = made.id.apply(lambda _: where)
         self.register_outputs({"workload": self.workload})
-
-
-def _deployment(args: StockOutWatchArgs, wanted: StockOuts) -> DeploymentSpecArgs:
-    return DeploymentSpecArgs(
-        replicas=1,
-        # Two at once would do the same, each with what it has read.
-        strategy=DeploymentStrategyArgs(type="Recreate"),
-        selector=LabelSelectorArgs(match_labels=SELECTED),
-        template=PodTemplateSpecArgs(
-            metadata=ObjectMetaArgs(labels={**args["labels"], **SELECTED}),
-            spec=PodSpecArgs(
-                service_account_name=NAME,
-                automount_service_account_token=True,
-                node_selector={"kubernetes.io/os": "linux", **args.get("node_selector", {})},
-                tolerations=[_toleration(each) for each in args.get("tolerations", [])] or None,
-                security_context=PodSecurityContextArgs(
-                    run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
-                ),
-                containers=[_container(wanted)],
-            ),
-        ),
-    )
-
-
-def _toleration(written: dict[str, str]) -> TolerationArgs:
-    return TolerationArgs(
-        key=written.get("key"), operator=written.get("operator"), value=written.get("value"), effect=written.get("effect")
-    )
 
 
 def _container(wanted: StockOuts) -> ContainerArgs:
@@ -152,7 +119,5 @@ def _container(wanted: StockOuts) -> ContainerArgs:
         resources=ResourceRequirementsArgs(
             requests={"cpu": milli_quantity(STOCK_OUT_WATCH.cpu_milli), "memory": memory}, limits={"memory": memory}
         ),
-        security_context=SecurityContextArgs(
-            allow_privilege_escalation=False, read_only_root_filesystem=True, capabilities=CapabilitiesArgs(drop=["ALL"])
-        ),
+        security_context=without_rights(),
     )

@@ -49,22 +49,15 @@ def days_are_those_of_buckets(resolved: ResolvedSettings) -> Iterator[SettingsPr
         yield SettingsProblem("storage.checkpoint_days", days, problem, remedy, "checkpoints-kept-in-efs", refused=False)
 
 
-def efs_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What is said of file systems that are not there does nothing."""
+def file_systems_are_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What is said of a file system that is not there does nothing."""
     settings = resolved.settings
-    if isinstance(settings, EksSettings) and "efs" in settings.storage.model_fields_set and not settings.storage.has_efs:
-        problem = "says how file systems are made, and there is none"
-        remedy = "write efs in storage.checkpoints or storage.datasets, or leave this out"
-        yield SettingsProblem("storage.efs", "set", problem, remedy, "efs-not-used", refused=False)
-
-
-def lustre_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """Likewise."""
-    settings = resolved.settings
-    if isinstance(settings, EksSettings) and "lustre" in settings.storage.model_fields_set and not settings.storage.has_lustre:
-        problem = "says how a file system is made, and there is none"
-        remedy = "write lustre in storage.datasets, or leave this out"
-        yield SettingsProblem("storage.lustre", "set", problem, remedy, "lustre-not-used", refused=False)
+    if not isinstance(settings, EksSettings):
+        return
+    for kind, where in ((StorageKind.EFS, "storage.checkpoints or storage.datasets"), (StorageKind.LUSTRE, "storage.datasets")):
+        if kind in settings.storage.model_fields_set and kind not in settings.storage.file_systems.values():
+            problem, remedy = "says how a file system is made, and there is none", f"write {kind} in {where}, or leave this out"
+            yield SettingsProblem(f"storage.{kind}", "set", problem, remedy, f"{kind}-not-used", refused=False)
 
 
 def lustre_is_in_a_zone_of_the_nodes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -89,8 +82,7 @@ CHECKS = (
     file_systems_have_subnets,
     file_systems_have_room_for_all_teams,
     days_are_those_of_buckets,
-    efs_is_used,
-    lustre_is_used,
+    file_systems_are_used,
     lustre_is_in_a_zone_of_the_nodes,
     lustre_takes_the_key,
 )

@@ -13,11 +13,10 @@ from capacity.plan.checks.places import (
 )
 from capacity.plan.checks.storage import (
     days_are_those_of_buckets,
-    efs_is_used,
+    file_systems_are_used,
     file_systems_have_room_for_all_teams,
     file_systems_have_subnets,
     lustre_is_in_a_zone_of_the_nodes,
-    lustre_is_used,
     lustre_takes_the_key,
 )
 
@@ -68,10 +67,10 @@ def test_days_of_checkpoints_that_efs_keeps_are_warned_of() -> None:
 def test_options_of_file_systems_that_are_not_there_are_warned_of() -> None:
     options = {"storage.efs": {"infrequent_access_days": 7}}
 
-    assert told(efs_is_used, "eks", options) == ["warned: efs-not-used at storage.efs"]
-    assert told(efs_is_used, "eks", options | {"storage.datasets": "efs"}) == []
-    assert told(efs_is_used, "eks") == []
-    assert told(efs_is_used, "gke") == []
+    assert told(file_systems_are_used, "eks", options) == ["warned: efs-not-used at storage.efs"]
+    assert told(file_systems_are_used, "eks", options | {"storage.datasets": "efs"}) == []
+    assert told(file_systems_are_used, "eks") == []
+    assert told(file_systems_are_used, "gke") == []
 
 
 def test_a_file_system_of_lustre_has_a_subnet_and_no_team_too_many() -> None:
@@ -99,10 +98,10 @@ def test_lustre_is_where_nodes_are() -> None:
 def test_options_of_lustre_without_it_are_warned_of() -> None:
     options = {"storage.lustre": {"capacity_gib": 2400}}
 
-    assert told(lustre_is_used, "eks", options) == ["warned: lustre-not-used at storage.lustre"]
-    assert told(lustre_is_used, "eks", options | {"storage.datasets": "efs"}) == ["warned: lustre-not-used at storage.lustre"]
-    assert told(lustre_is_used, "eks", options | {"storage.datasets": "lustre"}) == []
-    assert told(lustre_is_used, "gke") == []
+    assert told(file_systems_are_used, "eks", options) == ["warned: lustre-not-used at storage.lustre"]
+    assert told(file_systems_are_used, "eks", options | {"storage.datasets": "efs"}) == ["warned: lustre-not-used at storage.lustre"]
+    assert told(file_systems_are_used, "eks", options | {"storage.datasets": "lustre"}) == []
+    assert told(file_systems_are_used, "gke") == []
 
 
 def test_scratch_storage_takes_no_key() -> None:
