@@ -109,6 +109,7 @@ def managed_policy(partition: str, policy: str) -> str:
 POLICY_NAME_CHARACTERS = 128
 RULE_NAME_CHARACTERS = 64
 QUEUE_NAME_CHARACTERS = 80
+SECURITY_GROUP_NAME_CHARACTERS = 255
 """Limits of managed policies, EventBridge rules and SQS queues, as their API references state them."""
 
 NAMESPACE = "kube-system"

@@ -8,15 +8,12 @@ import pulumi
 from pulumi_aws import ec2, efs, vpc
 
 from capacity.settings.storage import EFS_TEAMS, Efs
-from components.cloud_names import check_aws_tags, check_cluster_name, check_kms_key, fitted
+from components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from components.iam import VERSION, Document, Statement, as_json
 from components.shared_args import checked_options
 from components.storage.claimed_volume import CHECKPOINTS, SHARED_FOLDER, USUAL_ID, check_purpose, check_setting_names
 
 NFS_PORT = 2049
-
-_NAME_CHARACTERS = 255
-"""EC2's limit for the name of a security group (API reference, CreateSecurityGroup)."""
 
 
 _FIRST_ID = 50_000
@@ -183,7 +180,7 @@ class EfsFileSystem(pulumi.ComponentResource):
         group = ec2.SecurityGroup(
             f"{name}-security-group",
             # AWS refuses names that begin with sg-, as a cluster's may.
-            name=fitted(f"efs-{args['purpose']}-{args['cluster']}", _NAME_CHARACTERS),
+            name=fitted(f"efs-{args['purpose']}-{args['cluster']}", SECURITY_GROUP_NAME_CHARACTERS),
             description=f"NFS from the nodes to {args['purpose']}",
             vpc_id=args["vpc_id"],
             tags=tags,

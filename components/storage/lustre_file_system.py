@@ -7,7 +7,7 @@ import pulumi
 from pulumi_aws import ec2, fsx, vpc
 
 from capacity.settings.storage import Lustre
-from components.cloud_names import check_aws_tags, check_cluster_name, check_kms_key, fitted
+from components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from components.shared_args import checked_options
 from components.storage.claimed_volume import DATASETS, SHARED_FOLDER
 
@@ -23,9 +23,6 @@ LINK_TIMEOUT = "2h"
 """For how long a link to a bucket may be in the making. The provider gives up after ten minutes, which is too short for some buckets
 (aws-samples/amazon-eks-machine-learning-with-terraform-and-kubeflow issue 112); four million objects took FSx more than an hour
 (aws/aws-parallelcluster issue 4211, of the older kind of link)."""
-
-_NAME_CHARACTERS = 255
-"""EC2's limit for the name of a security group (API reference, CreateSecurityGroup)."""
 
 _Rule = vpc.SecurityGroupIngressRule | vpc.SecurityGroupEgressRule
 
@@ -143,7 +140,7 @@ class LustreFileSystem(pulumi.ComponentResource):
         group = ec2.SecurityGroup(
             f"{name}-security-group",
             # AWS refuses names that begin with sg-, as a cluster's may.
-            name=fitted(f"lustre-{DATASETS}-{args['cluster']}", _NAME_CHARACTERS),
+            name=fitted(f"lustre-{DATASETS}-{args['cluster']}", SECURITY_GROUP_NAME_CHARACTERS),
             description=f"Lustre between the nodes and {DATASETS}",
             vpc_id=args["vpc_id"],
             tags=tags,
