@@ -110,7 +110,7 @@ POLICY_NAME_CHARACTERS = 128
 RULE_NAME_CHARACTERS = 64
 QUEUE_NAME_CHARACTERS = 80
 SECURITY_GROUP_NAME_CHARACTERS = 255
-"""Limits of managed policies, EventBridge rules and SQS queues, as their API references state them."""
+"""Limits of managed policies, EventBridge rules, SQS queues and security groups, as their API references state them."""
 
 NAMESPACE = "kube-system"
 SERVICE_ACCOUNT = "karpenter"
