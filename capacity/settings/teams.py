@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
 from capacity.settings.storage import WorkQueue
-from capacity.values.names import GROUP, IAM_ROLE, IMAGE, Name
+from capacity.values.names import GROUP, IAM_ROLE, IMAGE, Name, how_it_moves
 
 
 class AdmissionMode(StrEnum):
@@ -49,6 +49,12 @@ class Stop(StrEnum):
     DRAIN = "drain"
 
 
+def _pinned(image: str) -> str:
+    if problem := how_it_moves(image):
+        raise ValueError(f"{problem}; name a release, better a digest (IMAGE@sha256:...)")
+    return image
+
+
 class StockOuts(DescribedRecord):
     """What becomes of queued work when the cloud has no machines for a pool."""
 
@@ -60,7 +66,7 @@ class StockOuts(DescribedRecord):
     hold_minutes: Annotated[int, Field(ge=5, le=1440)] = 30
     """For how long after the cloud's last refusal the flavor stays closed, in minutes."""
 
-    image: Annotated[str, Field(pattern=IMAGE)] = "public.ecr.aws/docker/library/python:3.13.7-slim-trixie"
+    image: Annotated[str, Field(pattern=IMAGE), AfterValidator(_pinned)] = "public.ecr.aws/docker/library/python:3.13.7-slim-trixie"
     """The pod's image, with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
 
 

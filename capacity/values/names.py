@@ -95,6 +95,21 @@ IMAGE = _form(
     r"^[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
     "an image, with a tag or a digest (@sha256:...), such as registry.example.com/team/trainer:1.4",
 )
+MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
+"""Tags of images that somebody moves: the pod that replaces an interrupted one might run another program."""
+
+
+def how_it_moves(image: str) -> str:
+    """What makes an image another one tomorrow; empty for one of a release or a digest."""
+    if "@" in image:
+        return ""
+    # A colon before the last slash is that of a registry's port.
+    _, colon, tag = image.rpartition("/")[2].partition(":")
+    if colon and tag not in MOVING_TAGS:
+        return ""
+    return f"has the tag {tag}, which moves" if colon else "has neither tag nor digest, which means latest"
+
+
 EC2_MACHINE = _form(r"^[a-z]+\d+[a-z0-9-]*\.[a-z0-9-]+$", "an instance type of EC2, such as p6-b300.48xlarge")
 GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower case with hyphens, such as l4 or rtx-pro-server-6000")
 VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")

@@ -15,7 +15,18 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
-from capacity.values.names import CHECKPOINT_FOLDER, HOME_FOLDER, IMAGE, LABEL_VALUE, METRIC_QUANTITY, TIME_OF_DAY, URL_PATH, VARIABLE, Name
+from capacity.values.names import (
+    CHECKPOINT_FOLDER,
+    HOME_FOLDER,
+    IMAGE,
+    LABEL_VALUE,
+    METRIC_QUANTITY,
+    TIME_OF_DAY,
+    URL_PATH,
+    VARIABLE,
+    Name,
+    how_it_moves,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,9 +55,6 @@ CHECKPOINT_PATH = "/checkpoints"
 DATASET_CLAIM = "datasets"
 DATASET_PATH = "/datasets"
 """Where the shared folder of the dataset bucket is mounted, for reading."""
-
-MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
-"""Tags of images that somebody moves: the pod that replaces an interrupted one might run another program."""
 
 CONTAINER = "main"
 """The workload's own container. Sidecars that a cloud adds have other names, and their exit codes decide nothing."""
@@ -181,13 +189,9 @@ def read_request(kind: str, model: type[RequestT], fields: Mapping[str, Any]) ->
 
 def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     """What is wrong with the image: it would be another one tomorrow."""
-    if request.allow_moving_image or "@" in request.image:
+    problem = "" if request.allow_moving_image else how_it_moves(request.image)
+    if not problem:
         return []
-    # A colon before the last slash is that of a registry's port.
-    _, colon, tag = request.image.rpartition("/")[2].partition(":")
-    if colon and tag not in MOVING_TAGS:
-        return []
-    problem = f"has the tag {tag}, which moves" if colon else "has neither tag nor digest, which means latest"
     remedy = "name a release, better a digest (IMAGE@sha256:...), or say allow_moving_image"
     return [SettingsProblem("image", repr(request.image), f"{problem}: a replaced pod may run another program", remedy)]
 

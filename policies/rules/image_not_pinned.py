@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.values.names import MOVING_TAGS
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from capacity.workloads.requests import MOVING_TAGS
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule
