@@ -10,7 +10,7 @@ import pulumi
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL, TEAM_LABEL
 from capacity.plan.cluster_needs import cluster_needs
-from capacity.settings.cluster import GkeMode
+from capacity.settings.cluster import GkeMode, TeamIdentity
 from capacity.settings.pools import GkeNodeOptions
 from capacity.values.names import is_production
 from capacity.workloads.requests import SERVICE_ACCOUNT
@@ -156,7 +156,10 @@ def workload_annotations(settings: GkeSettings) -> dict[str, dict[str, str]]:
 
     Written from the account's id, which is ours: a namespace waits for no identity, and a pod that comes before its identity has none yet.
     The address of a project of a domain, acme.com:ai, ends in ai.acme.com (https://docs.cloud.google.com/iam/docs/service-account-types).
+    With the identity `direct` there is no such account, and nothing is annotated.
     """
+    if settings.cluster.team_identity is TeamIdentity.DIRECT:
+        return {}
     domain, _, project = settings.project.rpartition(":")
     place = f"{project}.{domain}" if domain else project
     return {
@@ -179,6 +182,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     subscriptions: dict[str, pulumi.Output[str]] = {}
     checkpoints: dict[str, pulumi.Output[str]] = {}
     grace = max(route.grace_seconds for route in plan.routes)
+    direct = settings.cluster.team_identity is TeamIdentity.DIRECT
     for team in sorted(settings.teams, key=lambda each: each.name):
         own_labels = {**labels, "team": team.name}
         access = GcsTeamAccess(
@@ -189,6 +193,8 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 "project": settings.project,
                 "namespace": team.name,
                 "service_account": SERVICE_ACCOUNT,
+                # The provider tells it of buckets, so that nobody needs the right to read the project itself.
+                "project_number": buckets[CHECKPOINTS].project_number if direct else None,
                 "checkpoint_bucket": buckets[CHECKPOINTS].name,
                 "dataset_bucket": buckets[DATASETS].name,
             },
@@ -215,7 +221,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                     # With a dot, which no name holds: a-b of c and a of b-c stay apart.
                     "queue": f"{settings.environment}.{team.name}.{team.work_queue.name}",
                     "project": settings.project,
-                    "worker_email": access.email,
+                    "worker_member": access.member,
                     "grace_seconds": grace,
                     "labels": own_labels,
                     "kms_key": settings.storage.encryption_key,
