@@ -34,7 +34,8 @@ def same_teams_elsewhere(path: Path, settings: GkeSettings) -> Iterator[PlanWarn
             continue
         if both := sorted(own & {team.name for team in other.teams}):
             told = (
-                f"{', '.join(both)}: teams of {beside.name} in the same project, where pods of one team name are one identity, whatever their "
-                "cluster, and reach each other's checkpoints, datasets and work queue; give one of the stacks a project of its own"
+                f"{', '.join(both)}: teams of {beside.name} in the same project, where pods of one team name are one identity, "
+                "whatever their cluster, and reach each other's checkpoints, datasets and work queue; give one of the stacks a project "
+                "of its own"
             )
             yield PlanWarning("teams-in-two-clusters-of-a-project", "project", told)

@@ -80,7 +80,8 @@ class GkeMode(StrEnum):
 
 class TeamIdentity(StrEnum):
     """What a team's pods are in Google Cloud. SERVICE_ACCOUNT is an account of IAM for each team, which its pods act as. With DIRECT the
-    Kubernetes service account is granted its roles itself, by its principal:// identifier."""
+    Kubernetes service account is granted its roles itself, by its principal:// identifier.
+    """
 
     SERVICE_ACCOUNT = "service_account"
     DIRECT = "direct"
