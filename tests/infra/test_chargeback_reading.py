@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import ssl
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -148,6 +149,23 @@ def test_a_server_that_is_not_there_is_told_with_what_to_do(fake: FakePrometheus
 
     assert "cannot be reached" in error.problem
     assert error.exit_code is ExitCode.UNMET
+
+
+def test_a_server_that_never_answered_is_not_waited_for_and_one_that_did_is() -> None:
+    month = Month(hours=30)
+    waits: list[float] = []
+    start = month.period.start
+    with served(FakePrometheus(month)) as fake:
+        # Or the open connection would still be served.
+        fake.misbehave = lambda _, fields: replace(fake.right(fields), headers={"Connection": "close"})
+        client = PrometheusClient(access_to(fake.url), wait=waits.append)
+        client.query_range(NODES, start, start + HOUR, 60)
+
+    for asked, waited in ((client, [1.0, 2.0, 4.0, 8.0]), (PrometheusClient(access_to(fake.url), wait=waits.append), [])):
+        waits.clear()
+        with pytest.raises(ExplainedError, match="cannot be reached"):
+            asked.query_range(NODES, start, start + HOUR, 60)
+        assert waits == waited
 
 
 def test_warnings_are_kept_each_once_also_over_an_interruption(fake: FakePrometheus, tmp_path: Path) -> None:
