@@ -9,4 +9,4 @@ MOUNT_GROUP = 1000
 """The group id of every pod's processes, whatever their user, and of mounts, which their group may write."""
 
 USER_NAME = "flexspot"
-"""What programs are told that they are called: an id without an entry in the image's /etc/passwd has no name, and getpass.getuser() fails."""
+"""What programs are told that they are called: an id without an entry in the image's /etc/passwd has none, and getpass.getuser() fails."""
