@@ -120,17 +120,15 @@ def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, 
     """Runs until all ranks have ended; the exit code.
 
     0 when every rank's is. Else 143 after a warning, or when all ranks of this machine ended as interrupted, because another machine was.
-    Else that of the first to fail of its own accord: what others end with after that is only a consequence.
+    Else that of the first that crashed: that others were told to stop, or were killed, is only a consequence.
     """
     with Interruption(grace_seconds, clock=clock) as interruption, tempfile.TemporaryDirectory(prefix="flexspot-") as marks:
         wait = {TORCHRUN_WAIT_VARIABLE: str(max(1, int(interruption.grace_seconds)))}
         started = Ranks(command, ranks, {**wait, **os.environ, MARKS_VARIABLE: marks})
         told_at: float | None = None
         killed = False
-        own_ends = 0
         while started.collect():
             if told_at is None and (interruption.noticed or any(started.codes)):
-                own_ends = len(started.codes)
                 started.tell(signal.SIGTERM)
                 told_at = clock.monotonic()
             elif told_at is not None and not killed and clock.monotonic() > told_at + interruption.grace_seconds:
@@ -141,8 +139,9 @@ def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, 
         failed = [code for code in started.codes if code != 0]
         if failed and (interruption.noticed or all_were_interrupted(Path(marks))):
             return INTERRUPTED_EXIT_CODE
-        of_own_accord = [code for code in started.codes[: own_ends or None] if code not in {0, INTERRUPTED_EXIT_CODE}]
-        return next(iter([*of_own_accord, *failed]), 0)
+        of_others = {INTERRUPTED_EXIT_CODE, *((_SIGNALLED + signal.SIGKILL,) if killed else ())}
+        crashed = [code for code in failed if code not in of_others]
+        return next(iter([*crashed, *failed]), 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -73,6 +73,14 @@ def test_when_one_rank_fails_the_others_are_stopped_and_its_code_is_the_answer()
     assert main(["--ranks", "3", "--", sys.executable, "-c", code]) == 3
 
 
+def test_a_rank_that_crashed_is_the_answer_also_when_another_ended_first_because_of_it() -> None:
+    """The one that loses it ends as interrupted, sooner than the one that crashes has gone."""
+    code = "import os, sys, time; r = os.environ['RANK'] == '1'; time.sleep(0 if r else 0.5); os._exit(143 if r else 3)"
+    code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + code
+
+    assert main(["--ranks", "2", "--", sys.executable, "-c", code]) == 3
+
+
 def test_when_all_ranks_succeed_so_does_the_launcher() -> None:
     assert main(["--ranks", "2", "--", sys.executable, "-c", "pass"]) == 0
 
