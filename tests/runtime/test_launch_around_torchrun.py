@@ -21,6 +21,11 @@ from flexspot_runtime import Interrupted, Interruption
 
 with Interruption() as interruption:
     os.write(1, b"ready\\n")
+    # Ranks that train together are all there when one of them ends.
+    if meeting := os.environ.get("MEETING"):
+        open(meeting + "/" + os.environ["RANK"], "w").close()
+        while len(os.listdir(meeting)) < 2:
+            time.sleep(0.01)
     does = sys.argv[1 + int(os.environ["LOCAL_RANK"]) % (len(sys.argv) - 1)]
     if does == "told":
         raise Interrupted("another rank", 7)
@@ -40,6 +45,13 @@ with Interruption() as interruption:
 
 def torchrun(*does: str, ranks: int = 2) -> list[str]:
     return [sys.executable, str(TORCHRUN), str(ranks), sys.executable, "-c", WORKER, *does]
+
+
+@pytest.fixture(autouse=True)
+def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where workers wait for each other."""
+    (tmp_path / "meeting").mkdir()
+    monkeypatch.setenv("MEETING", str(tmp_path / "meeting"))
 
 
 def launched(*does: str, grace_seconds: float = 15.0) -> subprocess.Popen[str]:
