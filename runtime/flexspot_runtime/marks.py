@@ -30,6 +30,6 @@ def all_were_interrupted(folder: Path) -> bool:
 
     One that crashed said nothing, and what the others then say, because they lost it or were told to stop, is a consequence.
     """
-    marks = {path.name for path in folder.iterdir()}
-    sizes = {name.partition("-of-")[2] for name in marks}
-    return any(marks >= {f"{rank}-of-{size}" for rank in range(int(size))} for size in sizes)
+    marks = {path.name for path in folder.glob("*-of-*")}
+    sizes = {int(name.partition("-of-")[2]) for name in marks}
+    return any(marks >= {f"{rank}-of-{size}" for rank in range(size)} for size in sizes)
