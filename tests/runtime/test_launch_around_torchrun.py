@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from flexspot_runtime.launch import World
+from flexspot_runtime.launch import TORCHRUN_WAIT_VARIABLE, World
 from flexspot_runtime.marks import all_were_interrupted, mark_interrupted
 
 PATIENT_SECONDS = 60
@@ -92,8 +92,16 @@ def test_a_worker_that_crashed_is_a_failure_whatever_the_others_say(does: tuple[
     assert ended(launched(*does), warned=False)[1] == 1
 
 
-def test_workers_have_the_pods_grace_period_not_torchruns() -> None:
-    assert ended(launched("1.5", grace_seconds=3.0), warned=True) == ("saved\nsaved\n", 143)
+def test_workers_have_the_pods_grace_period_not_torchruns(monkeypatch: pytest.MonkeyPatch) -> None:
+    says = [sys.executable, "-c", f"import os; print(os.environ[{TORCHRUN_WAIT_VARIABLE!r}])"]
+    command = [sys.executable, "-m", "flexspot_runtime.launch", "--grace-seconds", "105.5", "--", *says]
+
+    assert subprocess.check_output(command, text=True) == "105\n"
+    monkeypatch.setenv(TORCHRUN_WAIT_VARIABLE, "7")
+    assert subprocess.check_output(command, text=True) == "7\n", "a person's own stays"
+
+
+def test_workers_that_do_not_stop_are_killed_when_the_grace_period_is_over() -> None:
     assert ended(launched("30", grace_seconds=1.0), warned=True) == ("", 143)
 
 
