@@ -32,13 +32,13 @@ class Interrupted(SystemExit):
     `flexspot_runtime.launch`, when it is above, is told at once: a launcher in between may keep the exit code to itself.
     """
 
-    def __init__(self, source: str, step: int) -> None:
+    def __init__(self, source: str, step: int | None) -> None:
         super().__init__(INTERRUPTED_EXIT_CODE)
         mark_interrupted(source)
         self.source = source
-        """What told of the interruption: SIGTERM, or the name of a notice."""
+        """What told of the interruption: SIGTERM, the name of a notice, or another rank."""
         self.step = step
-        """Steps done, whether or not they could be saved."""
+        """Steps done, whether or not they could be saved; None where it is not known."""
 
 
 _LOG = logging.getLogger("flexspot_runtime")
