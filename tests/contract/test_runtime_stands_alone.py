@@ -21,6 +21,8 @@ OF_AN_EXTRA = {
     "pubsub_queue": ("pubsub", {"google"}),
     "torch": ("torch", {"torch"}),
     "torch_storage": ("torch", {"torch"}),
+    "transformers": ("transformers", {"torch", "transformers"}),
+    "lightning": ("lightning", {"torch", "lightning"}),
 }
 
 

@@ -1,0 +1,99 @@
+"""For Lightning: fits, resumes by itself, and stops in time. The extra `lightning`.
+
+    trainer = lightning.Trainer(max_steps=100_000, enable_checkpointing=False)
+    with Interruption() as interruption:
+        fit(trainer, module, interruption, train_dataloaders=loader)
+
+Lightning keeps no states of random generators and, unless the data loader has a `state_dict`, begins an epoch's data anew: what is exact is up to
+these. Tried with 2.6 on CPUs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
+from lightning.pytorch import Callback
+
+from flexspot_runtime.agreement import Action
+from flexspot_runtime.checkpointer import Checkpointer
+from flexspot_runtime.folder_run import FolderRun
+from flexspot_runtime.group import Group
+from flexspot_runtime.interruption import Interrupted
+from flexspot_runtime.storage import LocalFolder
+from flexspot_runtime.torch import group_of_all
+
+if TYPE_CHECKING:
+    from lightning.pytorch import LightningModule, Trainer
+
+    from flexspot_runtime.interruption import Interruption
+    from flexspot_runtime.schedule import Schedule
+    from flexspot_runtime.storage import Storage
+
+_FILE = "lightning.ckpt"
+
+
+def fit(  # noqa: PLR0913 -- given by name
+    trainer: Trainer,
+    module: LightningModule,
+    interruption: Interruption,
+    *,
+    storage: Storage | None = None,
+    schedule: Schedule | None = None,
+    agree_seconds: float = 1.0,
+    scratch: Path | None = None,
+    **options: Any,
+) -> None:
+    """`trainer.fit` from the newest checkpoint on; raises Interrupted (143) after a warning, with a checkpoint made.
+
+    `storage`: default LocalFolder(), which is CHECKPOINT_DIR. `schedule`: default Daly's interval. `scratch`: a folder of the machine's own for
+    Lightning's files, the same for its ranks; default: one among the temporary files. `options` are those of `fit`, such as train_dataloaders.
+    """
+    # Lightning makes the process group, and with it the Group, only when it fits; ranks resume from what is found before that.
+    folder = scratch or Path(tempfile.gettempdir(), "flexspot-lightning")
+    saving = Saving(storage or LocalFolder(), interruption, schedule, agree_seconds, folder)
+    trainer.callbacks.append(saving)
+    trainer.strategy.setup_environment()
+    resumed = saving.begin()
+    trainer.fit(module, ckpt_path=None if resumed is None else folder / _FILE, weights_only=False, **options)
+    saving.end(trainer)
+
+
+class Saving(Callback):
+    """Has Lightning save and stop when the run says so."""
+
+    def __init__(self, storage: Storage, interruption: Interruption, schedule: Schedule | None, agree_seconds: float, folder: Path) -> None:
+        self._storage = storage
+        self._interruption = interruption
+        self._schedule = schedule
+        self._agree_seconds = agree_seconds
+        self._folder = folder
+
+    def begin(self) -> int | None:
+        """Fetches; the steps done."""
+        group = group_of_all() if dist.is_initialized() else Group()
+        checkpointer = Checkpointer(self._storage, group=group, sharded=True)
+        self._run = FolderRun(checkpointer, self._interruption, self._schedule, self._agree_seconds)
+        return self._run.fetch(self._folder)
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        """After each batch."""
+        action = self._run.action(trainer.global_step)
+        if action is not Action.GO_ON:
+            self._save(trainer)
+        if action is Action.STOP:
+            trainer.should_stop = True
+
+    def end(self, trainer: Trainer) -> None:
+        """Raises Interrupted, or saves what is done."""
+        if self._run.stopped_at is not None:
+            raise Interrupted("SIGTERM" if self._interruption.noticed else "another rank", self._run.stopped_at)
+        self._save(trainer, completed=True)
+
+    def _save(self, trainer: Trainer, *, completed: bool = False) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        trainer.save_checkpoint(self._folder / _FILE)
+        self._run.save(trainer.global_step, self._folder, completed=completed)
