@@ -4,8 +4,8 @@
     with Interruption() as interruption:
         fit(trainer, module, interruption, train_dataloaders=loader)
 
-Lightning keeps no states of random generators and, unless the data loader has a `state_dict`, begins an epoch's data anew: what is exact is up to
-these. Tried with 2.6 on CPUs.
+Lightning keeps no states of random generators and, unless the data loader has a `state_dict`, begins an epoch's data anew: what is exact is
+up to these. Tried with 2.6 on CPUs.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def fit(  # noqa: PLR0913 -- given by name
 ) -> None:
     """`trainer.fit` from the newest checkpoint on; raises Interrupted (143) after a warning, with a checkpoint made.
 
-    `storage`: default LocalFolder(), which is CHECKPOINT_DIR. `schedule`: default Daly's interval. `scratch`: a folder of the machine's own for
-    Lightning's files, the same for its ranks; default: one among the temporary files. `options` are those of `fit`, such as train_dataloaders.
+    `storage`: default LocalFolder(), which is CHECKPOINT_DIR. `schedule`: default Daly's interval. `scratch`: a folder of the machine's own
+    for Lightning's files, the same for its ranks; default: one among the temporary files. `options` are those of `fit`, such as
+    train_dataloaders.
     """
     # Lightning makes the process group, and with it the Group, only when it fits; ranks resume from what is found before that.
     folder = scratch or Path(tempfile.gettempdir(), "flexspot-lightning")

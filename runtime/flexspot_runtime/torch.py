@@ -47,8 +47,8 @@ _LOST = re.compile(r"closed by peer|reset by peer|Broken pipe|Socket closed|remo
 def in_world(backend: str | None = None, **options: Any) -> Generator[Group]:
     """Joins the processes that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT tell of, as torchrun and flexspot_runtime.launch set them.
 
-    `backend`: by default gloo for what is on the CPU, and NCCL beside it on GPUs, so that the ranks' agreements wait for no GPU. `options` are
-    those of torch.distributed.init_process_group. Each rank takes the GPU of its LOCAL_RANK.
+    `backend`: by default gloo for what is on the CPU, and NCCL beside it on GPUs, so that the ranks' agreements wait for no GPU. `options`
+    are those of torch.distributed.init_process_group. Each rank takes the GPU of its LOCAL_RANK.
 
     A rank that loses another, because its machine went without a warning, ends as interrupted. When the other one crashed that one's own
     exit code says so. Raises Interrupted then, and what torch raises when the ranks do not meet.
@@ -98,9 +98,9 @@ class Stateful(Protocol):
 class TorchState:
     """All that the next step depends on: the model and its optimizer, the random generators of this rank, and `parts` by name.
 
-    `snapshot` and `load` are for a TrainingRun whose Checkpointer has `sharded=True`. A model that all ranks hold whole (DDP, or one process)
-    is written by rank 0, read by rank 0 and sent to the others; of one that is divided (FSDP2, DTensor) each rank writes and reads its part.
-    The rest is each rank's own. What is copied stays in memory on the CPU until it is written, and the place is used again.
+    `snapshot` and `load` are for a TrainingRun whose Checkpointer has `sharded=True`. A model that all ranks hold whole (DDP, or one
+    process) is written by rank 0, read by rank 0 and sent to the others; of one that is divided (FSDP2, DTensor) each rank writes and reads
+    its part. The rest is each rank's own. What is copied stays in memory on the CPU until it is written, and the place is used again.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, **parts: Stateful) -> None:

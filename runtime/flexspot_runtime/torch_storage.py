@@ -1,10 +1,10 @@
-"""torch.distributed.checkpoint in a checkpoint of ours: its writer and reader over CheckpointWriter and CheckpointReader. The extra `torch`.
+"""torch.distributed.checkpoint in a checkpoint of ours, over CheckpointWriter and CheckpointReader. The extra `torch`.
 
     dcp.save(state, storage_writer=ShardWriter(writer))
     dcp.load(state, storage_reader=ShardReader(reader))
 
-What torch writes counts when our marker is there, with all ranks' parts verified, and not before. All ranks take part, in a Checkpointer with
-`sharded=True`. The number of ranks may shrink from one start to the next: torch divides the tensors anew.
+What torch writes counts when our marker is there, with the checksums of all ranks' parts, and not before. All ranks take part, in a
+Checkpointer with `sharded=True`. The number of ranks may shrink from one start to the next: torch divides the tensors anew.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,110 +25,120 @@ KILLS = int(os.environ.get("KILLS", "50"))
 LONGEST_SECONDS = 1.2
 TRAINING_SHARE = 0.85
 """Of the strikes that wait for a new step; the others come while ranks start, meet and resume."""
-TERM, KILL = "SIGTERM", "SIGKILL"
 
 
-def losses_of(path: Path) -> dict[int, set[str]]:
-    """Each step's losses, as often as it was done."""
-    found: dict[int, set[str]] = {}
-    for line in path.read_text().splitlines():
-        step, _, loss = line.partition(" ")
-        found.setdefault(int(step), set()).add(loss)
-    return found
+@dataclass
+class Run:
+    """One run of the trainer over several lives."""
+
+    kind: str
+    folder: Path
+    losses: Path
+
+    def live(self, strike: Callable[[list[Pod]], None] | None = None) -> list[list[int]]:
+        self.folder.mkdir(exist_ok=True)
+
+        def train() -> None:
+            os.environ["CHECKPOINT_DIR"] = str(self.folder)
+            sys.argv = ["small_trainer", self.kind, str(STEPS), str(self.losses)]
+            small_trainer.main()
+
+        return live(train, strike)
+
+    def begin_anew(self) -> None:
+        for path in sorted(self.folder.rglob("*"), reverse=True):
+            path.unlink() if path.is_file() else path.rmdir()
+        self.losses.unlink()
+
+    def saved_step(self) -> int:
+        return max((int(path.name.split("-")[0]) for path in self.folder.glob("markers/*")), default=0)
+
+    def done_step(self) -> int:
+        lines = self.losses.read_text().splitlines() if self.losses.exists() else []
+        return int(lines[-1].split()[0]) + 1 if lines else 0
+
+    def losses_by_step(self) -> dict[int, set[str]]:
+        """Each step's losses, as often as it was done; each to the last bit."""
+        found: dict[int, set[str]] = {}
+        for line in self.losses.read_text().splitlines():
+            step, _, loss = line.partition(" ")
+            found.setdefault(int(step), set()).add(loss)
+        return found
 
 
-def trained(kind: str, folder: Path, losses: Path, strike: Callable[[list[Pod]], None] | None = None) -> list[list[int]]:
-    def train() -> None:
-        os.environ["CHECKPOINT_DIR"] = str(folder)
-        sys.argv = ["small_trainer", kind, str(STEPS), str(losses)]
-        small_trainer.main()
+@dataclass
+class Strike:
+    """One pod is warned or killed, some time after a new step was done or, `early`, after the pods have begun; then its peer, too."""
 
-    return live(train, strike)
+    number: signal.Signals
+    pod: int
+    seconds: float
+    early: bool
+    run: Run
+    struck: bool = field(default=False, init=False)
 
+    def __call__(self, pods: list[Pod]) -> None:
+        before, end = self.run.done_step(), time.monotonic() + 60
+        while not self.early and self.run.done_step() == before and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(self.seconds)
+        for pod in pods:
+            pod.collect()
+        if len(pods[self.pod].ranks) == RANKS:
+            pods[self.pod].signal(self.number)
+            self.struck = True
+        if self.early:
+            # Otherwise the other pod waits for the first as long as torch does for a world to come together.
+            time.sleep(0.2)
+            for pod in pods:
+                pod.collect()
+                pod.signal(self.number)
 
-def marker_steps(folder: Path) -> list[int]:
-    return sorted(int(path.name.split("-")[0]) for path in folder.glob("markers/*"))
-
-
-def last_step(losses: Path) -> int:
-    lines = losses.read_text().splitlines() if losses.exists() else []
-    return int(lines[-1].split()[0]) + 1 if lines else 0
+    def check(self, codes: list[list[int]], lost: list[int]) -> None:
+        assert self.struck, codes
+        if self.early:
+            return
+        at_risk = self.run.done_step() - self.run.saved_step()
+        if self.number == signal.SIGTERM:
+            assert codes == [[143] * RANKS] * PODS
+            assert at_risk == 0, "a warning loses nothing"
+        else:
+            assert codes[self.pod] == [-signal.SIGKILL] * RANKS
+            assert codes[1 - self.pod] == [143] * RANKS, "a lost machine is no failure of those that it leaves"
+            # One interval, and what was trained while the newest was being written.
+            assert at_risk <= 2 * small_trainer.EVERY_STEPS
+            lost.append(at_risk)
 
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
 def test_the_losses_are_those_of_a_run_that_nobody_disturbed(kind: str, tmp_path: Path) -> None:
     chance = random.Random(kind)  # noqa: S311 -- repeatable, not secret
-    (tmp_path / "undisturbed-folder").mkdir()
-    assert trained(kind, tmp_path / "undisturbed-folder", tmp_path / "undisturbed") == [[0] * RANKS] * PODS
-    folder, losses = tmp_path / "folder", tmp_path / "losses"
-    folder.mkdir()
-    ways = [TERM, KILL] * KILLS
-    chance.shuffle(ways)
-    counted = {TERM: 0, KILL: 0}
-    lost: list[int] = []
-    lives = 0
-
-    while ways:
-        way, pod_number, seconds = ways.pop(), chance.randrange(PODS), chance.uniform(0.0, LONGEST_SECONDS)
-        in_training = chance.random() < TRAINING_SHARE
-        struck: list[bool] = []
-
-        def strike(
-            pods: list[Pod], way: str = way, pod_number: int = pod_number, seconds: float = seconds, *, in_training: bool = in_training
-        ) -> None:
-            before = last_step(losses)
-            end = time.monotonic() + 60
-            while in_training and last_step(losses) == before and time.monotonic() < end:
-                time.sleep(0.01)
-            time.sleep(seconds)
-            for pod in pods:
-                pod.collect()
-            if len(pods[pod_number].ranks) == RANKS:
-                pods[pod_number].signal(signal.SIGTERM if way == TERM else signal.SIGKILL)
-                struck.append(True)
-            if not in_training and struck:
-                # The other pod would wait for the first until the world does not come together: its pod goes, too.
-                time.sleep(0.2)
-                for pod in pods:
-                    pod.collect()
-                    pod.signal(signal.SIGTERM if way == TERM else signal.SIGKILL)
-
-        markers_before = marker_steps(folder)
-        codes = trained(kind, folder, losses, strike)
-        lives += 1
-        saved = marker_steps(folder)[-1] if marker_steps(folder) else 0
-        assert saved >= (markers_before[-1] if markers_before else 0), "a checkpoint that counted was lost"
-        if all(code == 0 for pod in codes for code in pod):
-            # Done before the strike: again from the beginning, with the strike that is left.
-            for path in sorted(folder.rglob("*"), reverse=True):
-                path.unlink() if path.is_file() else path.rmdir()
-            check(losses, tmp_path / "undisturbed")
-            losses.unlink()
-            ways += [] if struck else [way]
-            counted[way] += len(struck)
-            continue
-        counted[way] += 1
-        done = last_step(losses)
-        if not struck:
-            raise AssertionError(f"it ended before it was struck: {codes}")
-        if in_training and way == TERM:
-            assert codes == [[143] * RANKS] * PODS, codes
-            assert saved == done, "a warning loses nothing"
-        elif in_training:
-            assert codes[pod_number] == [-9] * RANKS
-            # A lost machine is no failure of those that it leaves.
-            assert codes[1 - pod_number] == [143] * RANKS, codes
-            lost.append(done - saved)
-            # One interval, and what was trained while the newest was being written.
-            assert done - saved <= 2 * small_trainer.EVERY_STEPS, (done, saved)
-    assert trained(kind, folder, losses) == [[0] * RANKS] * PODS
-    check(losses, tmp_path / "undisturbed")
-    print(f"\n{kind}: {counted} in {lives} lives; steps lost by a kill: {max(lost)} at most, {sum(lost) / len(lost):.1f} on average")  # noqa: T201
-
-
-def check(losses: Path, undisturbed: Path) -> None:
-    expected = losses_of(undisturbed)
-    found = losses_of(losses)
+    undisturbed = Run(kind, tmp_path / "undisturbed", tmp_path / "undisturbed.losses")
+    assert undisturbed.live() == [[0] * RANKS] * PODS
+    expected = undisturbed.losses_by_step()
     assert len(expected) == STEPS
-    # Each step as often as it was done, with one loss to the last bit.
-    assert found == expected
+
+    run, lost, lives, runs = Run(kind, tmp_path / "killed", tmp_path / "killed.losses"), list[int](), 0, 1
+    strikes = [
+        Strike(number, chance.randrange(PODS), chance.uniform(0.0, LONGEST_SECONDS), chance.random() > TRAINING_SHARE, run)
+        for number in [signal.SIGTERM, signal.SIGKILL] * KILLS
+    ]
+    chance.shuffle(strikes)
+    while strikes:
+        before = run.saved_step()
+        codes = run.live(strikes[-1])
+        lives += 1
+        assert run.saved_step() >= before, "a checkpoint that counted was lost"
+        if codes == [[0] * RANKS] * PODS:
+            # All steps were done before the strike, which is left for a run from the beginning.
+            assert run.losses_by_step() == expected
+            run.begin_anew()
+            runs += 1
+            continue
+        strikes.pop().check(codes, lost)
+    assert run.live() == [[0] * RANKS] * PODS
+    assert run.losses_by_step() == expected
+    print(  # noqa: T201 -- the figures
+        f"\n{kind}: {KILLS} warnings and {KILLS} kills in {lives} lives of {runs} run(s); a kill lost {sum(lost) / len(lost):.1f} steps on "
+        f"average, {max(lost)} at most"
+    )

@@ -31,7 +31,7 @@ def main() -> None:
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(32, 64), nn.Dropout(0.1), nn.ReLU(), nn.Linear(64, 1))
         if kind == "ddp":
-            # Otherwise DDP orders its buckets anew after the first step of each start, gloo adds in another order, and the last bit differs.
+            # Else DDP orders its buckets anew after the first step of each start, and sums in another order differ in the last bit.
             model = DistributedDataParallel(model, find_unused_parameters=True)
         else:
             fully_shard(model, mesh=init_device_mesh("cpu", (group.world_size,)))

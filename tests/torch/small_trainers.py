@@ -24,9 +24,8 @@ STEP_SECONDS = 0.02
 
 def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> nn.Module:
     """A tiny GPT-2 of random weights on random tokens."""
-    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments  # noqa: PLC0415 -- one of the two
-
     from flexspot_runtime.transformers import train  # noqa: PLC0415 -- likewise
+    from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments  # noqa: PLC0415 -- one of the two
 
     class Slow(TrainerCallback):
         def on_step_end(self, *_: Any, **__: Any) -> None:
@@ -48,7 +47,6 @@ def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> 
 def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> nn.Module:
     """A regression; an epoch has one batch, so that each is the same wherever it begins."""
     import lightning  # noqa: PLC0415 -- one of the two
-
     from flexspot_runtime.lightning import fit  # noqa: PLC0415 -- likewise
 
     class Module(lightning.LightningModule):
