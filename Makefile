@@ -56,8 +56,8 @@ test: setup lint types tools ## everything, as CI runs it
 	$(call step,tests on real control planes,$(RUN)/pytest -v -n 3 --dist loadgroup --no-loadscope-reorder --durations=15 -m lab)
 
 test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselves do with the runtime (5 GB, a quarter of an hour; KILLS=5 for less)
-	$(call step,types of what needs torch,.torch/bin/pyrefly check --config tests/torch/pyrefly.toml)
-	$(call step,real frameworks under kills,OMP_NUM_THREADS=1 .torch/bin/pytest -q -s -c tests/torch/pytest.ini tests/torch)
+	$(call step,types of what needs torch,.torch/bin/pyrefly check --config tests/pytorch/pyrefly.toml)
+	$(call step,real frameworks under kills,OMP_NUM_THREADS=1 .torch/bin/pytest -q -s -c tests/pytorch/pytest.ini tests/pytorch)
 
 bench: setup tools ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m capacity.bench)
@@ -75,8 +75,8 @@ clean: ## remove .venv, .torch and .tools (labs and the user's tool cache stay)
 .tools/uv/bin/uv:
 	$(call step,uv $(UV_VERSION) from PyPI,python3 -c 'import sys; sys.exit("flexspot needs Python 3.11 or later; python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)' && python3 -m venv .tools/uv && .tools/uv/bin/pip install --quiet uv==$(UV_VERSION))
 
-.torch/.synced: tests/torch/requirements.txt | $(UV)
-	$(call step,PyTorch environment,$(UV) venv --quiet --clear .torch && $(UV) pip sync --quiet --python .torch/bin/python tests/torch/requirements.txt && touch $@)
+.torch/.synced: tests/pytorch/requirements.txt | $(UV)
+	$(call step,PyTorch environment,$(UV) venv --quiet --clear .torch && $(UV) pip sync --quiet --python .torch/bin/python tests/pytorch/requirements.txt && touch $@)
 
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
 	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(RUN)/python -m infra.precompile && touch $@)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from flexspot_runtime.marker import StoredObject
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from flexspot_runtime.storage import Content, Sink, Source
 
 CHUNK_BYTES = 4 << 20
@@ -33,7 +35,7 @@ class CheckpointFile(io.BufferedIOBase):
         """See io.IOBase."""
         return True
 
-    def write(self, content: Content, /) -> int:
+    def write(self, content: Buffer, /) -> int:
         """Takes all bytes of what has bytes: bytes, a memoryview, an array that is contiguous."""
         self._refuse_closed()
         with memoryview(content) as view:

@@ -194,8 +194,14 @@ def test_a_collective_operation_in_what_saves_holds_up_nobody(*, in_background: 
             content = gathered()
             return lambda writer: put(writer, content)
 
-        ways = {"snapshot": snapshot} if in_background else {"save": lambda writer: put(writer, gathered())}
-        run = TrainingRun(Checkpointer(storage, group=group), Interruption(60.0), load=lambda _: None, schedule=EverySteps(5), **ways)
+        run = TrainingRun(
+            Checkpointer(storage, group=group),
+            Interruption(60.0),
+            save=None if in_background else lambda writer: put(writer, gathered()),
+            snapshot=snapshot if in_background else None,
+            load=lambda _: None,
+            schedule=EverySteps(5),
+        )
         assert len(list(run.steps(10))) == 10
         return discards
 
