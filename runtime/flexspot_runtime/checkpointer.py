@@ -127,7 +127,8 @@ class Checkpointer:
     def reader(self, marker: Marker) -> CheckpointReader:
         """Reads this rank's part of a checkpoint, or rank 0's when that one writes for all."""
         # Given once: what stays in memory ends with its reader.
-        (group, kept), self._kept = self._kept, ("", {})
+        group, kept = self._kept
+        self._kept = ("", {})
         return CheckpointReader(self.storage, marker, self.group.rank if self.sharded else 0, kept if group == marker.group else None)
 
     def _save(  # noqa: PLR0913 -- what `save` takes

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from flexspot_runtime.marker import StoredObject
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from flexspot_runtime.storage import Content, Sink, Source
 
 CHUNK_BYTES = 4 << 20
@@ -35,7 +33,7 @@ class CheckpointFile(io.BufferedIOBase):
         """See io.IOBase."""
         return True
 
-    def write(self, content: Buffer, /) -> int:
+    def write(self, content: Content, /) -> int:  # pyrefly: ignore[bad-override] -- Buffer, which io says, has a name from Python 3.12 on
         """Takes all bytes of what has bytes: bytes, a memoryview, an array that is contiguous."""
         self._refuse_closed()
         with memoryview(content) as view:

@@ -53,11 +53,11 @@ def fit(  # noqa: PLR0913 -- given by name
     for Lightning's files, the same for its ranks; default: one among the temporary files. `options` are those of `fit`, such as
     train_dataloaders.
     """
-    # Lightning makes the process group, and with it the Group, only when it fits; ranks resume from what is found before that.
     folder = scratch or Path(tempfile.gettempdir(), "flexspot-lightning")
+    # Lightning would make the process group only when it fits, and ranks agree on what to resume from before that.
+    trainer.strategy.setup_environment()
     saving = Saving(storage or LocalFolder(), interruption, schedule, agree_seconds, folder)
     trainer.callbacks.append(saving)
-    trainer.strategy.setup_environment()
     resumed = saving.begin()
     trainer.fit(module, ckpt_path=None if resumed is None else folder / _FILE, weights_only=False, **options)
     saving.end(trainer)
@@ -67,17 +67,14 @@ class Saving(Callback):
     """Has Lightning save and stop when the run says so."""
 
     def __init__(self, storage: Storage, interruption: Interruption, schedule: Schedule | None, agree_seconds: float, folder: Path) -> None:
-        self._storage = storage
+        group = group_of_all() if dist.is_initialized() else Group()
+        checkpointer = Checkpointer(storage, group=group, sharded=True)
+        self._run = FolderRun(checkpointer, interruption, schedule, agree_seconds)
         self._interruption = interruption
-        self._schedule = schedule
-        self._agree_seconds = agree_seconds
         self._folder = folder
 
     def begin(self) -> int | None:
         """Fetches; the steps done."""
-        group = group_of_all() if dist.is_initialized() else Group()
-        checkpointer = Checkpointer(self._storage, group=group, sharded=True)
-        self._run = FolderRun(checkpointer, self._interruption, self._schedule, self._agree_seconds)
         return self._run.fetch(self._folder)
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:

@@ -26,7 +26,7 @@ def free_port() -> str:
         return str(server.getsockname()[1])
 
 
-def forked(work: Callable[[], object]) -> int:
+def forked(work: Callable[[], object]) -> int:  # pyrefly: ignore[bad-return] -- the child does not return
     """A child that does it and ends as a program would; its pid."""
     if pid := os.fork():
         return pid

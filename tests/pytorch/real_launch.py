@@ -64,7 +64,7 @@ def double(script: Path) -> list[str]:
 def test_how_it_ends(  # noqa: PLR0913 -- the table's columns
     tmp_path: Path, command: Callable[[Path], list[str]], does: str, seconds: float, *, warned: bool, alone: int, launched: int, saved: bool
 ) -> None:
-    for prefix, expected in [([], alone), (LAUNCHER, launched)]:
+    for prefix, expected in [(list[str](), alone), (LAUNCHER, launched)]:
         code, output = run([*prefix, *command(written(tmp_path))], tmp_path, does, seconds, warned=warned)
         assert code == expected, (prefix, output)
         assert ("saved" in output) == saved

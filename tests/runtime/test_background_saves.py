@@ -169,10 +169,18 @@ def test_a_failure_of_one_rank_in_the_background_is_a_failure_of_all_and_later_s
     assert markers(storage) == [10, 12]
 
 
-@pytest.mark.parametrize("functions", [{}, {"save": lambda _: None, "snapshot": lambda: lambda _: None}])
-def test_there_is_one_way_to_save(functions: dict[str, Callable[..., object]]) -> None:
+@pytest.mark.parametrize("both", [False, True])
+def test_there_is_one_way_to_save(*, both: bool) -> None:
+    program = Program()
+
     with pytest.raises(ValueError, match="give either save, which writes, or snapshot"):
-        TrainingRun(Checkpointer(MemoryStorage()), Interruption(1.0), load=lambda _: None, **functions)  # pyrefly: ignore[bad-argument-type]
+        TrainingRun(
+            Checkpointer(MemoryStorage()),
+            Interruption(1.0),
+            save=program.snapshot() if both else None,
+            snapshot=program.snapshot if both else None,
+            load=program.load,
+        )
 
 
 @pytest.mark.parametrize("in_background", [False, True])
