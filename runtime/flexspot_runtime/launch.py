@@ -39,6 +39,9 @@ _USUAL_PORT = "29500"
 TORCHRUN_WAIT_VARIABLE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
 """Whole seconds that torchrun leaves its workers between SIGTERM and SIGKILL: torch/distributed/launcher/api.py of 2.15, by default 30."""
 
+_TORCHRUN_ENDS_SECONDS = 2.0
+"""So much earlier than it is killed itself it kills its workers, which would otherwise outlive it, as they are in sessions of their own."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -123,7 +126,7 @@ def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, 
     Else that of the first that crashed: that others were told to stop, or were killed, is only a consequence.
     """
     with Interruption(grace_seconds, clock=clock) as interruption, tempfile.TemporaryDirectory(prefix="flexspot-") as marks:
-        wait = {TORCHRUN_WAIT_VARIABLE: str(max(1, int(interruption.grace_seconds)))}
+        wait = {TORCHRUN_WAIT_VARIABLE: str(max(1, int(interruption.grace_seconds - _TORCHRUN_ENDS_SECONDS)))}
         started = Ranks(command, ranks, {**wait, **os.environ, MARKS_VARIABLE: marks})
         told_at: float | None = None
         killed = False

@@ -11,12 +11,14 @@ up to these. Tried with 2.6 on CPUs.
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
 from lightning.pytorch import Callback
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from flexspot_runtime.agreement import Action
 from flexspot_runtime.checkpointer import Checkpointer
@@ -59,7 +61,11 @@ def fit(  # noqa: PLR0913 -- given by name
     saving = Saving(storage or LocalFolder(), interruption, schedule, agree_seconds, folder)
     trainer.callbacks.append(saving)
     resumed = saving.begin()
-    trainer.fit(module, ckpt_path=None if resumed is None else folder / _FILE, weights_only=False, **options)
+    try:
+        trainer.fit(module, ckpt_path=None if resumed is None else folder / _FILE, weights_only=False, **options)
+    except SIGTERMException as error:
+        # Lightning's own end after a warning that came before training began: with exit code 0, which a Job takes for done.
+        raise Interrupted("SIGTERM", resumed) from error
     saving.end(trainer)
 
 
@@ -72,10 +78,15 @@ class Saving(Callback):
         self._run = FolderRun(checkpointer, interruption, schedule, agree_seconds)
         self._interruption = interruption
         self._folder = folder
+        self._handler = signal.getsignal(signal.SIGTERM)
 
     def begin(self) -> int | None:
         """Fetches; the steps done."""
         return self._run.fetch(self._folder)
+
+    def on_train_start(self, *_: Any) -> None:
+        """Puts the Interruption's handler in the place of Lightning's, which ends the process after the batch, unsaved and with 0."""
+        signal.signal(signal.SIGTERM, self._handler)
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
         """After each batch."""

@@ -1,6 +1,6 @@
 """For Hugging Face's Trainer: trains, resumes by itself, and stops in time. The extra `transformers`.
 
-    trainer = Trainer(model=model, args=TrainingArguments("/tmp/out", save_strategy="no", ...), train_dataset=dataset)
+    trainer = Trainer(model=model, args=TrainingArguments(scratch, save_strategy="no", ...), train_dataset=dataset)
     with Interruption() as interruption:
         train(trainer, interruption)
 

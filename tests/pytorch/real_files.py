@@ -81,9 +81,9 @@ def test_what_torch_asks_of_a_file_is_what_our_double_asks(tmp_path: Path) -> No
             torch.save(STATE, recorded)
             real.append(recorded.asked)
         with writer.file("double.pt") as file:
-            recorded = Recorded(file)
-            torch_protocol.save(b"content", recorded)
-            double.append(recorded.asked)
+            noted: Any = Recorded(file)
+            torch_protocol.save(b"content", noted)
+            double.append(noted.asked)
 
     saved(tmp_path, write)
     assert real == double == [{"write", "flush"}]

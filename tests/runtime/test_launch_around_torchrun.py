@@ -96,13 +96,13 @@ def test_workers_have_the_pods_grace_period_not_torchruns(monkeypatch: pytest.Mo
     says = [sys.executable, "-c", f"import os; print(os.environ[{TORCHRUN_WAIT_VARIABLE!r}])"]
     command = [sys.executable, "-m", "flexspot_runtime.launch", "--grace-seconds", "105.5", "--", *says]
 
-    assert subprocess.check_output(command, text=True) == "105\n"
+    assert subprocess.check_output(command, text=True) == "103\n", "two seconds to end itself"
     monkeypatch.setenv(TORCHRUN_WAIT_VARIABLE, "7")
     assert subprocess.check_output(command, text=True) == "7\n", "a person's own stays"
 
 
 def test_workers_that_do_not_stop_are_killed_when_the_grace_period_is_over() -> None:
-    assert ended(launched("30", grace_seconds=1.0), warned=True) == ("", 143)
+    assert ended(launched("30", grace_seconds=5.0), warned=True) == ("", 143)
 
 
 def test_all_done_is_0() -> None:
