@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools check fast lint types test bench clean
+.PHONY: help up down setup tools check fast lint types test test-torch bench clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -55,6 +55,10 @@ test: setup lint types tools ## everything, as CI runs it
 	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab')
 	$(call step,tests on real control planes,$(RUN)/pytest -v -n 3 --dist loadgroup --no-loadscope-reorder --durations=15 -m lab)
 
+test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselves do with the runtime (5 GB, an hour; KILLS=5 for less)
+	$(call step,types of what needs torch,.torch/bin/pyrefly check --config tests/pytorch/pyrefly.toml)
+	$(call step,real frameworks under kills,OMP_NUM_THREADS=1 .torch/bin/pytest -q -s -c tests/pytorch/pytest.ini tests/pytorch)
+
 bench: setup tools ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m capacity.bench)
 	$(call step,settings that could end in a traceback,$(RUN)/python tests/bench_settings.py)
@@ -65,11 +69,14 @@ bench: setup tools ## how long things take, as ratios within one run
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
 	$(call step,labs,$(RUN)/python -m lab.bench)
 
-clean: ## remove .venv and .tools (labs and the user's tool cache stay)
-	rm -rf .venv .tools
+clean: ## remove .venv, .torch and .tools (labs and the user's tool cache stay)
+	rm -rf .venv .torch .tools
 
 .tools/uv/bin/uv:
 	$(call step,uv $(UV_VERSION) from PyPI,python3 -c 'import sys; sys.exit("flexspot needs Python 3.11 or later; python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)' && python3 -m venv .tools/uv && .tools/uv/bin/pip install --quiet uv==$(UV_VERSION))
+
+.torch/.synced: tests/pytorch/requirements.txt | $(UV)
+	$(call step,PyTorch environment,$(UV) venv --quiet --clear .torch && $(UV) pip sync --quiet --python .torch/bin/python tests/pytorch/requirements.txt && touch $@)
 
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
 	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(RUN)/python -m infra.precompile && touch $@)

@@ -9,11 +9,12 @@ from capacity.values.errors import SettingsProblem
 from capacity.workloads.jobs import (
     CHECKPOINTED_JOB,
     QUEUED_JOB,
+    alone,
     completions,
+    folder_of_part,
     job_object,
     job_objects,
     limit_problems,
-    own_folder,
     pods_at_once,
     without,
 )
@@ -52,12 +53,12 @@ def _each_alone(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     one = request.model_copy(update={"pods": 1})
     place = find_place(plan, one, QUEUED_JOB, queued=True)
     refuse(f"{QUEUED_JOB} {request.name}", limit_problems(place, one))
-    return tuple(_part(place, one, index, [*_index_of(index), completions(request)]) for index in range(request.pods))
+    return tuple(_part(place, one, index, [*alone(one), *_index_of(index), completions(request)]) for index in range(request.pods))
 
 
 def _part(place: Place, one: JobRequest, index: int, env: list[KubeObject]) -> KubeObject:
     """The Job of one pod. Its labels are the batch's, by which all of its Jobs are found."""
-    job = job_object(place, one, [*env, *own_folder(place, one, str(index))], together=False)
+    job = job_object(place, one, [*env, *folder_of_part(place, one, str(index))], together=False)
     return {**job, "metadata": {**job["metadata"], "name": f"{one.name}-{index}"}}
 
 

@@ -8,10 +8,8 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.place import find_place
-from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, pod_template
+from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
 from capacity.workloads.requests import (
-    CHECKPOINT_PATH,
-    CHECKPOINT_VARIABLE,
     COMPLETIONS_VARIABLE,
     CONTAINER,
     GANG_SELECTOR,
@@ -111,11 +109,21 @@ def rendezvous(request: JobRequest) -> list[KubeObject]:
     Service of its own, of its own name, which its controller makes.
     """
     first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
+    return _meeting(request, first, request.pods, own_index("NODE_RANK"))
+
+
+def alone(request: JobRequest) -> list[KubeObject]:
+    """The same variables for a pod whose processes meet among themselves, so that one command serves one pod and several."""
+    return _meeting(request, "127.0.0.1", 1, {"name": "NODE_RANK", "value": "0"})
+
+
+def _meeting(request: JobRequest, first: str, pods: int, rank: KubeObject) -> list[KubeObject]:
     return [
         {"name": "MASTER_ADDR", "value": first},
         {"name": "MASTER_PORT", "value": str(request.port)},
-        {"name": "NNODES", "value": str(request.pods)},
-        own_index("NODE_RANK"),
+        {"name": "NNODES", "value": str(pods)},
+        rank,
+        {"name": "NPROC_PER_NODE", "value": str(request.gpus)},
     ]
 
 
@@ -176,11 +184,11 @@ def job_objects(plan: Plan, request: JobRequest, kind: str, *, together: bool) -
     """
     place = find_place(plan, request, kind, queued=True)
     refuse(f"{kind} {request.name}", limit_problems(place, request))
-    env: list[KubeObject] = []
+    env = alone(request)
     if together:
         env = rendezvous(request)
     elif request.pods > 1:
-        env = [completions(request), *own_folder(place, request, "$(JOB_INDEX)")]
+        env += [completions(request), *folder_of_part(place, request, "$(JOB_INDEX)")]
     job = job_object(place, request, env, together=together)
     return (jobset_of(job, request) if together and request.jobset else job,)
 
@@ -244,16 +252,15 @@ def _retries(request: JobRequest, *, together: bool) -> dict[str, int]:
     return {"backoffLimitPerIndex": request.retries, **({"maxFailedIndexes": 0} if together else {})}
 
 
-def own_folder(place: Place, request: JobRequest, index: str) -> list[KubeObject]:
+def folder_of_part(place: Place, request: JobRequest, index: str) -> list[KubeObject]:
     """Independent pods with checkpoints have a folder each: a pod must not resume from what another has saved.
 
     `index` is the pod's own, or a reference to the variable that has it, which then comes first.
     """
     if not keeps_checkpoints(place, request):
         return []
-    folder = request.checkpoint_folder or request.name
     told = [own_index("JOB_INDEX")] if "$" in index else []
-    return [*told, {"name": CHECKPOINT_VARIABLE, "value": f"{CHECKPOINT_PATH}/{folder}/{index}"}]
+    return [*told, *own_folder(place, request, index)]
 
 
 CHECKPOINTED_JOB, QUEUED_JOB, FLEX_START_JOB = "CheckpointedJob", "QueuedJob", "FlexStartJob"

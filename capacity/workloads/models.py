@@ -10,6 +10,7 @@ from pydantic import Field
 from capacity.catalog.data_files import Record
 from capacity.catalog.node_labels import HOSTNAME_LABEL, TEAM_LABEL, ZONE_LABEL
 from capacity.catalog.platform import Platform
+from capacity.catalog.pod_identity import POD_USER
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import BUCKET, MODEL_FOLDER, Name
 from capacity.values.quantities import gib_quantity
@@ -51,7 +52,7 @@ class ModelCacheRequest(Record):
     bucket_region: str | None = None
     folder: Annotated[str, Field(pattern=MODEL_FOLDER)] = "shared/models"
     cache_gib: Annotated[int, Field(ge=0, le=10_000)] = 100
-    run_as_user: Annotated[int, Field(ge=1)] = 1000
+    run_as_user: Annotated[int, Field(ge=1)] = POD_USER
 
 
 def model_cache(plan: Plan, request: ModelCacheRequest) -> tuple[KubeObject, ...]:

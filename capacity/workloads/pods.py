@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
 from capacity.catalog.platform import Platform
+from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
 from capacity.workloads.place import requests_of
@@ -17,6 +18,7 @@ from capacity.workloads.requests import (
     DATASET_CLAIM,
     DATASET_PATH,
     GRACE_VARIABLE,
+    JOB_VARIABLE,
     NAME_LABEL,
     PROJECT_LABEL,
     SERVICE_ACCOUNT,
@@ -55,6 +57,17 @@ def keeps_checkpoints(place: Place, request: WorkloadRequest) -> bool:
     """Whether the pods mount the team's checkpoint folder. The local platform has no bucket, and fake pods write nothing."""
     wanted = place.route.checkpoint if request.checkpoints is None else request.checkpoints
     return wanted and place.plan.cloud is not Platform.LOCAL
+
+
+def own_folder(place: Place, request: WorkloadRequest, part: str = "") -> list[KubeObject]:
+    """The variables that say where the checkpoints of a workload are, or of one independent part of it, and whose they are."""
+    folder = request.checkpoint_folder or request.name
+    if part:
+        folder = f"{folder}/{part}"
+    return [
+        {"name": CHECKPOINT_VARIABLE, "value": f"{CHECKPOINT_PATH}/{folder}"},
+        {"name": JOB_VARIABLE, "value": f"{place.team.name}/{folder}"},
+    ]
 
 
 def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
@@ -114,7 +127,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": request.run_as_user,
-                "runAsGroup": request.run_as_user,
+                "runAsGroup": MOUNT_GROUP,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [main],
@@ -141,8 +154,10 @@ def placement(route: RoutePlan) -> KubeObject:
 
 def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping[str, Any]]) -> list[KubeObject]:
     """The derived variables first, so that the author's may name them as $(NAME); those that the author gives are the author's."""
-    # An id without an entry in the image's /etc/passwd has / as its home, where it may write nothing.
+    # An id without an entry in the image's /etc/passwd has / as its home, where it may write nothing, and no name, which torch.compile and
+    # vLLM ask for.
     home = {"name": "HOME", "value": "/tmp"}  # noqa: S108 -- the pod's own
+    user = {"name": "USER", "value": USER_NAME}
     own = [{"name": name, "value": value} for name, value in sorted(request.env.items())]
     from_secrets = [
         {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
@@ -151,7 +166,7 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
     written = {*request.env, *request.secrets}
     grace = {"name": GRACE_VARIABLE, "value": str(grace_seconds)}
     first: dict[str, KubeObject] = {}
-    for each in (grace, home, *derived):
+    for each in (grace, home, user, *derived):
         first.setdefault(str(each["name"]), dict(each))
     return [*(each for name, each in first.items() if name not in written), *own, *from_secrets]
 
@@ -180,8 +195,7 @@ class _Storage:
         self.annotations: dict[str, str] = {}
         if keeps_checkpoints(place, request):
             self._claim(place, CHECKPOINT_CLAIM, CHECKPOINT_PATH, read_only=False)
-            folder = request.checkpoint_folder or request.name
-            self.env.append({"name": CHECKPOINT_VARIABLE, "value": f"{CHECKPOINT_PATH}/{folder}"})
+            self.env += own_folder(place, request)
         if request.datasets:
             self._claim(place, DATASET_CLAIM, DATASET_PATH, read_only=True)
 

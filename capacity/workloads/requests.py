@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record
+from capacity.catalog.pod_identity import POD_USER
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import (
@@ -75,6 +76,9 @@ GANG_SELECTOR = {GANG_LABEL: "true"}
 INTERRUPTED_EXIT_CODE = 143
 """How flexspot_runtime ends a program that was interrupted: 128 and the number of SIGTERM."""
 
+JOB_VARIABLE = "FLEXSPOT_JOB"
+"""Whose checkpoints these are: the team and the workload's own folder. flexspot_runtime refuses those of another job."""
+
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 """Which of a job's pods a pod is, from 0; the Job controller sets it, and a pod that replaces another has the same."""
 
@@ -134,9 +138,9 @@ class WorkloadRequest(Record):
     `capacity` narrows the class's capacity types to those named; default: all that suit. `grace_seconds` shortens the route's.
     `checkpoints` mounts the team's checkpoint folder; default: as the class says, where the platform has buckets. `checkpoint_folder` is
     the part of it that is this workload's; default: its name, so that a job submitted again under the same name resumes. `datasets` mounts
-    the shared data sets. `run_as_user` is the user and group id of the process (at least 1: restricted Pod Security refuses root), 1000 as
-    bucket mounts have. `writable_root` lets it write into its image; default: /tmp alone. `allow_moving_image` accepts an image that is not
-    pinned.
+    the shared data sets. `run_as_user` is the user id of the process (at least 1: restricted Pod Security refuses root), 1000 as bucket
+    mounts have; its group is theirs, so that another user writes there, too. `writable_root` lets it write into its image; default: /tmp
+    alone. `allow_moving_image` accepts an image that is not pinned.
     """
 
     name: Name
@@ -157,7 +161,7 @@ class WorkloadRequest(Record):
     checkpoints: bool | None = None
     checkpoint_folder: Annotated[str, Field(pattern=CHECKPOINT_FOLDER)] | None = None
     datasets: bool = False
-    run_as_user: Annotated[int, Field(ge=1)] = 1000
+    run_as_user: Annotated[int, Field(ge=1)] = POD_USER
     writable_root: bool = False
     allow_moving_image: bool = False
 

@@ -17,6 +17,7 @@ from pulumi_kubernetes.core.v1 import (
 )
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER
 from capacity.values.names import NAME
 from capacity.workloads.requests import CHECKPOINT_CLAIM, DATASET_CLAIM
 from components.cloud_names import fitted
@@ -77,10 +78,6 @@ def check_dns_labels(owner: str, names: dict[str, str]) -> None:
             raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 63 of a-z, 0-9 and inner -: respell it")
 
 
-USUAL_ID = 1000
-"""The user and the group of rendered pods, unless their request says another."""
-
-
 class FolderMountArgs(TypedDict):
     """What the arguments of every volume component have, as their own documentation says."""
 
@@ -118,8 +115,8 @@ def resolve_folder_mount(owner: str, args: FolderMountArgs) -> FolderMount:
         read_only=read_only,
         folder=args.get("folder") or (SHARED_FOLDER if read_only else args["team"]),
         claim=args.get("claim") or args["purpose"],
-        user=USUAL_ID if (user := args.get("run_as_user")) is None else user,
-        group=USUAL_ID if (group := args.get("run_as_group")) is None else group,
+        user=POD_USER if (user := args.get("run_as_user")) is None else user,
+        group=MOUNT_GROUP if (group := args.get("run_as_group")) is None else group,
         file_cache_gib=args.get("file_cache_gib") or 0,
     )
     check_dns_labels(owner, {"team": args["team"], "namespace": args["namespace"], "claim": mount.claim})

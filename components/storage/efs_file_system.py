@@ -7,11 +7,12 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import ec2, efs, vpc
 
+from capacity.catalog.pod_identity import POD_USER
 from capacity.settings.storage import EFS_TEAMS, Efs
 from components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from components.iam import VERSION, Document, Statement, as_json
 from components.shared_args import checked_options
-from components.storage.claimed_volume import CHECKPOINTS, SHARED_FOLDER, USUAL_ID, check_purpose, check_setting_names
+from components.storage.claimed_volume import CHECKPOINTS, SHARED_FOLDER, check_purpose, check_setting_names
 
 NFS_PORT = 2049
 
@@ -162,7 +163,7 @@ class EfsFileSystem(pulumi.ComponentResource):
 
     def _door(self, name: str, args: EfsFileSystemArgs, file_system: efs.FileSystem, team: str) -> efs.AccessPoint:
         own = args["purpose"] == CHECKPOINTS
-        identity = team_id(team) if own else USUAL_ID
+        identity = team_id(team) if own else POD_USER
         return efs.AccessPoint(
             f"{name}-{team}",
             file_system_id=file_system.id,

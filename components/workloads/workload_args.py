@@ -159,7 +159,7 @@ class WorkloadArgs(TypedDict):
     """Whether the shared data sets are mounted, for reading. Default: false."""
 
     run_as_user: NotRequired[int | None]
-    """User and group id of the process, at least 1. Default: 1000, which owns the files of mounted buckets."""
+    """User id of the process, at least 1; its group is that of mounted buckets, which may write. Default: 1000, which owns their files."""
 
     writable_root: NotRequired[bool | None]
     """Whether it may write into its image and not only to /tmp. Default: false."""

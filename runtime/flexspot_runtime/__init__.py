@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from flexspot_runtime.checkpointer import Checkpointer
 from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
+from flexspot_runtime.files import CheckpointFile
 from flexspot_runtime.group import CheckpointFailedError, Group
 from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption, Notice
 from flexspot_runtime.interval import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds
 from flexspot_runtime.names import completion_index, share_of
+from flexspot_runtime.resumption import ForeignCheckpointError
 from flexspot_runtime.schedule import Clock, EverySteps, SystemClock, Timed
 from flexspot_runtime.status import ProgressFile
 from flexspot_runtime.storage import LocalFolder
@@ -21,6 +23,7 @@ from flexspot_runtime.worker import GiveBack, Results, Task, Worker, WorkerRepor
 __all__ = [
     "INTERRUPTED_EXIT_CODE",
     "CheckpointFailedError",
+    "CheckpointFile",
     "CheckpointReader",
     "CheckpointWriter",
     "Checkpointer",
@@ -28,6 +31,7 @@ __all__ = [
     "CorruptCheckpointError",
     "EverySeconds",
     "EverySteps",
+    "ForeignCheckpointError",
     "GiveBack",
     "Group",
     "Interrupted",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import logging
+import io
 import math
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
+from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
 from flexspot_runtime.group import ALONE, Barrier, CheckpointFailedError, Group
 from flexspot_runtime.interval import History
-from flexspot_runtime.marker import Marker, Shard, TornRecordError
-from flexspot_runtime.names import MARKERS, failure_name, group_name, new_attempt, shard_name
+from flexspot_runtime.marker import Marker, Shard
+from flexspot_runtime.names import JOB_VARIABLE, failure_name, group_name, new_attempt, shard_name
+from flexspot_runtime.resumption import Kept, Resumption
 from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
-from flexspot_runtime.storage import read_whole
 from flexspot_runtime.sweeping import LEAST_KEPT, discard, sweep
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     from flexspot_runtime.storage import Storage
 
-_LOG = logging.getLogger("flexspot_runtime")
+READ_AHEAD_BYTES = 2 << 30
+"""For each rank: the shards of most jobs, and little beside what a state of that size takes when it is loaded."""
 
 
 def _never() -> float:
@@ -39,6 +41,8 @@ class Checkpointer:
 
     `group`: the processes that train together; all of them make a Checkpointer. `sharded`: whether each of them writes its part (a save
     counts when all parts are there) or rank 0 writes for all, the default. `barrier_seconds`: how long ranks wait for each other, at most.
+    `job`: whose checkpoints these are, by default what FLEXSPOT_JOB says; those of another job are refused. `read_ahead_bytes`: how much
+    of what is verified at a resumption may stay in memory until it is loaded, so that it is read once; what is more is read twice.
 
     To begin anew, or to go back to an earlier step, use another folder: a checkpoint that is further would be found first.
     Raises ValueError for a `keep` under 2.
@@ -52,6 +56,8 @@ class Checkpointer:
         group: Group = ALONE,
         sharded: bool = False,
         barrier_seconds: float = 300.0,
+        job: str | None = None,
+        read_ahead_bytes: int = READ_AHEAD_BYTES,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if keep < LEAST_KEPT:
@@ -61,10 +67,13 @@ class Checkpointer:
         self.group = group
         self.sharded = sharded
         self.barrier_seconds = barrier_seconds
+        self.job = os.environ.get(JOB_VARIABLE, "") if job is None else job
+        self.read_ahead_bytes = read_ahead_bytes
         self.clock = clock
         self.attempt = group.told_by_first(new_attempt())
         self._serial = 0
         self._good: set[str] = set()
+        self._kept: tuple[str, Kept] = ("", {})
 
     def save(
         self,
@@ -77,14 +86,19 @@ class Checkpointer:
     ) -> Marker:
         """Saves what `write` writes; all ranks of a group call it, for the same step.
 
+        All ranks call `write`, too, so it may hold collective operations; where rank 0 writes for all, what the others write goes nowhere.
         `step`: steps done. `deadline`: when the process is killed, of the clock's `monotonic`; an Interruption's `deadline`.
         Raises CheckpointFailedError when it could not be written, or not by all ranks in time; the program may go on. What `write` raises
-        besides OSError is passed on.
+        besides OSError is passed on, and so is io.UnsupportedOperation.
         """
         self._serial += 1
         group = group_name(step, self.attempt, self._serial)
         try:
             marker = self._save(group, step, write, completed=completed, history=history, deadline=deadline)
+        except io.UnsupportedOperation:
+            # An OSError, but one of the program's: it asks of a file what no file of a checkpoint does, and never would be saved.
+            self._give_up(group)
+            raise
         except OSError as error:
             self._give_up(group)
             if isinstance(error, CheckpointFailedError):
@@ -98,44 +112,24 @@ class Checkpointer:
     def newest_valid(self) -> Marker | None:
         """The checkpoint to resume from, all of whose data was read and is right; None when none was ever completed.
 
-        With a group all ranks call it, and rank 0 chooses for all.
+        With a group all ranks call it: rank 0 chooses for all, and each reads and hashes its own part, several objects at a time.
         Raises CorruptCheckpointError when there are checkpoints and all are damaged, which is for a person to look at rather than to begin
-        anew, and OSError when the storage does not answer: a volume that is not mounted is no reason to begin anew, either.
+        anew, ForeignCheckpointError when they are another job's, and OSError when the storage does not answer: a volume that is not
+        mounted is no reason to begin anew, either. When one rank raises, all do.
         """
-        if self.group.rank == 0:
-            marker = self._newest_valid()
-            self.group.told_by_first(marker.name if marker else "")
-            return marker
-        name = self.group.told_by_first("")
-        return Marker.decode(name, read_whole(self.storage, name)) if name else None
+        resumption = Resumption(self.storage, self.group, self.job, self.read_ahead_bytes)
+        marker = resumption.newest_valid()
+        if marker:
+            self._good.add(marker.group)
+            self._kept = (marker.group, resumption.kept)
+        return marker
 
     def reader(self, marker: Marker) -> CheckpointReader:
         """Reads this rank's part of a checkpoint, or rank 0's when that one writes for all."""
-        return CheckpointReader(self.storage, marker, self.group.rank if self.sharded else 0)
-
-    def _newest_valid(self) -> Marker | None:
-        damaged: list[str] = []
-        for name in sorted(self.storage.names(MARKERS), reverse=True):
-            try:
-                marker = Marker.decode(name, read_whole(self.storage, name))
-            except (TornRecordError, FileNotFoundError) as error:
-                # Its writer was killed, or another process has just deleted it: it never counted, or no longer does.
-                _LOG.warning("%s is passed over: %s", name, error)
-                continue
-            try:
-                for shard in marker.shards:
-                    CheckpointReader(self.storage, marker, shard.rank).verify()
-            except CorruptCheckpointError as error:
-                _LOG.error("%s is passed over: %s", name, error)
-                damaged.append(name)
-                continue
-            self._good.add(marker.group)
-            return marker
-        if damaged:
-            raise CorruptCheckpointError(
-                f"all checkpoints are damaged ({', '.join(damaged)}): restore the folder from a copy, or delete these markers to begin anew"
-            )
-        return None
+        # Given once: what stays in memory ends with its reader.
+        group, kept = self._kept
+        self._kept = ("", {})
+        return CheckpointReader(self.storage, marker, self.group.rank if self.sharded else 0, kept if group == marker.group else None)
 
     def _save(  # noqa: PLR0913 -- what `save` takes
         self,
@@ -151,9 +145,9 @@ class Checkpointer:
         writers = self.group.world_size if self.sharded else 1
         barrier = Barrier(self.storage, group, writers, self.clock, lambda: min(latest, deadline()))
         shards: tuple[Shard, ...] = ()
+        writer = CheckpointWriter(self.storage, group, rank, discards=rank >= writers)
+        write(writer)
         if rank < writers:
-            writer = CheckpointWriter(self.storage, group, rank)
-            write(writer)
             shards = (writer.shard(),)
             if writers > 1:
                 self._put(shard_name(group, rank), shards[0].encode())
@@ -161,7 +155,7 @@ class Checkpointer:
             return barrier.marker()
         if writers > 1:
             shards = barrier.shards()
-        marker = Marker(step, self.attempt, self._serial, shards, completed, history, self.clock.wall())
+        marker = Marker(step, self.attempt, self._serial, shards, completed, history, self.clock.wall(), self.job)
         self._put(marker.name, marker.encode())
         return marker
 

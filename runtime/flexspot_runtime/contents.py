@@ -3,62 +3,55 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
+from flexspot_runtime.files import CheckpointFile, Nowhere, copy
 from flexspot_runtime.marker import Marker, Shard, StoredObject
 from flexspot_runtime.names import check_name, shard_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
-    from flexspot_runtime.storage import Content, Sink, Source, Storage
-
-_CHUNK_BYTES = 4 << 20
+    from flexspot_runtime.storage import Content, Sink, Storage
 
 
 class CorruptCheckpointError(Exception):
     """A marker counts a checkpoint whose data is not what was written."""
 
 
-class _HashingSink:
-    """Passes bytes on and keeps their number and hash."""
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self._hash = hashlib.sha256()
-        self._size_bytes = 0
-
-    def write(self, content: Content, /) -> int:
-        size = memoryview(content).nbytes
-        self._sink.write(content)
-        self._hash.update(content)
-        self._size_bytes += size
-        return size
-
-    def as_stored(self, name: str) -> StoredObject:
-        return StoredObject(name, self._size_bytes, self._hash.hexdigest())
-
-
 class CheckpointWriter:
-    """Handed to the function that saves; takes objects under names of the user's, each written once from beginning to end."""
+    """Handed to the function that saves; takes objects under names of the user's, each written once from beginning to end.
 
-    def __init__(self, storage: Storage, group: str, rank: int) -> None:
+    `discards`: whether what is written goes nowhere. Where rank 0 writes for all, the others call the function, too, for it may hold
+    collective operations, such as the gathering of a full state; by this they may leave out what costs time.
+    """
+
+    def __init__(self, storage: Storage, group: str, rank: int, *, discards: bool = False) -> None:
         self._storage = storage
         self._folder = shard_folder(group, rank)
         self._objects: dict[str, StoredObject] = {}
         self.rank = rank
+        self.discards = discards
 
     @contextmanager
-    def file(self, name: str) -> Generator[Sink]:
-        """Something with `write`, for pickle.dump, numpy.save, torch.save. Raises ValueError for a name that is used or cannot be."""
+    def file(self, name: str, *, seekable: bool = False) -> Generator[BinaryIO]:
+        """A file to write, for torch.save, numpy.savez, pickle.dump; see CheckpointFile.
+
+        `seekable`: a scratch file in the folder for temporary files, which can be read and go back, and is copied when the block ends.
+        Raises ValueError for a name that is used or cannot be.
+        """
         if check_name(name) in self._objects:
             raise ValueError(f"{name} is in this checkpoint already; give each object a name of its own")
-        with self._storage.create(f"{self._folder}/{name}") as sink:
-            hashing = _HashingSink(sink)
-            yield hashing
-        self._objects[name] = hashing.as_stored(name)
+        if self.discards:
+            stored = yield from _written(CheckpointFile(Nowhere()), seekable=seekable)
+        else:
+            with self._storage.create(f"{self._folder}/{name}") as sink:
+                stored = yield from _written(CheckpointFile(sink), seekable=seekable)
+        self._objects[name] = stored.as_stored(name)
 
     def put(self, name: str, content: Content) -> None:
         """An object out of memory."""
@@ -70,21 +63,37 @@ class CheckpointWriter:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():
                 with self.file(path.relative_to(folder).as_posix()) as sink, path.open("rb") as source:
-                    _copy(source, sink)
+                    copy(source, sink)
 
     def shard(self) -> Shard:
         """What was written."""
         return Shard(self.rank, tuple(self._objects.values()))
 
 
-class CheckpointReader:
-    """Handed to the function that loads. Every object has been verified once; `get` and `fetch` verify what they return again.
+def _written(file: CheckpointFile, *, seekable: bool) -> Generator[BinaryIO, None, CheckpointFile]:
+    """Has the user write; the file, which takes no more."""
+    with file:
+        if seekable:
+            with tempfile.TemporaryFile() as scratch:
+                yield scratch
+                scratch.seek(0)
+                copy(scratch, file)
+        else:
+            # It is one but for its ancestry, which no library asks for.
+            yield cast("BinaryIO", file)
+    return file
 
-    `step` is how many steps are done, `rank` whose shard is read.
+
+class CheckpointReader:
+    """Handed to the function that loads. What it returns is what was written, or it raises CorruptCheckpointError.
+
+    `step` is how many steps are done, `rank` whose shard is read. `kept` are objects, by rank and name, that were verified and stay in
+    memory as long as the reader does, so that each is read from the storage once.
     """
 
-    def __init__(self, storage: Storage, marker: Marker, rank: int) -> None:
+    def __init__(self, storage: Storage, marker: Marker, rank: int, kept: Mapping[tuple[int, str], bytes] | None = None) -> None:
         self._storage = storage
+        self._kept = kept or {}
         self.marker = marker
         self.step = marker.step
         self.rank = rank
@@ -104,38 +113,74 @@ class CheckpointReader:
 
     def of_rank(self, rank: int) -> CheckpointReader:
         """The shard of another rank. Raises ValueError when it wrote none."""
-        return CheckpointReader(self._storage, self.marker, rank)
+        return CheckpointReader(self._storage, self.marker, rank, self._kept)
 
     def get(self, name: str) -> bytes:
         """An object's bytes. Raises KeyError for an unknown name, CorruptCheckpointError when they are not what was written."""
         stored = self._stored(name)
+        kept = self._kept.get((self.rank, name))
+        if kept is not None:
+            return kept
         with self._storage.open(self._place(name)) as source:
             content = source.read()
-        _check(self.marker, stored, len(content), hashlib.sha256(content).hexdigest())
+        self._check(stored, StoredObject(name, len(content), hashlib.sha256(content).hexdigest()))
         return content
+
+    @contextmanager
+    def file(self, name: str) -> Generator[BinaryIO]:
+        """A file to read, with `read`, `readinto`, `readline`, `seek` and `tell`, for torch.load, numpy.load, zipfile.
+
+        An object that is not in memory is copied to a scratch file first, so that nothing reads what was not verified.
+        Raises KeyError for an unknown name, CorruptCheckpointError.
+        """
+        stored = self._stored(name)
+        kept = self._kept.get((self.rank, name))
+        if kept is not None:
+            with io.BytesIO(kept) as file:
+                yield file
+            return
+        with tempfile.TemporaryFile() as scratch:
+            self._copy_verified(stored, scratch)
+            scratch.seek(0)
+            yield scratch
 
     def fetch(self, folder: Path | str) -> None:
         """Copies all objects into a folder of a scratch disk. Raises CorruptCheckpointError."""
         for name, stored in self._objects.items():
             target = Path(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            with self._storage.open(self._place(name)) as source, target.open("wb") as file:
-                hashing = _HashingSink(file)
-                _copy(source, hashing)
-            copied = hashing.as_stored(name)
-            _check(self.marker, stored, copied.size_bytes, copied.sha256)
+            with target.open("wb") as file:
+                self._copy_verified(stored, file)
 
-    def verify(self) -> None:
-        """Reads everything in this shard. Raises CorruptCheckpointError, and OSError when the storage does not answer."""
-        for name, stored in self._objects.items():
-            nowhere = _HashingSink(_Nowhere())
-            try:
-                with self._storage.open(self._place(name)) as source:
-                    _copy(source, nowhere)
-            except FileNotFoundError:
-                raise CorruptCheckpointError(f"checkpoint {self.marker.group}: {name} of rank {self.rank} is not there") from None
-            found = nowhere.as_stored(name)
-            _check(self.marker, stored, found.size_bytes, found.sha256)
+    def verify(self, name: str, *, keep: bool = False) -> bytes | None:
+        """Reads all of an object; its bytes if they are to be kept.
+
+        Raises CorruptCheckpointError, and OSError when the storage does not answer.
+        """
+        stored = self._stored(name)
+        content = io.BytesIO() if keep else None
+        try:
+            self._copy_verified(stored, content or Nowhere())
+        except FileNotFoundError:
+            raise CorruptCheckpointError(f"checkpoint {self.marker.group}: {name} of rank {self.rank} is not there") from None
+        return content.getvalue() if content else None
+
+    def _copy_verified(self, stored: StoredObject, sink: Sink) -> None:
+        hashing = CheckpointFile(sink)
+        kept = self._kept.get((self.rank, stored.name))
+        if kept is not None:
+            hashing.write(kept)
+        else:
+            with self._storage.open(self._place(stored.name)) as source:
+                copy(source, hashing)
+        self._check(stored, hashing.as_stored(stored.name))
+
+    def _check(self, stored: StoredObject, found: StoredObject) -> None:
+        if found != stored:
+            raise CorruptCheckpointError(
+                f"checkpoint {self.marker.group}: {stored.name} is not what was written "
+                f"({found.size_bytes} of {stored.size_bytes} bytes, or others)"
+            )
 
     def _place(self, name: str) -> str:
         return f"{shard_folder(self.marker.group, self.rank)}/{name}"
@@ -144,22 +189,3 @@ class CheckpointReader:
         if name not in self._objects:
             raise KeyError(f"checkpoint {self.marker.group} has no {name}; it holds {', '.join(self.names)}")
         return self._objects[name]
-
-
-class _Nowhere:
-    """Takes everything and keeps nothing."""
-
-    def write(self, content: Content, /) -> int:
-        return memoryview(content).nbytes
-
-
-def _check(marker: Marker, stored: StoredObject, size_bytes: int, sha256: str) -> None:
-    if (size_bytes, sha256) != (stored.size_bytes, stored.sha256):
-        raise CorruptCheckpointError(
-            f"checkpoint {marker.group}: {stored.name} is not what was written ({size_bytes} of {stored.size_bytes} bytes, or others)"
-        )
-
-
-def _copy(source: Source, sink: Sink) -> None:
-    while chunk := source.read(_CHUNK_BYTES):
-        sink.write(chunk)

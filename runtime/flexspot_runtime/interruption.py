@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from flexspot_runtime.fork_safety import listen_only_in_this_process, stop_listening
+from flexspot_runtime.marks import mark_interrupted
 from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -26,14 +27,18 @@ Never 0 for a trainer: a Job with podFailurePolicy counts a pod that exits 0 as 
 
 
 class Interrupted(SystemExit):
-    """Ends the process with 143 unless it is caught. A SystemExit, so `finally` blocks run and nothing is printed."""
+    """Ends the process with 143 unless it is caught. A SystemExit, so `finally` blocks run and nothing is printed.
 
-    def __init__(self, source: str, step: int) -> None:
+    `flexspot_runtime.launch`, when it is above, is told at once: a launcher in between may keep the exit code to itself.
+    """
+
+    def __init__(self, source: str, step: int | None) -> None:
         super().__init__(INTERRUPTED_EXIT_CODE)
+        mark_interrupted(source)
         self.source = source
-        """What told of the interruption: SIGTERM, or the name of a notice."""
+        """What told of the interruption: SIGTERM, the name of a notice, or another rank."""
         self.step = step
-        """Steps done, whether or not they could be saved."""
+        """Steps done, whether or not they could be saved; None where it is not known."""
 
 
 _LOG = logging.getLogger("flexspot_runtime")

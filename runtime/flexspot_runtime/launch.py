@@ -1,8 +1,11 @@
-"""`python -m flexspot_runtime.launch --ranks 4 -- python train.py`: the first process of a container, which passes SIGTERM on.
+"""`python -m flexspot_runtime.launch --ranks 8 -- python train.py`: the first process of a container, which passes SIGTERM on.
 
 Kubernetes sends SIGTERM to a container's first process alone. A shell there does not pass it on, and the trainer learns nothing until it is
-killed. This starts the ranks of one machine with RANK, LOCAL_RANK and WORLD_SIZE, passes the signal on to each, collects orphans as
-a first process must, and ends with a code that no Job takes for success unless every rank succeeded.
+killed. This starts the ranks of one machine, in a world of NNODES machines if there are several, passes the signal on to each, collects
+orphans as a first process must, and ends with a code that no Job takes for success unless every rank succeeded.
+
+Around another launcher, `python -m flexspot_runtime.launch -- torchrun ... train.py`, it does the same and mends what that one loses:
+torchrun ends with 1 whatever its workers end with, and kills them 30 s after SIGTERM. See docs/guides/training.md.
 """
 
 from __future__ import annotations
@@ -13,29 +16,80 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interruption
+from flexspot_runtime.marks import MARKS_VARIABLE, all_were_interrupted
 from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _LOG = logging.getLogger("flexspot_runtime")
 
 _SIGNALLED = 128
 
+ADDRESS_VARIABLE, PORT_VARIABLE = "MASTER_ADDR", "MASTER_PORT"
+_USUAL_PORT = "29500"
+"""torchrun's own."""
+
+TORCHRUN_WAIT_VARIABLE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+"""Whole seconds that torchrun leaves its workers between SIGTERM and SIGKILL: torch/distributed/launcher/api.py of 2.15, by default 30."""
+
+_TORCHRUN_ENDS_SECONDS = 2.0
+"""So much earlier than it is killed itself it kills its workers, which would otherwise outlive it, as they are in sessions of their own."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The machines that train together, and this one's place among them; each has as many ranks."""
+
+    nodes: int = 1
+    node_rank: int = 0
+    address: str = "127.0.0.1"
+    port: str = _USUAL_PORT
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> World:
+        """What NNODES, NODE_RANK, MASTER_ADDR and MASTER_PORT say, which rendered pods have; without them one machine.
+
+        Raises ValueError for numbers that are none, and for several machines without the address of the first.
+        """
+        nodes, rank = _number(environment, "NNODES", 1), _number(environment, "NODE_RANK", 0)
+        if not 0 <= rank < nodes:
+            raise ValueError(f"NODE_RANK is {rank} and NNODES is {nodes}; ranks of machines go from 0 to NNODES - 1")
+        address = environment.get(ADDRESS_VARIABLE, "")
+        if nodes > 1 and not address:
+            raise ValueError(f"NNODES is {nodes} and {ADDRESS_VARIABLE} is not set; give the address at which all reach the first machine")
+        return cls(nodes, rank, address or cls.address, environment.get(PORT_VARIABLE) or _USUAL_PORT)
+
+    def variables(self, local_rank: int, ranks: int) -> dict[str, str]:
+        """Of one process, by the names that torch, Lightning, accelerate and others read."""
+        return {
+            "RANK": str(self.node_rank * ranks + local_rank),
+            "LOCAL_RANK": str(local_rank),
+            "GROUP_RANK": str(self.node_rank),
+            "WORLD_SIZE": str(self.nodes * ranks),
+            "LOCAL_WORLD_SIZE": str(ranks),
+            ADDRESS_VARIABLE: self.address,
+            PORT_VARIABLE: self.port,
+        }
+
 
 class Ranks:
     """The processes of one machine. When one fails the others are told to stop, and killed when the grace period is over."""
 
-    def __init__(self, command: Sequence[str], ranks: int) -> None:
+    def __init__(self, command: Sequence[str], ranks: int, environment: Mapping[str, str] = os.environ) -> None:
         if ranks < 1 or not command:
             raise ValueError("a command and at least one rank are needed")
+        world = World.of(environment)
         self._processes = {
             process.pid: process
             for process in (
-                subprocess.Popen(command, env={**os.environ, **_variables(rank, ranks)})  # noqa: S603 -- what the user asked for
+                subprocess.Popen(command, env={**environment, **world.variables(rank, ranks)})  # noqa: S603 -- what the user asked for
                 for rank in range(ranks)
             )
         }
@@ -66,9 +120,14 @@ class Ranks:
 
 
 def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Runs until all ranks have ended; the exit code: 0 when every rank's is, else 143 after a warning, else the first that is not 0."""
-    with Interruption(grace_seconds, clock=clock) as interruption:
-        started = Ranks(command, ranks)
+    """Runs until all ranks have ended; the exit code.
+
+    0 when every rank's is. Else 143 after a warning, or when all ranks of this machine ended as interrupted, because another machine was.
+    Else that of the first that crashed: that others were told to stop, or were killed, is only a consequence.
+    """
+    with Interruption(grace_seconds, clock=clock) as interruption, tempfile.TemporaryDirectory(prefix="flexspot-") as marks:
+        wait = {TORCHRUN_WAIT_VARIABLE: str(max(1, int(interruption.grace_seconds - _TORCHRUN_ENDS_SECONDS)))}
+        started = Ranks(command, ranks, {**wait, **os.environ, MARKS_VARIABLE: marks})
         told_at: float | None = None
         killed = False
         while started.collect():
@@ -81,15 +140,17 @@ def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, 
                 killed = True
             clock.sleep(0.02)
         failed = [code for code in started.codes if code != 0]
-        if failed and interruption.noticed:
+        if failed and (interruption.noticed or all_were_interrupted(Path(marks))):
             return INTERRUPTED_EXIT_CODE
-        return failed[0] if failed else 0
+        of_others = {INTERRUPTED_EXIT_CODE, *((_SIGNALLED + signal.SIGKILL,) if killed else ())}
+        crashed = [code for code in failed if code not in of_others]
+        return next(iter([*crashed, *failed]), 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m flexspot_runtime.launch", description="Starts ranks and passes SIGTERM on to them.")
-    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine (default: 1)")
+    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 for a launcher of its own (default: 1)")
     parser.add_argument(
         "--grace-seconds", type=float, default=None, help="from SIGTERM to the kill (default: $FLEXSPOT_GRACE_SECONDS or 15)"
     )
@@ -98,8 +159,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(chosen.command, chosen.ranks, chosen.grace_seconds)
 
 
-def _variables(rank: int, ranks: int) -> dict[str, str]:
-    return {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks)}
+def _number(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name) or str(default)
+    if not text.isdecimal():
+        raise ValueError(f"{name} is {text!r}; it must be a whole number from 0")
+    return int(text)
 
 
 if __name__ == "__main__":

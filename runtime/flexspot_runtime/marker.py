@@ -92,6 +92,9 @@ class Marker:
     saved_at_unix_seconds: float = 0.0
     """For people: clocks jump, so nothing is decided by it."""
 
+    job: str = ""
+    """Whose it is; empty where the program was not told, and in checkpoints of before there were names."""
+
     @property
     def group(self) -> str:
         """The save's name."""
@@ -118,6 +121,7 @@ class Marker:
             completed=body["completed"],
             history=History(**body["history"]),
             saved_at_unix_seconds=body["saved_at_unix_seconds"],
+            job=body.get("job", ""),
         )
         if marker.name != name:
             raise TornRecordError(f"{name} holds the marker {marker.name}")

@@ -67,6 +67,12 @@ def failure_name(group: str, rank: int) -> str:
     return f"{DATA}/{group}/rank-{rank:05d}.failed.json"
 
 
+JOB_VARIABLE = "FLEXSPOT_JOB"
+"""Whose checkpoints these are: the team and the workload's part of the team's folder, in a pod that Flexspot rendered."""
+
+CHECKPOINT_VARIABLE = "CHECKPOINT_DIR"
+"""Where they are: that part, below the mount of the team's folder."""
+
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 """Set by the Job controller in every container of a pod of a Job with completionMode Indexed."""
 

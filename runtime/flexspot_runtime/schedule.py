@@ -73,8 +73,12 @@ class Schedule(Protocol):
         """Whether to save now that so many steps are done."""
         ...
 
+    def steps_to_due(self, step: int) -> int | None:
+        """In how many steps from here a save is due, where that is certain; None where it goes by time."""
+        ...
+
     def saved(self, step: int, now: float, cost_seconds: float) -> None:
-        """A checkpoint was made, and ended now."""
+        """A checkpoint was made, or handed to the background, and training goes on now. `cost_seconds`: so long it stood still."""
         ...
 
     def failed(self, now: float) -> None:
@@ -123,6 +127,10 @@ class EverySteps:
         del now
         return step > self._saved_step and step % self.steps == 0
 
+    def steps_to_due(self, step: int) -> int | None:
+        """See Schedule."""
+        return self.steps - step % self.steps
+
     def saved(self, step: int, now: float, cost_seconds: float) -> None:
         """See Schedule."""
         del now
@@ -170,6 +178,10 @@ class Timed:
         del step
         step_seconds, self._asked_at = now - self._asked_at, now
         return now + step_seconds > self._due_at
+
+    def steps_to_due(self, step: int) -> int | None:
+        """See Schedule."""
+        del step
 
     def saved(self, step: int, now: float, cost_seconds: float) -> None:
         """See Schedule."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from flexspot_runtime.names import check_name
+from flexspot_runtime.names import CHECKPOINT_VARIABLE, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -20,7 +20,7 @@ Content = bytes | bytearray | memoryview
 
 
 class Sink(Protocol):
-    """Where an object is written, from beginning to end: no seeking, no reading. pickle, numpy.save and torch.save need no more."""
+    """Where an object is written, from beginning to end: no seeking, no reading. What users write to is a CheckpointFile over it."""
 
     def write(self, content: Content, /) -> int:
         """Appends; how many bytes were taken, which is all of them."""
@@ -90,7 +90,10 @@ _PARTIAL = ".partial"
 
 
 class LocalFolder:
-    """A folder that is there already: an absent one is a volume that is not mounted, and writing under it would fill the container's disk.
+    """A folder; by default the one that CHECKPOINT_DIR names, which is the job's own in a pod that Flexspot rendered.
+
+    A folder that is given must be there: an absent one is a volume that is not mounted, and writing under it would fill the container's
+    disk. For the same reason CHECKPOINT_DIR is made when it is absent, for nobody else does, but not the first folder of its path.
 
     An object is durable once three calls have succeeded: fsync of the file, close, and fsync of its folder. On a disk the first and the
     third do it; Mountpoint for S3 uploads at fsync, after which nothing more is written; GCS FUSE with streaming writes uploads at close,
@@ -98,11 +101,11 @@ class LocalFolder:
     system that does not know that one call is taken at its word. Sources: doc/SEMANTICS.md of awslabs/mountpoint-s3, docs/semantics.md of
     GoogleCloudPlatform/gcsfuse; neither was mounted here. An NFS server must not export `async`.
 
-    Raises FileNotFoundError when the folder is not there.
+    Raises FileNotFoundError when the folder is not there, ValueError when none is given and CHECKPOINT_DIR is not set.
     """
 
-    def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Path | str | None = None) -> None:
+        self.folder = _made_folder_of_job() if folder is None else Path(folder)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{folder} is no folder: mount the volume for checkpoints there, or make the folder first")
 
@@ -182,6 +185,18 @@ class LocalFolder:
         missing = [parent for parent in path.parents if parent.is_relative_to(self.folder) and not parent.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
         return [parent.parent for parent in missing]
+
+
+def _made_folder_of_job() -> Path:
+    name = os.environ.get(CHECKPOINT_VARIABLE, "")
+    if not name:
+        raise ValueError(f"{CHECKPOINT_VARIABLE} is not set: set it to the job's folder for checkpoints, or give LocalFolder a folder")
+    folder = Path(name).absolute()
+    mounted = next((parent for parent in folder.parents if len(parent.parts) == 2), folder)  # noqa: PLR2004 -- the root and a name
+    if not mounted.is_dir():
+        raise FileNotFoundError(f"{CHECKPOINT_VARIABLE} is {name}, and {mounted} is not there: mount the volume for checkpoints")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _unless_absent(error: OSError) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from flexspot_runtime.agreement import Action, Agreement
+from flexspot_runtime.background import BackgroundSave
 from flexspot_runtime.group import CheckpointFailedError
 from flexspot_runtime.interruption import Interrupted
 from flexspot_runtime.interval import History
@@ -20,22 +21,24 @@ if TYPE_CHECKING:
     from flexspot_runtime.interruption import Interruption, Notice
     from flexspot_runtime.status import ProgressFile
 
+    _Write = Callable[[CheckpointWriter], None]
+
 _LOG = logging.getLogger("flexspot_runtime")
 
 
-class _Action(IntEnum):
-    """What to do between two steps. The largest that any rank wants is what all do."""
-
-    GO_ON = 0
-    SAVE = 1
-    STOP = 2
+def _either(save: _Write | None, snapshot: Callable[[], _Write] | None) -> Callable[[], _Write]:
+    if save and not snapshot:
+        return lambda: save
+    if snapshot and not save:
+        return snapshot
+    raise ValueError("give either save, which writes, or snapshot, which copies and returns what writes the copy")
 
 
 class TrainingRun:
     """Steps that survive the machine they run on.
 
         with Interruption() as interruption:
-            run = TrainingRun(Checkpointer(LocalFolder("/checkpoints")), interruption, save=save, load=load)
+            run = TrainingRun(Checkpointer(LocalFolder()), interruption, save=save, load=load)
             for step in run.steps(10_000):
                 train(step)
 
@@ -47,6 +50,16 @@ class TrainingRun:
     `request_checkpoint` was called, or after a warning, and then the run ends with Interrupted: exit code 143, never 0, so that no Job
     takes it for done. A save that fails is logged, counted and tried again later, and training goes on; only the last one, when all steps
     are done, must succeed.
+
+    Training stands still while `save` runs. With `snapshot` in its place it stands still for a copy alone: `snapshot` copies all that the
+    next step depends on and returns a function, which then writes the copy, and has it hashed, in a thread of its own. The last save, and
+    the one after a warning, are waited for. There is one at a time: where writing takes longer than the interval, the next waits for it.
+
+    In a group all ranks call `save`, or `snapshot`, at the same step, so it may hold collective operations such as the gathering of a full
+    state; where rank 0 writes for all, what the others write goes nowhere. What `snapshot` returns must hold none: each rank's thread runs
+    for itself. Ranks agree on what to do every `agree_seconds` at most, which is how much later than one process alone they save and stop.
+
+    Raises ValueError unless there is either `save` or `snapshot`.
     """
 
     def __init__(  # noqa: PLR0913 -- given by name
@@ -54,22 +67,28 @@ class TrainingRun:
         checkpointer: Checkpointer,
         interruption: Interruption,
         *,
-        save: Callable[[CheckpointWriter], None],
+        save: _Write | None = None,
+        snapshot: Callable[[], _Write] | None = None,
         load: Callable[[CheckpointReader], None],
         schedule: Schedule | None = None,
         progress: ProgressFile | None = None,
+        agree_seconds: float = 1.0,
     ) -> None:
         self.checkpointer = checkpointer
         self.interruption = interruption
         self.schedule: Schedule = schedule or Timed()
         self.progress = progress
         self.status = RunStatus(started_at=checkpointer.clock.monotonic())
-        self._write = save
+        self._take = _either(save, snapshot)
+        self._in_background = snapshot is not None
         self._read = load
         self._clock = checkpointer.clock
+        self._agreement = Agreement(checkpointer.group, self._clock, agree_seconds)
         self._history = History()
         self._requested = False
+        self._due = False
         self._tried_step = -1
+        self._saving: BackgroundSave | None = None
 
     def request_checkpoint(self) -> None:
         """Has a checkpoint made after the step that is running; from any thread, or a handler of another signal."""
@@ -86,11 +105,11 @@ class TrainingRun:
         self.interruption.on_notice(self._note)
         done = self._resume()
         while done < total:
-            action = group.agree(self._wanted(done))
-            if action == _Action.STOP:
+            action = self._agreement.action(done, self._wanted(done), self.schedule.steps_to_due(done))
+            if action == Action.STOP:
                 self._stop(done)
-            if action == _Action.SAVE:
-                self._save_and_agree(done)
+            if action == Action.SAVE:
+                self._save_aside(done) if self._in_background else self._save_and_agree(done)
                 # A warning may have come meanwhile: no further step before that is known.
                 continue
             if self.progress and self.progress.due(self._clock.monotonic()):
@@ -98,17 +117,24 @@ class TrainingRun:
             yield done
             done += 1
             status.step = done
-        if status.saved_step < done and not self._save_and_agree(done, completed=True):
+            if self._saving and self._saving.ended:
+                self._finish_saving()
+        self._finish_saving()
+        if group.agree(int(status.saved_step < done)) and not self._save_and_agree(done, completed=True):
             self._tell(Phase.TRAINING)
             raise CheckpointFailedError(f"all {total} steps are done but could not be saved: {status.last_failure}")
         self._tell(Phase.COMPLETED)
 
-    def _wanted(self, done: int) -> _Action:
+    def _wanted(self, done: int) -> Action:
         due = self.schedule.due(done, self._clock.monotonic())
         if self.interruption.noticed:
-            return _Action.STOP
-        # Once for a step is enough, also when it failed.
-        return _Action.SAVE if (due or self._requested) and done != self._tried_step else _Action.GO_ON
+            return Action.STOP
+        if done == self._tried_step:
+            # Once for a step is enough, also when it failed.
+            return Action.GO_ON
+        # Kept until all ranks are asked.
+        self._due = due or self._due
+        return Action.SAVE if self._due or self._requested else Action.GO_ON
 
     def _resume(self) -> int:
         status = self.status
@@ -128,8 +154,9 @@ class TrainingRun:
         return status.step
 
     def _stop(self, done: int) -> None:
-        cost, remaining = self.schedule.checkpoint_seconds, self.interruption.remaining_seconds()
-        if self.status.saved_step < done:
+        self._finish_saving()
+        cost, remaining = self.status.checkpoint_seconds, self.interruption.remaining_seconds()
+        if self.checkpointer.group.agree(int(self.status.saved_step < done)):
             if cost is not None and cost > remaining:
                 # It is tried all the same: what is torn does not count, and the last one stays.
                 _LOG.warning("a checkpoint takes %.1f s and %.1f s are left: it may not be made in time", cost, remaining)
@@ -148,25 +175,55 @@ class TrainingRun:
 
     def _save(self, done: int, *, completed: bool = False) -> bool:
         """Whether it failed."""
-        status, begun = self.status, self._clock.monotonic()
-        self._requested, self._tried_step = False, done
-        try:
-            self.checkpointer.save(
-                done,
-                self._write,
-                completed=completed,
-                history=self._history_so_far(),
-                deadline=self.interruption.deadline,
-            )
-        except CheckpointFailedError as error:
-            self._failed(str(error))
+        begun = self._begin_saving(done)
+        saving = self._saver(done, self._take(), completed=completed)
+        saving.run()
+        if saving.failure:
+            self._failed(str(saving.failure))
             return True
         ended = self._clock.monotonic()
+        self._saved(done, ended, ended - begun)
         self.schedule.saved(done, ended, ended - begun)
-        status.saves += 1
-        status.saved_step, status.saved_at = done, ended
-        status.checkpoint_seconds, status.interval_seconds = self.schedule.checkpoint_seconds, self.schedule.interval_seconds
+        self.status.interval_seconds = self.schedule.interval_seconds
         return False
+
+    def _save_aside(self, done: int) -> None:
+        """Copies, and lets the copy be written while training goes on."""
+        begun = self._begin_saving(done)
+        self._finish_saving()
+        self._saving = self._saver(done, self._take())
+        self._saving.start()
+        ended = self._clock.monotonic()
+        self.schedule.saved(done, ended, ended - begun)
+        self.status.interval_seconds = self.schedule.interval_seconds
+
+    def _finish_saving(self) -> None:
+        """Waits for what is written in the background, if there is any."""
+        if not self._saving:
+            return
+        saving, self._saving = self._saving, None
+        saving.join()
+        if saving.failure:
+            self._failed(str(saving.failure))
+        else:
+            self._saved(saving.step, saving.ended_at, saving.ended_at - saving.begun_at)
+
+    def _begin_saving(self, done: int) -> float:
+        self._requested, self._due, self._tried_step = False, False, done
+        return self._clock.monotonic()
+
+    def _saver(self, done: int, write: _Write, *, completed: bool = False) -> BackgroundSave:
+        history = self._history_so_far()
+
+        def save() -> None:
+            self.checkpointer.save(done, write, completed=completed, history=history, deadline=self.interruption.deadline)
+
+        return BackgroundSave(done, save, self._clock)
+
+    def _saved(self, step: int, ended: float, seconds: float) -> None:
+        """A checkpoint is there, after so long."""
+        self.status.saves += 1
+        self.status.saved_step, self.status.saved_at, self.status.checkpoint_seconds = step, ended, seconds
 
     def _failed(self, failure: str) -> None:
         _LOG.error("%s; training goes on", failure)

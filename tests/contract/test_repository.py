@@ -86,10 +86,17 @@ def test_a_type_token_is_found_where_a_component_names_it() -> None:
 
 
 def test_every_file_with_tests_has_a_name_that_pytest_takes_and_no_other_file_has() -> None:
-    """A file that is not called test_*.py, or lies elsewhere, would silently not run; of two with one name only one could be imported."""
-    holding_tests = [path for path in tracked("*.py") if has_tests(path)]
+    """A file that is not called test_*.py, or lies elsewhere, would silently not run; of two with one name only one could be imported.
 
-    assert [str(path) for path in holding_tests if not (path.name.startswith("test_") and path.is_relative_to(CHECKOUT / "tests"))] == []
+    What needs PyTorch is called real_*.py, which `make test` passes by and tests/pytorch/pytest.ini, for `make test-torch`, takes.
+    """
+    holding_tests = [path for path in tracked("*.py") if has_tests(path)]
+    of_torch = [path for path in holding_tests if path.is_relative_to(CHECKOUT / "tests" / "pytorch")]
+    others = [path for path in holding_tests if path not in of_torch]
+
+    assert [str(path) for path in others if not (path.name.startswith("test_") and path.is_relative_to(CHECKOUT / "tests"))] == []
+    assert [str(path) for path in of_torch if not path.name.startswith("real_")] == []
+    assert "python_files = real_*.py" in (CHECKOUT / "tests" / "pytorch" / "pytest.ini").read_text(encoding="utf-8")
     assert sorted(path.name for path in holding_tests) == sorted({path.name for path in holding_tests})
 
 

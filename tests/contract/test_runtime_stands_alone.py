@@ -19,6 +19,10 @@ OF_AN_EXTRA = {
     "fsspec_storage": ("fsspec", {"fsspec"}),
     "sqs_queue": ("sqs", {"boto3", "botocore", "mypy_boto3_sqs"}),
     "pubsub_queue": ("pubsub", {"google"}),
+    "torch": ("torch", {"torch"}),
+    "torch_storage": ("torch", {"torch"}),
+    "transformers": ("transformers", {"torch", "transformers"}),
+    "lightning": ("lightning", {"torch", "lightning"}),
 }
 
 

@@ -6,9 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 from flexspot_runtime.launch import Ranks, main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATIENT_SECONDS = 60
 
@@ -71,6 +75,25 @@ def test_when_one_rank_fails_the_others_are_stopped_and_its_code_is_the_answer()
     code = "import os, sys, time; sys.exit(3) if os.environ['RANK'] == '1' else time.sleep(600)"
 
     assert main(["--ranks", "3", "--", sys.executable, "-c", code]) == 3
+
+
+# One rank loses the other, and ends as interrupted sooner than the one that crashes has gone.
+LOSES_THE_OTHER = """
+import os, signal, sys, time
+crashing = sys.argv[1]
+if os.environ["RANK"] == "0":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    open(crashing, "w").close()
+    time.sleep(0.3)
+    sys.exit(3)
+while not os.path.exists(crashing):
+    time.sleep(0.01)
+sys.exit(143)
+"""
+
+
+def test_a_rank_that_crashed_is_the_answer_also_when_another_ended_first_because_of_it(tmp_path: Path) -> None:
+    assert main(["--ranks", "2", "--", sys.executable, "-c", LOSES_THE_OTHER, str(tmp_path / "crashing")]) == 3
 
 
 def test_when_all_ranks_succeed_so_does_the_launcher() -> None:

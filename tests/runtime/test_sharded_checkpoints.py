@@ -148,6 +148,7 @@ def test_a_warning_to_one_rank_stops_all_after_the_same_step(tmp_path: Path) -> 
             save=lambda writer: writer.put("part", b"%d" % group.rank),
             load=lambda _: None,
             schedule=EverySteps(5),
+            agree_seconds=0,
         )
         for step in run.steps(1000):
             if (group.rank, step) == (2, 11):

@@ -40,8 +40,23 @@ def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name()
     assert GANG_SELECTOR.items() <= spec["template"]["metadata"]["labels"].items(), "the team's Service names them"
     found = variables(pod)
     assert (found["MASTER_ADDR"], found["MASTER_PORT"], found["NNODES"]) == ("bert-0.flexspot-gang", "12345", "4")
+    assert found["NPROC_PER_NODE"] == "8", "a process for each GPU"
     assert found["NODE_RANK"]["fieldRef"]["fieldPath"] == "metadata.annotations['batch.kubernetes.io/job-completion-index']"
     assert found["CHECKPOINT_DIR"] == "/checkpoints/bert", "they write one checkpoint together"
+    assert found["FLEXSPOT_JOB"] == "nlp/bert"
+
+
+@pytest.mark.parametrize("kind", ["checkpointed-job", "queued-job"])
+def test_one_pod_alone_meets_itself_by_the_same_variables(kind: str) -> None:
+    found = variables(objects("prod-eks", kind, gpus=8, port=12_345)[0]["spec"]["template"]["spec"])
+
+    assert {name: found[name] for name in ("MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK", "NPROC_PER_NODE")} == {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "12345",
+        "NNODES": "1",
+        "NODE_RANK": "0",
+        "NPROC_PER_NODE": "8",
+    }
 
 
 def test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself() -> None:
@@ -55,7 +70,8 @@ def test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself() -
         assert job["metadata"]["labels"]["app.kubernetes.io/name"] == "bert", "one label finds the whole batch"
         found = variables(spec["template"]["spec"])
         assert (found["JOB_COMPLETION_INDEX"], found["JOB_COMPLETIONS"]) == (str(index), "12")
-        assert found["CHECKPOINT_DIR"] == f"/checkpoints/bert/{index}"
+        assert (found["CHECKPOINT_DIR"], found["FLEXSPOT_JOB"]) == (f"/checkpoints/bert/{index}", f"nlp/bert/{index}")
+        assert (found["NNODES"], found["NODE_RANK"]) == ("1", "0"), "whatever its index, it is a world of its own"
 
 
 def test_more_pods_than_a_team_has_gpus_take_their_turns_unless_they_are_one_job() -> None:
@@ -76,8 +92,8 @@ def test_pods_of_a_batch_of_one_job_are_retried_and_resume_each_for_itself() -> 
     }
     names = list(found := variables(spec["template"]["spec"]))
     assert found["JOB_COMPLETIONS"] == "8"
-    assert found["CHECKPOINT_DIR"] == "/checkpoints/bert/$(JOB_INDEX)"
-    assert names.index("JOB_INDEX") < names.index("CHECKPOINT_DIR"), "a variable may name those before it alone"
+    assert (found["CHECKPOINT_DIR"], found["FLEXSPOT_JOB"]) == ("/checkpoints/bert/$(JOB_INDEX)", "nlp/bert/$(JOB_INDEX)")
+    assert names.index("JOB_INDEX") < min(map(names.index, ("CHECKPOINT_DIR", "FLEXSPOT_JOB"))), "a variable may name those before it alone"
 
 
 def test_a_fatal_exit_code_ends_a_job_whose_pods_belong_together() -> None:

@@ -78,7 +78,8 @@ def test_pods_are_fit_for_restricted_pod_security_and_for_processes_without_a_ho
     assert pod["securityContext"] == {
         "runAsNonRoot": True,
         "runAsUser": 2000,
-        "runAsGroup": 2000,
+        # The mounts' group, which may write there: the mounts have one owner, whatever the request says.
+        "runAsGroup": 1000,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
     assert container["securityContext"] == {
@@ -87,6 +88,7 @@ def test_pods_are_fit_for_restricted_pod_security_and_for_processes_without_a_ho
         "readOnlyRootFilesystem": True,
     }
     assert variables(pod)["HOME"] == "/tmp"  # noqa: S108 -- the pod's own
+    assert variables(pod)["USER"] == "flexspot"
     assert {each["mountPath"] for each in container["volumeMounts"]} == {"/tmp", "/dev/shm"}  # noqa: S108 -- likewise
     assert pod_of("local", writable_root=True)["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is False
 
@@ -101,6 +103,7 @@ def test_checkpoints_and_data_sets_are_mounted_by_the_teams_claims(stack: str, a
     mounts = {each["name"]: each["mountPath"] for each in pod["containers"][0]["volumeMounts"]}
     assert (mounts["checkpoints"], mounts["datasets"]) == ("/checkpoints", "/datasets")
     assert variables(pod)["CHECKPOINT_DIR"] == "/checkpoints/bert/run-3"
+    assert variables(pod)["FLEXSPOT_JOB"] == "nlp/bert/run-3", "whose they are goes by the folder, not by the name"
     annotations = job["spec"]["template"]["metadata"].get("annotations", {})
     assert annotations.get("gke-gcsfuse/volumes") == annotation, "GKE mounts a bucket through a sidecar that it adds for this annotation"
 
@@ -119,7 +122,14 @@ def test_variables_of_ones_own_come_last_may_name_the_others_and_replace_derived
 
     assert variables(pod) == {
         "FLEXSPOT_GRACE_SECONDS": "90",
+        "USER": "flexspot",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",
+        "NNODES": "1",
+        "NODE_RANK": "0",
+        "NPROC_PER_NODE": "1",
         "CHECKPOINT_DIR": "/checkpoints/bert",
+        "FLEXSPOT_JOB": "nlp/bert",
         "HOME": "/scratch/ann",
         "OUT": "$(CHECKPOINT_DIR)/out",
         "WANDB_API_KEY": {"secretKeyRef": {"name": "wandb", "key": "token"}},

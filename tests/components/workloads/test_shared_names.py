@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 
 from flexspot_runtime.interruption import GRACE_VARIABLE, INTERRUPTED_EXIT_CODE
-from flexspot_runtime.names import INDEX_VARIABLE
+from flexspot_runtime.marks import MARKS_VARIABLE
+from flexspot_runtime.names import CHECKPOINT_VARIABLE, INDEX_VARIABLE, JOB_VARIABLE
 
+from capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER
 from capacity.workloads import requests as names
+from capacity.workloads.requests import WorkloadRequest
 from components.storage import claimed_volume as purposes
 from components.storage.claimed_volume import resolve_folder_mount
 
@@ -18,13 +21,15 @@ RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "flexspot_runtime"
 def test_the_library_in_the_container_reads_what_the_pods_set() -> None:
     assert names.GRACE_VARIABLE == GRACE_VARIABLE
     assert names.INDEX_VARIABLE == INDEX_VARIABLE
+    assert names.CHECKPOINT_VARIABLE == CHECKPOINT_VARIABLE
+    assert names.JOB_VARIABLE == JOB_VARIABLE
     assert names.INTERRUPTED_EXIT_CODE == INTERRUPTED_EXIT_CODE
 
 
 def test_the_library_reads_no_other_variable_of_the_platforms() -> None:
     sources = "".join(path.read_text() for path in sorted(RUNTIME.glob("*.py")))
 
-    assert set(re.findall(r'"(FLEXSPOT_[A-Z_]+)"', sources)) == {names.GRACE_VARIABLE}
+    assert set(re.findall(r'"(FLEXSPOT_[A-Z_]+)"', sources)) - {MARKS_VARIABLE} == {names.GRACE_VARIABLE, names.JOB_VARIABLE}
 
 
 def test_the_claim_on_a_bucket_is_called_as_the_purpose_is() -> None:
@@ -35,4 +40,5 @@ def test_the_claim_on_a_bucket_is_called_as_the_purpose_is() -> None:
 def test_pods_run_as_the_owner_of_the_files_in_mounted_buckets() -> None:
     mount = resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purposes.CHECKPOINTS})
 
-    assert (mount.user, mount.group) == (1000, 1000)
+    assert (mount.user, mount.group) == (POD_USER, MOUNT_GROUP)
+    assert WorkloadRequest.model_fields["run_as_user"].default == POD_USER

@@ -1,0 +1,100 @@
+"""For trainers with a loop of their own that write checkpoints as folders: when to save and stop, and their folders as checkpoints."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from flexspot_runtime.agreement import Action, Agreement
+from flexspot_runtime.group import CheckpointFailedError
+from flexspot_runtime.interval import History
+from flexspot_runtime.schedule import Schedule, Timed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flexspot_runtime.checkpointer import Checkpointer
+    from flexspot_runtime.contents import CheckpointWriter
+    from flexspot_runtime.interruption import Interruption
+
+_LOG = logging.getLogger("flexspot_runtime")
+
+
+class FolderRun:
+    """What the callbacks of a trainer ask, in all ranks at the same steps.
+
+    The trainer writes to a scratch folder of each machine; the first rank of each machine copies it into its part of a checkpoint, so the
+    Checkpointer of several ranks has `sharded=True`.
+    """
+
+    def __init__(self, checkpointer: Checkpointer, interruption: Interruption, schedule: Schedule | None, agree_seconds: float) -> None:
+        self.checkpointer = checkpointer
+        self.stopped_at: int | None = None
+        """The step after which all ranks stop."""
+
+        self._interruption = interruption
+        self._schedule: Schedule = schedule or Timed()
+        self._clock = checkpointer.clock
+        self._agreement = Agreement(checkpointer.group, self._clock, agree_seconds)
+        self._history = History()
+        self._started_at = self._clock.monotonic()
+        self._due = False
+        self._first_of_machine = os.environ.get("LOCAL_RANK", "0") == "0"
+
+    def fetch(self, folder: Path) -> int | None:
+        """Makes the folder, with the newest checkpoint in it; the steps done. None, and no folder, when there is no checkpoint."""
+        marker = self.checkpointer.newest_valid()
+        if marker:
+            self._history = marker.history.started_again()
+            reader = self.checkpointer.reader(marker)
+            if self._first_of_machine:
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir(parents=True)
+                # Rank 0 alone may have written what all need.
+                if reader.rank:
+                    reader.of_rank(0).fetch(folder)
+                reader.fetch(folder)
+            self._meet()
+        step = marker.step if marker else 0
+        self._schedule.begin(step, self._clock.monotonic(), self._history_so_far)
+        return step if marker else None
+
+    def action(self, done: int) -> Action:
+        """What all ranks do now that so many steps are done; for STOP and for SAVE the trainer is to write its folder."""
+        self._due = self._schedule.due(done, self._clock.monotonic()) or self._due
+        wanted = Action.STOP if self._interruption.noticed else Action.SAVE if self._due else Action.GO_ON
+        action = self._agreement.action(done, wanted, self._schedule.steps_to_due(done))
+        if action is Action.STOP:
+            self.stopped_at = done
+        return action
+
+    def save(self, done: int, folder: Path, *, completed: bool = False) -> bool:
+        """Makes a checkpoint of the folder that the trainer has written, in all ranks; whether it counts."""
+        begun, self._due = self._clock.monotonic(), False
+        self._meet()
+
+        def write(writer: CheckpointWriter) -> None:
+            if self._first_of_machine:
+                writer.put_folder(folder)
+
+        failed = False
+        try:
+            self.checkpointer.save(done, write, completed=completed, history=self._history_so_far(), deadline=self._interruption.deadline)
+        except CheckpointFailedError as error:
+            _LOG.error("%s; training goes on", error)
+            failed = True
+        now = self._clock.monotonic()
+        if self.checkpointer.group.agree(int(failed)):
+            self._schedule.failed(now)
+            return False
+        self._schedule.saved(done, now, now - begun)
+        return True
+
+    def _meet(self) -> None:
+        """Lets no rank go on before all are here: ranks of one machine write into one folder."""
+        self.checkpointer.group.agree(0)
+
+    def _history_so_far(self) -> History:
+        return self._history.ran(self._clock.monotonic() - self._started_at)

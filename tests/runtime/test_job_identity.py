@@ -1,0 +1,96 @@
+"""Whose checkpoints these are: each job's folder is its own, and another job's are refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from flexspot_runtime import Checkpointer, ForeignCheckpointError, Group, LocalFolder
+from flexspot_runtime.marker import Marker, decode_record, encode_record
+from memory_storage import MemoryStorage
+from rank_threads import in_ranks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def saved(storage: MemoryStorage, step: int, job: str) -> Marker:
+    return Checkpointer(storage, job=job).save(step, lambda writer: writer.put("weights", b""))
+
+
+def test_the_folder_of_the_job_is_the_one_that_the_pod_is_told_and_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHECKPOINT_DIR", str(tmp_path / "bert" / "0"))
+
+    storage = LocalFolder()
+
+    assert storage.folder == tmp_path / "bert" / "0"
+    assert storage.folder.is_dir()
+    assert LocalFolder().folder == storage.folder, "a second start finds it"
+
+
+def test_a_volume_that_is_not_mounted_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHECKPOINT_DIR", "/not-mounted-anywhere/bert")
+
+    with pytest.raises(FileNotFoundError, match="CHECKPOINT_DIR is /not-mounted-anywhere/bert, and /not-mounted-anywhere is not there"):
+        LocalFolder()
+
+
+def test_without_a_folder_and_without_the_variable_a_person_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHECKPOINT_DIR", raising=False)
+
+    with pytest.raises(ValueError, match="CHECKPOINT_DIR is not set: set it to the job's folder for checkpoints"):
+        LocalFolder()
+
+
+def test_a_job_does_not_resume_from_anothers_checkpoint() -> None:
+    storage = MemoryStorage()
+    saved(storage, 100, "nlp/bert")
+
+    with pytest.raises(ForeignCheckpointError, match=r"belongs to job nlp/bert, and this is job nlp/llama: .* job='nlp/bert'"):
+        Checkpointer(storage, job="nlp/llama").newest_valid()
+    assert len(storage.names("markers")) == 1, "and keeps it"
+
+
+def test_the_job_that_a_checkpoint_belongs_to_goes_on_under_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = MemoryStorage()
+    marker = saved(storage, 100, "nlp/bert")
+    monkeypatch.setenv("FLEXSPOT_JOB", "nlp/bert")
+
+    assert Checkpointer(storage).newest_valid() == marker
+    assert marker.job == "nlp/bert"
+
+
+def test_all_ranks_refuse_together() -> None:
+    storage = MemoryStorage()
+    saved(storage, 100, "nlp/bert")
+
+    ended = in_ranks(3, lambda group: Checkpointer(storage, group=group, job="nlp/llama").newest_valid())
+
+    assert [type(each) for each in ended] == [ForeignCheckpointError] * 3
+
+
+@pytest.mark.parametrize("job", ["", "nlp/bert"])
+def test_checkpoints_of_before_there_were_names_are_anybodys(job: str) -> None:
+    storage = MemoryStorage()
+    marker = saved(storage, 100, "")
+    body = decode_record("checkpoint-1", storage.objects[marker.name])
+    del body["job"]
+    storage.objects[marker.name] = encode_record("checkpoint-1", body)
+
+    assert Checkpointer(storage, job=job).newest_valid() == marker
+
+
+def test_an_older_library_reads_what_this_one_writes() -> None:
+    """It takes the fields that it knows out of the record, as `Marker.decode` did and does."""
+    marker = saved(MemoryStorage(), 100, "nlp/bert")
+    body = json.loads(marker.encode().partition(b"\n")[2])
+
+    assert {"step", "attempt", "serial", "shards", "completed", "history", "saved_at_unix_seconds"} < body.keys()
+
+
+def test_a_program_that_is_told_no_name_reads_any() -> None:
+    storage = MemoryStorage()
+    marker = saved(storage, 100, "nlp/bert")
+
+    assert Checkpointer(storage, group=Group(), job="").newest_valid() == marker
