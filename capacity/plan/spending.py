@@ -98,7 +98,7 @@ def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
 
 
 def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
-    bottlerocket = isinstance(resolved.settings, EksSettings) and resolved.settings.cluster.ami.startswith("bottlerocket")
+    bottlerocket = isinstance(resolved.settings, EksSettings) and (resolved.settings.cluster.ami or "").startswith("bottlerocket")
     charges = (
         Charge(ServiceItem.GP3_STORAGE, volume.gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
         Charge(ServiceItem.GP3_IOPS, volume.iops - GP3_IOPS),
