@@ -16,7 +16,7 @@ SERVICE_DRAIN_SECONDS = 3600
 
 
 def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
-    """The NodePool of one pool of the plan."""
+    """The NodePool of one pool of the plan, in the words of a Karpenter of our own."""
     consolidates = pool.removal is Removal.UNDERUTILIZED
     return {
         "pool": pool.name,

@@ -111,6 +111,26 @@ def _of_pool(pool: ResolvedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem(f"{pool.path}.boot_disk_gib", str(gib), problem, "leave it out", "volume-instead-of-nvme")
 
 
+SYSTEM_POOL = "system-nodes"
+"""The NodePool of the controllers, and its NodeClass."""
+
+_TAKEN = {
+    "default": "EKS's own NodeClass",
+    "general-purpose": "EKS's own pool",
+    "system": "EKS's own pool",
+    SYSTEM_POOL: "the controllers' pool",
+}
+"""Names of NodePools and NodeClasses that are there without the plan's, or may be."""
+
+
+def names_are_not_eks_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A pool's name is that of its NodePool and of its NodeClass."""
+    for pool in resolved.pools.values() if resolved.auto_mode else ():
+        if pool.name in _TAKEN:
+            problem = f"is the name of {_TAKEN[pool.name]} in Auto Mode"
+            yield SettingsProblem(f"{pool.path}.name", repr(pool.name), problem, "choose another name", "reserved-name")
+
+
 def zones_are_names(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A NodePool asks for a zone by a label, and Auto Mode documents none with the ids of zones."""
     if not resolved.auto_mode:
@@ -152,6 +172,7 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 CHECKS = (
     settings_are_ones_that_auto_mode_has,
+    names_are_not_eks_own,
     zones_are_names,
     machines_are_launched,
     work_ends_before_its_node,
