@@ -186,7 +186,7 @@ class EksCluster(DescribedRecord):
     ami: Annotated[str, Field(pattern=AMI_ALIAS)] | None = None
     """The nodes' image, a pinned alias such as al2023@v20260903 or bottlerocket@1.65.0, of a release with images for `version`: with
     `@latest` every release of an AMI replaces the nodes, so it is refused in production. The system nodes have the same release, where
-    EKS's name for it is known. Needed with `mode: standard`, and with `auto` AWS's own to choose."""
+    EKS's name for it is known. Needed with `mode: standard`. Default: AWS's own choice, with `mode: auto` alone."""
 
     addon_versions: dict[Addon, Annotated[str, Field(pattern=ADDON_VERSION_OR_DEFAULT)]] = Field(default_factory=dict)
     """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`, or `default` for EKS's own on the day an add-on is made,

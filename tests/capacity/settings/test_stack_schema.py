@@ -42,7 +42,8 @@ def test_every_shipped_stack_fits_it(stack: str, validator: Any) -> None:
         ("dev-eks", ("pools", 0, "capacity_type"), "spott", "'spott' is not one of ["),
         ("dev-eks", ("teams", 0, "shares", "l4-spot"), -1, "-1 is less than the minimum of 0"),
         ("local", ("classes", "training", "prioritty"), 5, "'prioritty' was unexpected"),
-        ("prod-eks", ("cluster", "ami"), "al2023", "'al2023' does not match"),
+        ("prod-eks", ("cluster", "ami"), "al2023", "'al2023' is not valid under any of the given schemas"),
+        ("prod-eks", ("cluster", "version"), "v1.35", "'v1.35' does not match"),
     ],
 )
 def test_an_editor_is_told_what_the_models_refuse(
