@@ -1,9 +1,7 @@
-"""EKS Auto Mode: the machines that it launches, the add-ons that it has in itself, how long its nodes live and what they cost."""
+"""EKS Auto Mode: the machines that it launches, the add-ons that it has in itself, how long its nodes live."""
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -37,14 +35,6 @@ class _Lifetime(Record):
     source: str
 
 
-class NodeFee(Record):
-    """What AWS bills for running a node: a part, in percent, of its machine's on-demand price, for machines of some categories or all."""
-
-    categories: tuple[str, ...]
-    percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
-    source: str
-
-
 class AutoMode(Record):
     """The data file."""
 
@@ -52,7 +42,6 @@ class AutoMode(Record):
     families: _Families
     addons_in_itself: Annotated[_Addons, Field(alias="addons")]
     node_lifetime: _Lifetime
-    fees: Annotated[tuple[NodeFee, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _sourced_and_complete(self) -> AutoMode:
@@ -60,12 +49,9 @@ class AutoMode(Record):
             ("families", self.families.source),
             ("addons", self.addons_in_itself.source),
             ("node_lifetime", self.node_lifetime.source),
-            *((f"fees.{number}", each.source) for number, each in enumerate(self.fees)),
         ]
         if wrong := unsourced(rows, self.sources):
             raise ValueError(wrong)
-        if [number for number, each in enumerate(self.fees) if not each.categories] != [len(self.fees) - 1]:
-            raise ValueError("fees: the last row, and no other, is of all categories")
         return self
 
     @property
@@ -77,11 +63,6 @@ class AutoMode(Record):
         """Whether it launches a machine such as g6e.xlarge, by AWS's list of the day."""
         family, _, size = machine.partition(".")
         return family in self.families.names and size not in {"nano", "micro", "small"}
-
-    def fee_of(self, machine: str) -> NodeFee:
-        """The fee on a node with a machine such as g6e.xlarge."""
-        category = re.match("[a-z]*", machine)
-        return next(each for each in self.fees if not each.categories or (category and category[0] in each.categories))
 
 
 @cache
