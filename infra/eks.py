@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
@@ -33,7 +33,7 @@ from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
 from infra.eks_auto_mode import declare_auto_mode
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
-from infra.karpenter_pools import node_pool_args
+from infra.karpenter_pools import OTHER_WORK, disk_args, node_pool_args
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
@@ -47,31 +47,18 @@ if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
 
     from capacity.plan.model import Plan, PoolPlan
-    from capacity.settings.cluster import EksCluster as EksClusterSettings
     from capacity.settings.platform import EksSettings
-    from capacity.settings.pools import EksPool, Gp3Volume
+    from capacity.settings.pools import EksPool
     from components.eks.cluster_args import EksSystemPoolArgs
     from components.eks.dcgm_exporter import DcgmExporterArgs
     from components.eks.existing_cluster import ExistingEksClusterArgs
     from components.eks.team_logins import EksTeamLoginsArgs
     from components.karpenter.controller import KarpenterController, KarpenterNodeIdentity
-    from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
+    from components.karpenter.ec2_node_class import Ec2NodeClassArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_bootstrap import KubeletArgs
     from components.shared_args import NodeTaint
     from policies.judging import Settings
-
-
-class _NodesArgs(TypedDict):
-    """The arguments of EksCluster that say whose the nodes are."""
-
-    auto_mode: NotRequired[bool]
-    system_pool: NotRequired[EksSystemPoolArgs | None]
-    ami: NotRequired[str | None]
-
-
-OTHER_WORK = "other-work"
-"""The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
 
 
 def driver_taints(settings: EksSettings) -> list[NodeTaint]:
@@ -132,7 +119,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))
     other = settings.cluster.other_work
     if other.max_vcpu and other.max_memory_gib:
-        disk = _disk_args(other.volume(OTHER_WORK_VOLUME))
+        disk = disk_args(other.volume(OTHER_WORK_VOLUME))
         own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
         node_class = Ec2NodeClass(f"{OTHER_WORK}-class", own, after_karpenter)
         CpuNodePool(
@@ -184,10 +171,6 @@ def _common(
     return args
 
 
-def _disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
-    return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}
-
-
 def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -> Ec2NodeClassArgs:
     """The node class of one pool: what all have in common, with the pool's own disks, network cards, reservations and tags."""
     machines = machines_of_pool(plan, pool)
@@ -195,7 +178,7 @@ def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2Node
         **common,
         "node_class": pool.name,
         "zones": list(pool.zones),
-        **_disk_args(wanted.volume(default_volume(machines))),
+        **disk_args(wanted.volume(default_volume(machines))),
         "local_nvme": all(machine.local_ssd_gb for machine in machines),
         "efa_interfaces": machines[0].efa_interfaces if wanted.efa else 0,
         "tags": common["tags"] | billing_label(pool),
@@ -243,7 +226,9 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
     measured = settings.measurement
     if measured.dcgm_exporter:
         exporter: DcgmExporterArgs = {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}
-        DcgmExporter("dcgm-exporter", exporter | ({"instance_labels": AUTO_MODE_INSTANCE} if auto else {}), in_cluster)
+        if auto:
+            exporter["instance_labels"] = AUTO_MODE_INSTANCE
+        DcgmExporter("dcgm-exporter", exporter, in_cluster)
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
     if own:
@@ -262,22 +247,6 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
     pulumi.export("credentials_command", cluster.credentials_command)
     pulumi.export("cluster", cluster.cluster_name)
     pulumi.export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
-
-
-def _nodes_of_ours(plan: Plan, wanted: EksClusterSettings) -> _NodesArgs:
-    """What a cluster is told of its nodes; in Auto Mode that they are AWS's."""
-    if wanted.mode is EksMode.AUTO:
-        return {"auto_mode": True}
-    system = wanted.system_pool
-    return {
-        "system_pool": {
-            "machine": system.machine,
-            "min_nodes": system.min_nodes,
-            "max_nodes": system.max_nodes,
-            "release": plan.versions.system_release,
-        },
-        "ami": wanted.image,
-    }
 
 
 def _cluster(
@@ -323,6 +292,13 @@ def _cluster(
         )
         vpc_id, subnet_ids, control_plane = made.vpc_id, made.private_subnet_ids, made.control_plane_subnet_ids
         subnets = made.private_subnets
+    auto, system = wanted.mode is EksMode.AUTO, wanted.system_pool
+    nodes: EksSystemPoolArgs = {
+        "machine": system.machine,
+        "min_nodes": system.min_nodes,
+        "max_nodes": system.max_nodes,
+        "release": plan.versions.system_release,
+    }
     cluster = EksCluster(
         "cluster",
         {
@@ -343,7 +319,9 @@ def _cluster(
             "log_retention_days": wanted.log_days,
             "logs_kms_key": wanted.logs_kms_key,
             "admin_role_arns": list(wanted.admin_roles),
-            **_nodes_of_ours(plan, wanted),
+            "auto_mode": auto,
+            "system_pool": None if auto else nodes,
+            "ami": wanted.ami,
             "addon_versions": plan.versions.addons,
             "efs_driver": settings.storage.has_efs,
             "lustre_driver": settings.storage.has_lustre,

@@ -17,7 +17,7 @@ from components.eks.auto_node_identity import AutoNodeIdentity
 from components.eks.auto_system_pool import AutoSystemPool
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.karpenter_pools import node_pool_args
+from infra.karpenter_pools import OTHER_WORK, disk_args, node_pool_args
 from infra.platform_objects import billing_label
 
 if TYPE_CHECKING:
@@ -31,12 +31,8 @@ if TYPE_CHECKING:
     from components.eks.auto_node_class import AutoNodeClassArgs
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
-    from components.karpenter.ec2_node_class import EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.shared_args import NodeTaint
-
-OTHER_WORK = "other-work"
-"""The NodePool, and its node class, of what asks for no GPU."""
 
 _HOUR = 3600
 
@@ -100,8 +96,8 @@ def _for_controllers(  # noqa: PLR0913, PLR0917 -- what they stand on, each from
     kubernetes: Provider,
 ) -> list[pulumi.Resource]:
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
-    own: AutoNodeClassArgs = {**common, "node_class": SYSTEM_POOL}  # pyrefly: ignore[open-unpacking] -- no other keys
-    own |= _disk_args(Gp3Volume(EKS_SYSTEM_DISK_GIB))
+    disk = disk_args(Gp3Volume(EKS_SYSTEM_DISK_GIB))
+    own: AutoNodeClassArgs = {**common, "node_class": SYSTEM_POOL, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
     node_class = AutoNodeClass(f"{SYSTEM_POOL}-class", own, in_cluster)
     system = settings.cluster.system_pool
     pool = AutoSystemPool(
@@ -152,8 +148,8 @@ def _other_work(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its o
     other = settings.cluster.other_work
     if not other.max_vcpu or not other.max_memory_gib:
         return
-    own: AutoNodeClassArgs = {**common, "node_class": OTHER_WORK}  # pyrefly: ignore[open-unpacking] -- no other keys
-    own |= _disk_args(other.volume(OTHER_WORK_VOLUME))
+    disk = disk_args(other.volume(OTHER_WORK_VOLUME))
+    own: AutoNodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
     node_class = AutoNodeClass(f"{OTHER_WORK}-class", own, in_cluster)
     CpuNodePool(
         OTHER_WORK,
@@ -186,14 +182,14 @@ def auto_node_pool_args(plan: Plan, pool: PoolPlan, wanted: EksPool, startup: li
 
 def auto_node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: AutoNodeClassArgs) -> AutoNodeClassArgs:
     """The NodeClass of one pool: what all have in common, with the pool's own volume, reservations and tags."""
-    args: AutoNodeClassArgs = {**common, "node_class": pool.name, "tags": common["tags"] | billing_label(pool)}  # pyrefly: ignore[open-unpacking]
-    args |= _disk_args(wanted.volume(default_volume(machines_of_pool(plan, pool))))
+    args: AutoNodeClassArgs = {  # pyrefly: ignore[open-unpacking] -- no other keys
+        **common,
+        "node_class": pool.name,
+        "tags": common["tags"] | billing_label(pool),
+        **disk_args(wanted.volume(default_volume(machines_of_pool(plan, pool)))),
+    }
     if wanted.reservation is not None:
         args["reservation_ids"] = list(wanted.reservation.ids)
         args["reservation_tags"] = dict(wanted.reservation.tags)
         args["reservation_owner"] = wanted.reservation.owner
     return args
-
-
-def _disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
-    return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}

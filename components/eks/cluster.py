@@ -234,7 +234,9 @@ class EksCluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         shape = ClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_cluster(name, shape)
-        super().__init__("flexspot:index:EksCluster", name, {**vars(shape)}, opts)
+        # What most clusters are not is not among a component's inputs: a cluster that is there would seem to change.
+        inputs = {key: value for key, value in vars(shape).items() if key != "auto_mode" or value}
+        super().__init__("flexspot:index:EksCluster", name, inputs, opts)
         cluster = self._cluster(name, shape)
         self.cluster_name = cluster.name
         self.arn = cluster.arn
