@@ -15,7 +15,9 @@ from components.eks.auto_addons import AutoAddons
 from components.eks.auto_node_class import AutoNodeClass, auto_node_class_ref
 from components.eks.auto_node_identity import AutoNodeIdentity
 from components.eks.auto_system_pool import AutoSystemPool
+from components.eks.efa_security_group import EfaSecurityGroup
 from components.karpenter.cpu_node_pool import CpuNodePool
+from components.karpenter.ec2_node_class import EfaPlacementGroup
 from components.karpenter.gpu_node_pool import GpuNodePool
 from infra.karpenter_pools import OTHER_WORK, disk_args, node_pool_args
 from infra.platform_objects import billing_label
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from components.eks.auto_node_class import AutoNodeClassArgs
     from components.eks.cluster import EksCluster
     from components.eks.existing_cluster import ExistingEksCluster
+    from components.karpenter.ec2_node_class import EfaPlacementGroupArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.shared_args import NodeTaint
 
@@ -74,9 +77,20 @@ def declare_auto_mode(  # noqa: PLR0913 -- what it stands on, each from its own 
     # EKS brings the definitions of both kinds with the cluster.
     in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
     ready = [*cluster.ready, *_for_controllers(plan, settings, place, cluster, common, aws, kubernetes)]
+    efa: pulumi.Input[str] = ""
+    if any(pool.efa for pool in settings.pools):
+        members = EfaSecurityGroup("efa", {"cluster": place.cluster, "vpc_id": cluster.vpc_id, "tags": place.tags}, on_aws)
+        efa = members.security_group_id
     for pool in plan.pools:
         wanted = next(each for each in settings.pools if each.name == pool.name)
-        node_class = AutoNodeClass(f"{pool.name}-class", auto_node_class_args(plan, pool, wanted, common), in_cluster)
+        own = auto_node_class_args(plan, pool, wanted, common)
+        if wanted.compact_placement:
+            group: EfaPlacementGroupArgs = {"cluster": place.cluster, "pool": pool.name, "tags": place.tags | billing_label(pool)}
+            own["placement_group"] = EfaPlacementGroup(pool.name, group, on_aws).name
+        if wanted.efa:
+            own["more_security_group_ids"] = [efa]
+            own["pods"] = settings.network.pods_per_node
+        node_class = AutoNodeClass(f"{pool.name}-class", own, in_cluster)
         GpuNodePool(
             pool.name,
             auto_node_pool_args(plan, pool, wanted, startup),
@@ -181,13 +195,17 @@ def auto_node_pool_args(plan: Plan, pool: PoolPlan, wanted: EksPool, startup: li
 
 
 def auto_node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: AutoNodeClassArgs) -> AutoNodeClassArgs:
-    """The NodeClass of one pool: what all have in common, with the pool's own volume, reservations and tags."""
+    """The NodeClass of one pool: what all have in common, with the pool's own volume, network cards, reservations and tags."""
+    machines = machines_of_pool(plan, pool)
     args: AutoNodeClassArgs = {  # pyrefly: ignore[open-unpacking] -- no other keys
         **common,
         "node_class": pool.name,
         "tags": common["tags"] | billing_label(pool),
-        **disk_args(wanted.volume(default_volume(machines_of_pool(plan, pool)))),
+        **disk_args(wanted.volume(default_volume(machines))),
+        "efa_interfaces": machines[0].efa_interfaces if wanted.efa else 0,
     }
+    if wanted.efa and machines[0].efa_first_card:
+        args["efa_first_card"] = machines[0].efa_first_card
     if wanted.reservation is not None:
         args["reservation_ids"] = list(wanted.reservation.ids)
         args["reservation_tags"] = dict(wanted.reservation.tags)

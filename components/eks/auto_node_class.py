@@ -12,12 +12,18 @@ from capacity.settings.pools import IMAGES_AND_SCRATCH, EksNodeDisk
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, FORMS, RESOURCE_NAME
 from components.cloud_names import DISCOVERY_TAG
-from components.karpenter.ec2_node_class import EksNodeDiskArgs
+from components.karpenter.ec2_node_class import EksNodeDiskArgs, check_efa, efa_layout
 from components.karpenter.gpu_node_pool import NodeClassRef
 from components.shared_args import checked_options, refuse
 
 GROUP = "eks.amazonaws.com"
 KIND = "NodeClass"
+
+MOST_PODS = 110
+"""The most pods of a node of Auto Mode (create-node-class.adoc at 0026c9df, considerations)."""
+
+_PREFIX = 16
+"""Addresses of a prefix, /28."""
 
 BUILT_IN = "default"
 """The name of the class that EKS makes with its built-in pools."""
@@ -41,6 +47,22 @@ class AutoNodeClassArgs(EksNodeDiskArgs):
 
     subnet_ids: NotRequired[list[pulumi.Input[str]]]
     """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
+
+    more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
+    """Security groups that the nodes have beside the discovered ones, such as EfaSecurityGroup's. Default: none."""
+
+    efa_interfaces: NotRequired[int]
+    """EFA interfaces of a node: as many as its machine has network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0."""
+
+    efa_first_card: NotRequired[int]
+    """The first network card that takes an EFA interface: 1 of p6-b300.48xlarge, whose card 0 takes none. Default: 0."""
+
+    pods: NotRequired[int]
+    """Pods for which a node with EFA interfaces gets addresses as it starts: Auto Mode gives such a node none later. Default: 110, the most
+    that a node of Auto Mode has."""
+
+    placement_group: NotRequired[pulumi.Input[str] | None]
+    """Name of the placement group in which the nodes start. Default: none."""
 
     reservation_ids: NotRequired[list[str]]
     """Capacity reservations, such as cr-0a1b2c3d4e5f60718, on which nodes may draw. Default: none."""
@@ -74,6 +96,9 @@ def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
             refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
     if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
         refuse(where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, beside tags", "leave it out with ids"))
+    check_efa(where, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
+    if (pods := args.get("pods", MOST_PODS)) < 1:
+        refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the most"))
     for key in sorted(args["tags"]):
         if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
             own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
@@ -92,20 +117,32 @@ def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
     subnets: list[Any] = args.get("subnet_ids") or []
     known = all(isinstance(each, str) for each in subnets)
-    reservations = _reservation_terms(args)
+    reservations, interfaces = _reservation_terms(args), _network_interfaces(args)
     return {
         "role": args["node_role"],
         "subnetSelectorTerms": [{"id": each} for each in (sorted(subnets) if known else subnets)] or discovered,
-        "securityGroupSelectorTerms": discovered,
+        "securityGroupSelectorTerms": discovered + [{"id": each} for each in args.get("more_security_group_ids") or []],
         "ephemeralStorage": {"size": f"{volume.gib}Gi", "iops": volume.iops, "throughput": volume.throughput_mib},
         # What is not written by a team's own policies stays as Kubernetes has it; each team's namespace denies by default.
         "networkPolicy": "DefaultAllow",
         "networkPolicyEventLogs": "Disabled",
         "snatPolicy": "Random",
-        "advancedNetworking": {"associatePublicIPAddress": False},
+        # EC2 gives no public address to an instance with several interfaces, and refuses the question.
+        "advancedNetworking": {"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False},
+        **({} if (group := args.get("placement_group")) is None else {"placementGroupSelector": {"name": group}}),
         **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
         "tags": dict(sorted(args["tags"].items())),
     }
+
+
+def _network_interfaces(args: AutoNodeClassArgs) -> list[dict[str, Any]]:
+    """As for a Karpenter of one's own; the first interface has the addresses of all pods, as nothing is added once the node is there.
+
+    EKS user guide, "Manage EFA devices on Amazon EKS", EKS Auto Mode: since 2026-07-21 (auto-change.md; read 2026-11-26).
+    """
+    first, *others = efa_layout(args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0) or [{}]
+    pods = min(args.get("pods", MOST_PODS), MOST_PODS)
+    return [first | {"secondaryIPv4PrefixCount": -(-pods // _PREFIX)}, *others] if first else []
 
 
 def _reservation_terms(args: AutoNodeClassArgs) -> list[dict[str, Any]]:

@@ -157,6 +157,42 @@ def test_node_classes_say_network_volume_reservation_and_tags_in_auto_modes_word
         assert not {"amiSelectorTerms", "userData", "kubelet", "blockDeviceMappings", "metadataOptions"} & spec.keys()
 
 
+def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and_no_plugin_of_ours() -> None:
+    efa = {"name": "a100", "machine": "p4d.24xlarge", "capacity_type": "spot", "zones": ["us-east-1b"], "max_nodes": 2}
+    settings = auto_mode_settings()
+    settings["pools"].append(efa | {"efa": True, "compact_placement": True, "serves": ["training"]})
+    settings["teams"][0]["shares"]["a100"] = 8
+    settings["budget"] = {"monthly_usd": 100_000}
+    made = declared("dev-eks", settings)
+
+    [spec] = [each["spec"] for each in made.inputs_of(AUTO_CLASS) if each["metadata"]["name"] == "a100"]
+    first, *others = spec["advancedNetworking"]["networkInterfaces"]
+    # As the EKS user guide has it of four cards: an address on the first, and an EFA-only interface on each.
+    assert first == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface", "secondaryIPv4PrefixCount": 2}
+    assert [(each["networkCardIndex"], each["deviceIndex"], each["interfaceType"]) for each in others] == [
+        (0, 1, "efa-only"),
+        (1, 0, "efa-only"),
+        (2, 0, "efa-only"),
+        (3, 0, "efa-only"),
+    ]
+    assert "associatePublicIPAddress" not in spec["advancedNetworking"]
+    assert len(spec["securityGroupSelectorTerms"]) == 2, "the cluster's, and the one whose members reach one another"
+    assert "placementGroupSelector" in spec
+    waited = made.waits_for("kubernetes:eks.amazonaws.com/v1:NodeClass a100-class-node-class")
+    assert "aws:ec2/placementGroup:PlacementGroup a100-placement-group" in waited
+    assert not [each for each in made.made if "efa-k8s-device-plugin" in each or "gpu-plugins" in each]
+    assert refused_inputs(made.made.values()) == []
+    assert refused_requests(made.made.values()) == []
+
+
+def test_awss_policy_lets_auto_mode_launch_into_a_placement_group() -> None:
+    managed, _ = of_cluster()
+    group = "arn:aws:ec2:us-east-1:111122223333:placement-group/dev-a100"
+
+    for action in ("ec2:RunInstances", "ec2:CreateFleet"):
+        assert foreign_decision(managed, Request(action, group, {})) is Verdict.ALLOWED
+
+
 def test_nodes_join_before_pools_are_there_and_controllers_have_nodes_before_they_are_installed() -> None:
     made = in_auto_mode()
     [entry] = [each for each in made.of(ENTRY) if each.inputs["type"] == "EC2"]

@@ -56,18 +56,10 @@ _OF_CONTROLLERS = {
         "leave it out",
     ),
     "nvidia_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
-    "efa_device_plugin": _Lacking("without efa there is none", "leave it out"),
+    # aws/eks-charts pull request 1359, where one of AWS says so (2026-08-17); its chart leaves out nodes of Auto Mode.
+    "efa_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
 }
 """Controllers that Auto Mode has in itself."""
-
-_OF_POOLS = {
-    "efa": _Lacking(
-        "its nodes get no EFA interfaces here: AWS's chart of the plugin left out the nodes of Auto Mode as of v0.5.30 "
-        "(github.com/aws/eks-charts issue 1358)"
-    ),
-    "compact_placement": _Lacking("no page of AWS says how a NodeClass of Auto Mode names a placement group"),
-}
-"""Options of pools that nothing in Auto Mode takes."""
 
 
 def _refused(path: str, written: object, lacking: _Lacking) -> SettingsProblem:
@@ -100,9 +92,6 @@ def settings_are_ones_that_auto_mode_has(resolved: ResolvedSettings) -> Iterator
 def _of_pool(pool: ResolvedPool) -> Iterator[SettingsProblem]:
     if not isinstance(pool.settings, EksPool):
         return
-    for option, lacking in _OF_POOLS.items():
-        if (written := getattr(pool.settings, option)) != EksPool.model_fields[option].default:
-            yield _refused(f"{pool.path}.{option}", written, lacking)
     gib = pool.settings.volume(default_volume(pool.machines)).gib
     smallest = min(machine.local_ssd_gb for machine in pool.machines)
     # The catalog counts as EC2 does, in GB; the volume is in GiB.

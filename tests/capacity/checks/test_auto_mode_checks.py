@@ -37,8 +37,6 @@ BESIDE: dict[str, Any] = {
     "controllers.load_balancer_controller": {"install": True},
     "controllers.nvidia_device_plugin": {"version": "0.18.0"},
     "controllers.efa_device_plugin": {"version": "v0.5.30"},
-    "pools.0.efa": True,
-    "pools.0.compact_placement": True,
 }
 PLACES = {"cluster.system_pool": "cluster.system_pool.min_nodes", "cluster.addon_versions": "cluster.addon_versions.vpc-cni"}
 
@@ -79,14 +77,14 @@ def test_every_setting_of_nodes_and_controllers_is_either_refused_or_used() -> N
     controllers = {key.partition(".")[2] for key in BESIDE if key.startswith("controllers.")}
     assert controllers | {"kueue", "kube_state_metrics"} == set(EksControllers.model_fields)
 
-    of_pools = {key.rpartition(".")[2] for key in BESIDE if key.startswith("pools.")}
     by_every_karpenter = {
         *("name", "machine", "alternatives", "capacity_type", "gpus_per_node", "max_nodes", "max_gpus", "max_vcpu", "max_memory_gib"),
         *("zones", "serves", "reservation", "quiet_hours", "boot_disk_gib", "boot_disk_iops", "boot_disk_throughput_mib"),
+        *("efa", "compact_placement"),
         # Refused on EKS in every mode.
         "min_nodes",
     }
-    assert of_pools | by_every_karpenter == set(EksPool.model_fields)
+    assert by_every_karpenter == set(EksPool.model_fields)
 
 
 def test_an_addon_that_is_installed_keeps_its_version_and_one_that_is_not_is_refused() -> None:

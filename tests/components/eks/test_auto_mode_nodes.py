@@ -89,6 +89,24 @@ def test_subnets_and_reservations_are_the_callers(register: Register) -> None:
     assert made["spec"]["ephemeralStorage"]["size"] == "500Gi"
 
 
+@pytest.mark.parametrize("pods,prefixes", [(1, 1), (32, 2), (33, 3), (110, 7), (250, 7)])
+def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, prefixes: int, register: Register) -> None:
+    efa = node_class(efa_interfaces=2, efa_first_card=1, pods=pods, more_security_group_ids=["sg-efa"], placement_group="near")
+
+    [made] = register(lambda: AutoNodeClass("gpu-class", efa)).of(NODE_CLASS)
+
+    spec = made["spec"]
+    assert spec["advancedNetworking"] == {
+        "networkInterfaces": [
+            {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface", "secondaryIPv4PrefixCount": prefixes},
+            {"networkCardIndex": 1, "deviceIndex": 0, "interfaceType": "efa-only"},
+            {"networkCardIndex": 2, "deviceIndex": 0, "interfaceType": "efa-only"},
+        ]
+    }
+    assert spec["securityGroupSelectorTerms"][1:] == [{"id": "sg-efa"}]
+    assert spec["placementGroupSelector"] == {"name": "near"}
+
+
 @pytest.mark.parametrize(
     "changes,problem",
     [
@@ -97,6 +115,9 @@ def test_subnets_and_reservations_are_the_callers(register: Register) -> None:
         ({"reservation_ids": ["cr-1"]}, "reservation_ids"),
         ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"a": "b"}}, "beside reservation_tags"),
         ({"reservation_owner": "111122223333"}, "reservation_owner"),
+        ({"efa_interfaces": -1}, "efa_interfaces"),
+        ({"efa_first_card": 1}, "efa_first_card"),
+        ({"pods": 0}, "pods"),
         ({"tags": {"karpenter.sh/nodepool": "x"}}, "tags .*Auto Mode or AWS set"),
         ({"tags": {"eks:eks-cluster-name": "x"}}, "tags .*Auto Mode or AWS set"),
         ({"boot_disk_gib": 10}, "boot_disk_gib"),
