@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.machines import Confidential
@@ -172,6 +172,11 @@ class EksMode(StrEnum):
 
 class EksCluster(DescribedRecord):
     """An EKS cluster. With `mode: auto`, AWS runs Karpenter and chooses the nodes' image, and what is said of either is refused."""
+
+    # For editors what the validator below says: only in Auto Mode nobody names an image.
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["ami"]}, {"required": ["mode"], "properties": {"mode": {"const": "auto"}}}]}
+    )
 
     name: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """The cluster's name; default: the environment's."""

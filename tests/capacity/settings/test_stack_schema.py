@@ -58,6 +58,16 @@ def test_an_editor_is_told_what_the_models_refuse(
     assert any(told in error.message for error in validator.iter_errors(changed)), [e.message for e in validator.iter_errors(changed)]
 
 
+def test_an_editor_asks_for_an_image_unless_aws_chooses_it(validator: Any) -> None:
+    for mode, ami, taken in (("standard", True, True), ("standard", False, False), ("auto", False, True), (None, False, False)):
+        changed = content("dev-eks")
+        cluster = changed["config"]["flexspot:platform"]["cluster"]
+        cluster |= {} if mode is None else {"mode": mode}
+        if not ami:
+            del cluster["ami"]
+        assert validator.is_valid(changed) is taken, (mode, ami)
+
+
 def test_other_programs_keys_are_left_alone(validator: Any) -> None:
     changed = content("local")
     changed["config"]["aws:region"] = "us-east-1"
