@@ -65,9 +65,10 @@ class GrantedRole:
     grants: Sequence[pulumi.CustomResource]
 
 
-def service_trust(service: str) -> str:
-    """A trust policy for a service of AWS, such as eks.amazonaws.com."""
-    return _document({"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"})
+def service_trust(service: str, *, tags_session: bool = False) -> str:
+    """A trust policy for a service of AWS, such as eks.amazonaws.com, which may set tags of its session where policies ask for them."""
+    action: str | list[str] = ["sts:AssumeRole", "sts:TagSession"] if tags_session else "sts:AssumeRole"
+    return _document({"Effect": "Allow", "Principal": {"Service": service}, "Action": action})
 
 
 def ec2_trust(partition: str) -> str:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
+from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.catalog.platform import partition_of
 from capacity.plan.access import groups_by_role
 from capacity.plan.own_machines import machines_of_pool
+from capacity.settings.cluster import EksMode
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
@@ -26,11 +28,12 @@ from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import Ec2NodeClass, EfaPlacementGroup, ec2_node_class_ref
 from components.karpenter.gpu_node_pool import GpuNodePool
 from components.storage.efs_volume import DRIVER as EFS_DRIVER
-from components.storage.gp3_storage_class import Gp3StorageClass
+from components.storage.gp3_storage_class import AUTO_MODE_DRIVER, Gp3StorageClass
 from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
+from infra.eks_auto_mode import declare_auto_mode
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
-from infra.karpenter_pools import node_pool_args
+from infra.karpenter_pools import OTHER_WORK, disk_args, node_pool_args
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
@@ -45,19 +48,17 @@ if TYPE_CHECKING:
 
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
-    from capacity.settings.pools import EksPool, Gp3Volume
+    from capacity.settings.pools import EksPool
+    from components.eks.cluster_args import EksSystemPoolArgs
+    from components.eks.dcgm_exporter import DcgmExporterArgs
     from components.eks.existing_cluster import ExistingEksClusterArgs
     from components.eks.team_logins import EksTeamLoginsArgs
     from components.karpenter.controller import KarpenterController, KarpenterNodeIdentity
-    from components.karpenter.ec2_node_class import Ec2NodeClassArgs, EksNodeDiskArgs
+    from components.karpenter.ec2_node_class import Ec2NodeClassArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_bootstrap import KubeletArgs
     from components.shared_args import NodeTaint
     from policies.judging import Settings
-
-
-OTHER_WORK = "other-work"
-"""The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
 
 
 def driver_taints(settings: EksSettings) -> list[NodeTaint]:
@@ -70,7 +71,8 @@ def driver_taints(settings: EksSettings) -> list[NodeTaint]:
     if settings.cluster.existing is not None:
         return []
     storage = settings.storage
-    drivers = ["ebs.csi.aws.com", "s3.csi.aws.com"]
+    # Auto Mode's own EBS driver takes no such taint off (EKS user guide, "Create a storage class", considerations).
+    drivers = ["s3.csi.aws.com"] if settings.cluster.mode is EksMode.AUTO else ["ebs.csi.aws.com", "s3.csi.aws.com"]
     drivers += [driver for driver, used in ((EFS_DRIVER, storage.has_efs), (LUSTRE_DRIVER, storage.has_lustre)) if used]
     return [{"key": f"{driver}/agent-not-ready", "value": "", "effect": "NoExecute"} for driver in drivers]
 
@@ -117,7 +119,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))
     other = settings.cluster.other_work
     if other.max_vcpu and other.max_memory_gib:
-        disk = _disk_args(other.volume(OTHER_WORK_VOLUME))
+        disk = disk_args(other.volume(OTHER_WORK_VOLUME))
         own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
         node_class = Ec2NodeClass(f"{OTHER_WORK}-class", own, after_karpenter)
         CpuNodePool(
@@ -151,9 +153,9 @@ def _common(
 ) -> Ec2NodeClassArgs:
     args: Ec2NodeClassArgs = {
         "node_class": "",
-        "ami": settings.cluster.ami,
+        "ami": settings.cluster.image,
         # In production the settings refuse it already.
-        "allow_latest_ami": settings.cluster.ami.endswith("@latest"),
+        "allow_latest_ami": settings.cluster.image.endswith("@latest"),
         "cluster": place.cluster,
         "node_role": nodes.role_name,
         "tags": place.tags,
@@ -169,10 +171,6 @@ def _common(
     return args
 
 
-def _disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
-    return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}
-
-
 def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2NodeClassArgs) -> Ec2NodeClassArgs:
     """The node class of one pool: what all have in common, with the pool's own disks, network cards, reservations and tags."""
     machines = machines_of_pool(plan, pool)
@@ -180,7 +178,7 @@ def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2Node
         **common,
         "node_class": pool.name,
         "zones": list(pool.zones),
-        **_disk_args(wanted.volume(default_volume(machines))),
+        **disk_args(wanted.volume(default_volume(machines))),
         "local_nvme": all(machine.local_ssd_gb for machine in machines),
         "efa_interfaces": machines[0].efa_interfaces if wanted.efa else 0,
         "tags": common["tags"] | billing_label(pool),
@@ -216,16 +214,25 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
     if groups := groups_by_role(settings.teams):
         logins: EksTeamLoginsArgs = {"cluster_name": cluster.cluster_name, "groups": groups, "partition": place.partition, "tags": tags}
         EksTeamLogins("team-logins", logins, on_aws)
-    karpenter, nodes = declare_karpenter(plan, settings, place, cluster, on_aws, kubernetes)
-    declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
-    GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
+    auto = settings.cluster.mode is EksMode.AUTO
+    if auto:
+        ready = declare_auto_mode(plan, settings, place, cluster=cluster, aws=aws, kubernetes=kubernetes, startup=driver_taints(settings))
+        in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=ready)
+    else:
+        ready = cluster.ready
+        karpenter, nodes = declare_karpenter(plan, settings, place, cluster, on_aws, kubernetes)
+        declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
+        GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
     measured = settings.measurement
     if measured.dcgm_exporter:
-        DcgmExporter("dcgm-exporter", {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}, in_cluster)
+        exporter: DcgmExporterArgs = {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}
+        if auto:
+            exporter["instance_labels"] = AUTO_MODE_INSTANCE
+        DcgmExporter("dcgm-exporter", exporter, in_cluster)
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
     if own:
-        Gp3StorageClass("gp3", {"labels": plan.labels}, in_cluster)
+        Gp3StorageClass("gp3", {"labels": plan.labels, **({"driver": AUTO_MODE_DRIVER} if auto else {})}, in_cluster)
     node_selector = {SYSTEM_LABEL: "true"} if own else None
     tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
     kueue = declare_kueue(plan, in_cluster, settings, node_selector=node_selector, tolerations=tolerations)
@@ -233,7 +240,7 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
     declare_stock_out_watch(plan, settings, after_kueue, node_selector=node_selector, tolerations=tolerations)
     declare_measurement(plan, settings, in_cluster, node_selector=node_selector, tolerations=tolerations)
     # Its role is AWS's, its release the cluster's.
-    in_both = pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=cluster.ready)
+    in_both = pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=ready)
     load_balancers = declare_load_balancers(plan, settings, place, cluster, in_both, node_selector=node_selector, tolerations=tolerations)
     teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers, rules=rules)
     declare_storage(plan, settings, place, teams=teams, cluster=cluster, subnets=subnets, aws=aws, kubernetes=kubernetes)
@@ -285,7 +292,13 @@ def _cluster(
         )
         vpc_id, subnet_ids, control_plane = made.vpc_id, made.private_subnet_ids, made.control_plane_subnet_ids
         subnets = made.private_subnets
-    system = wanted.system_pool
+    auto, system = wanted.mode is EksMode.AUTO, wanted.system_pool
+    nodes: EksSystemPoolArgs = {
+        "machine": system.machine,
+        "min_nodes": system.min_nodes,
+        "max_nodes": system.max_nodes,
+        "release": plan.versions.system_release,
+    }
     cluster = EksCluster(
         "cluster",
         {
@@ -306,14 +319,10 @@ def _cluster(
             "log_retention_days": wanted.log_days,
             "logs_kms_key": wanted.logs_kms_key,
             "admin_role_arns": list(wanted.admin_roles),
-            "system_pool": {
-                "machine": system.machine,
-                "min_nodes": system.min_nodes,
-                "max_nodes": system.max_nodes,
-                "release": plan.versions.system_release,
-            },
-            "addon_versions": plan.versions.addons,
+            "auto_mode": auto,
+            "system_pool": None if auto else nodes,
             "ami": wanted.ami,
+            "addon_versions": plan.versions.addons,
             "efs_driver": settings.storage.has_efs,
             "lustre_driver": settings.storage.has_lustre,
             "metrics_server": wanted.addons.metrics_server,

@@ -98,7 +98,7 @@ def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
     machines = sorted({machine for pool in plan.pools if pool.name in with_efa for machine in pool.machines})
     charts = plan.versions.charts
     args: GpuPluginsArgs = {
-        "ami": settings.cluster.ami,
+        "ami": settings.cluster.image,
         "efa": bool(machines),
         "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
         "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),

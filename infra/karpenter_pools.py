@@ -9,14 +9,19 @@ from infra.platform_objects import node_taint
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
+    from capacity.settings.pools import Gp3Volume
+    from components.karpenter.ec2_node_class import EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
+
+OTHER_WORK = "other-work"
+"""The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
 
 SERVICE_DRAIN_SECONDS = 3600
 """How long a drain of a service's node waits for its pods; jobs are waited for to their end."""
 
 
 def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
-    """The NodePool of one pool of the plan."""
+    """The NodePool of one pool of the plan, in the words of a Karpenter of our own."""
     consolidates = pool.removal is Removal.UNDERUTILIZED
     return {
         "pool": pool.name,
@@ -39,3 +44,8 @@ def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuN
         "weight": pool.weight,
         "node_class": node_class,
     }
+
+
+def disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
+    """A node's volume, as node classes of either kind take it."""
+    return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}

@@ -22,8 +22,17 @@ CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
-GPU_NAME_LABEL = "karpenter.k8s.aws/instance-gpu-name"
-GPU_MEMORY_LABEL = "karpenter.k8s.aws/instance-gpu-memory"
+KARPENTER_INSTANCE = "karpenter.k8s.aws/instance-"
+"""How the keys begin of what Karpenter's AWS provider says of a machine."""
+
+AUTO_MODE_INSTANCE = "eks.amazonaws.com/instance-"
+"""How they begin in EKS Auto Mode, which says the same of a machine under the same names.
+
+awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-pool.adoc at 01385604, "EKS Auto Mode Supported Labels" (read 2026-11-25).
+"""
+
+GPU_NAME_LABEL = f"{KARPENTER_INSTANCE}gpu-name"
+GPU_MEMORY_LABEL = f"{KARPENTER_INSTANCE}gpu-memory"
 KARPENTER_POOL_LABEL = "karpenter.sh/nodepool"
 
 GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
@@ -81,7 +90,7 @@ def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
     match = re.fullmatch(r"((?P<category>[a-z]+?)(?P<generation>\d+)[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)", machine.name)
     if match is None:
         raise ValueError(f"{machine.name} is not an EC2 machine: expected FAMILY.SIZE, such as g6.xlarge")
-    prefix = "karpenter.k8s.aws/instance-"
+    prefix = KARPENTER_INSTANCE
     labels = {
         f"{prefix}category": match["category"],
         f"{prefix}family": match[1],

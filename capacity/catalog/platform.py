@@ -14,12 +14,14 @@ from pydantic import Field, model_validator
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import (
+    AUTO_MODE_INSTANCE,
     COMPUTE_CLASS_LABEL,
     GKE_ACCELERATOR_LABEL,
     GKE_POOL_LABEL,
     GKE_TOPOLOGY_LABELS,
     GPU_MEMORY_LABEL,
     GPU_NAME_LABEL,
+    KARPENTER_INSTANCE,
     KARPENTER_POOL_LABEL,
 )
 
@@ -44,7 +46,8 @@ class Vocabulary:
     `accelerator_label` are labels that its autoscaler knows before a node has booted; `memory_label` (MiB of one GPU) tells
     apart GPUs of one name, where the cloud has such. `compute_class_label` is the one label of a compute class
     that the cloud itself climbs; None where weights order the pools. `topology_levels` are the labels that say where in the network a node
-    is, the widest first; none where nodes are only made for pods that exist, which Kueue cannot place by them.
+    is, the widest first; none where nodes are only made for pods that exist, which Kueue cannot place by them. `instance_labels` is how the
+    keys begin of what Karpenter says of a machine; empty where there is none.
     """
 
     catalog: Cloud
@@ -54,6 +57,7 @@ class Vocabulary:
     memory_label: str | None = None
     compute_class_label: str | None = None
     topology_levels: tuple[str, ...] = ()
+    instance_labels: str = ""
 
     @property
     def gpu_labels(self) -> tuple[str, ...]:
@@ -61,7 +65,17 @@ class Vocabulary:
         return tuple(label for label in (self.accelerator_label, self.memory_label) if label is not None)
 
 
-_KARPENTER = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, GPU_NAME_LABEL, GPU_MEMORY_LABEL)
+_KARPENTER = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, GPU_NAME_LABEL, GPU_MEMORY_LABEL, instance_labels=KARPENTER_INSTANCE)
+
+AUTO_MODE = Vocabulary(
+    Cloud.AWS,
+    "eks",
+    KARPENTER_POOL_LABEL,
+    f"{AUTO_MODE_INSTANCE}gpu-name",
+    f"{AUTO_MODE_INSTANCE}gpu-memory",
+    instance_labels=AUTO_MODE_INSTANCE,
+)
+"""The words of EKS in Auto Mode, in which AWS runs Karpenter with labels of its own."""
 
 VOCABULARIES: dict[Platform, Vocabulary] = {
     # The lab's nodes are launched by Karpenter from the EC2 catalog.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -134,12 +135,29 @@ class ServicePrice(Record):
     source: str
 
 
+class NodeFee(Record):
+    """What EKS Auto Mode bills for running a node: a part, in percent, of its machine's on-demand price.
+
+    Of machines of some categories, such as g and gr; without categories, of all that no row before it is of.
+    """
+
+    categories: tuple[str, ...] = ()
+    percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
+    source: str
+
+    def is_of(self, machine: str) -> bool:
+        """Whether it is the fee of a machine such as g6e.xlarge."""
+        category = re.match("[a-z]*", machine)
+        return not self.categories or (category is not None and category[0] in self.categories)
+
+
 class PriceFile(Record):
     """A price file: the prices of one cloud, each with a source."""
 
     cloud: Cloud
     sources: dict[str, Source]
     services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
+    node_fees: tuple[NodeFee, ...] = ()
     prices: list[Price] = Field(default_factory=list[Price])
 
     @model_validator(mode="after")
@@ -158,6 +176,8 @@ class PriceFile(Record):
     def _every_service_has_a_source_and_stands_once(self) -> PriceFile:
         if problem := unsourced(((each.item, each.source) for each in self.services), self.sources):
             raise ValueError(problem)
+        if problem := unsourced((("node_fees", each.source) for each in self.node_fees), self.sources):
+            raise ValueError(problem)
         keys = [(each.item, each.region) for each in self.services]
         if twice := sorted(f"{item} in {region or 'all regions'}" for item, region in keys if keys.count((item, region)) > 1):
             raise ValueError(f"{twice[0]} has two prices")
@@ -172,6 +192,7 @@ class PriceBook:
     prices: dict[PriceKey, Price]
     sources: dict[str, Source]
     services: dict[ServiceKey, ServicePrice] = field(default_factory=dict["ServiceKey", ServicePrice])
+    node_fees: tuple[NodeFee, ...] = ()
 
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
         """The price, or None: nothing is known, which is not the same as nothing to pay."""
@@ -181,7 +202,13 @@ class PriceBook:
         """Likewise for what is no machine: the region's own price, or that of all regions."""
         return self.services.get((item, region)) or self.services.get((item, None))
 
-    def source_of(self, price: Price | ServicePrice) -> Source:
+    def node_fee(self, machine: str, region: str) -> tuple[NodeFee, Decimal] | None:
+        """The row of what EKS Auto Mode bills for a node, and that in US dollars an hour; None where one of the prices is not known."""
+        fee = next((each for each in self.node_fees if each.is_of(machine)), None)
+        price = self.find(machine, region, CapacityType.ON_DEMAND)
+        return None if fee is None or price is None else (fee, price.usd_per_hour * fee.percent / 100)
+
+    def source_of(self, price: Price | ServicePrice | NodeFee) -> Source:
         """Where a price is from."""
         return self.sources[price.source]
 
@@ -196,7 +223,14 @@ class PriceBook:
         sources = {f"{name}: {key}": source for key, source in file.sources.items()}
         rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.prices]
         services = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.services]
-        return PriceBook(self.cloud, self.prices | _by_key(rows), self.sources | sources, self.services | _by_item(services))
+        fees = tuple(fee.model_copy(update={"source": f"{name}: {fee.source}"}) for fee in file.node_fees)
+        return PriceBook(
+            self.cloud,
+            self.prices | _by_key(rows),
+            self.sources | sources,
+            self.services | _by_item(services),
+            (*fees, *self.node_fees),
+        )
 
 
 def _by_key(prices: list[Price]) -> dict[PriceKey, Price]:
@@ -210,7 +244,7 @@ def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
 def read_prices(path: Path) -> PriceBook:
     """The prices of a file. Raises DataFileError when the file breaks its schema."""
     file = read_records(path, PriceFile)
-    return PriceBook(file.cloud, _by_key(file.prices), file.sources, _by_item(file.services))
+    return PriceBook(file.cloud, _by_key(file.prices), file.sources, _by_item(file.services), file.node_fees)
 
 
 @cache

@@ -22,7 +22,7 @@ class SystemPod(Record):
     """Pods of one kind: `replicas` of them, or one on every node. `apart` says that no two share a node; without room one waits.
 
     `addon` is the setting of `cluster.addons` without which there are none; `efs` and `lustre` that something is in
-    EFS, and in Lustre.
+    EFS, and in Lustre. `in_auto_mode` is false of what EKS Auto Mode has in no pod.
     """
 
     name: str
@@ -31,6 +31,7 @@ class SystemPod(Record):
     replicas: Annotated[int, Field(ge=1)] | None = None
     apart: bool = False
     addon: str | None = None
+    in_auto_mode: bool = True
     source: str = ""
 
 

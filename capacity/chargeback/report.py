@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.price_book import priced_as
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.queries import NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from capacity.catalog.data_files import Source
@@ -52,13 +53,16 @@ class NodeCosts:
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
 
 
-def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook]) -> NodeCosts:
-    """Prices every node of the books."""
+def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode: Collection[str] = ()) -> NodeCosts:
+    """Prices every node of the books. `auto_mode` are the environments whose nodes EKS Auto Mode runs, for a fee on each."""
     costs = NodeCosts()
     for (name, facts), book in books.nodes.items():
-        usd_per_hour = _usd_per_hour(facts, prices, costs.sources)
+        usd_per_hour, of_type = _usd_per_hour(facts, prices, costs.sources), facts.bought_as
+        if usd_per_hour is not None and facts.environment in auto_mode:
+            # The fee is a part of the on-demand price, whatever the node was bought as.
+            usd_per_hour, of_type = _with_fee(usd_per_hour, facts, prices, costs.sources), CapacityType.ON_DEMAND.value
         if usd_per_hour is None:
-            unknown = UnknownPrice(facts.machine, facts.region, facts.bought_as)
+            unknown = UnknownPrice(facts.machine, facts.region, of_type)
             costs.unknown[unknown] = costs.unknown.get(unknown, 0) + book.seconds
         else:
             costs.usd[name, facts] = usd_per_hour * book.seconds / _HOUR
@@ -75,6 +79,19 @@ def _usd_per_hour(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], source
         return None
     sources[price.source] = book.source_of(price)
     return Fraction(price.usd_per_hour)
+
+
+def _with_fee(
+    usd_per_hour: Fraction, facts: NodeFacts, prices: Callable[[Cloud], PriceBook], sources: dict[str, Source]
+) -> Fraction | None:
+    """With the fee of EKS Auto Mode; None where that is not known, so that no sum is too low without a word."""
+    cloud = cloud_of(facts.machine)
+    found = None if cloud is None else prices(cloud).node_fee(facts.machine, facts.region)
+    if cloud is None or found is None:
+        return None
+    fee, usd = found
+    sources[fee.source] = prices(cloud).source_of(fee)
+    return usd_per_hour + Fraction(usd)
 
 
 class ExtraKind(StrEnum):

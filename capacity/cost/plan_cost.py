@@ -122,6 +122,7 @@ class _Lines:
             kept = Decimal(pool.max_nodes)
             billed = Amounts(kept, kept, kept) if pool.capacity_type is CapacityType.RESERVED else running
             yield self._nodes(Section.POOL, pool.name, pool.machines, pool.capacity_type, billed)
+            yield from self._fee(Section.FEE, pool.name, pool.machines, running)
             if charges := self._disks.get(pool.name):
                 yield self._disk_line(Section.DISK, pool.name, charges, running)
 
@@ -141,6 +142,7 @@ class _Lines:
         least, most = Decimal(nodes.min_nodes), Decimal(nodes.max_nodes)
         amounts = Amounts(most, least + (most - least) * self._use.system_nodes_percent / 100, least)
         yield self._nodes(Section.SYSTEM, "system nodes", (nodes.machine,), CapacityType.ON_DEMAND, amounts)
+        yield from self._fee(Section.SYSTEM, "Auto Mode's fee on system nodes", (nodes.machine,), amounts)
         yield self._disk_line(Section.SYSTEM, "disks of system nodes", nodes.charges, amounts)
 
     def other_work(self) -> Iterator[CostLine]:
@@ -162,6 +164,7 @@ class _Lines:
         most = Decimal(dearest[2])
         amounts = Amounts(most, most * self._use.other_work_percent / 100, Decimal(0))
         yield self._nodes(Section.OTHER_WORK, "other work", (dearest[1],), CapacityType.ON_DEMAND, amounts)
+        yield from self._fee(Section.OTHER_WORK, "Auto Mode's fee on other work", (dearest[1],), amounts)
         yield self._disk_line(Section.OTHER_WORK, "disks of other work", room.charges, amounts)
 
     def services(self) -> Iterator[CostLine]:
@@ -201,6 +204,26 @@ class _Lines:
             amounts.floor * min(known.values()) * month,
         )
         return CostLine(section, name, quantity, figures, tuple(self._machine_price(each) for each in found.values() if each), unknown)
+
+    def _fee(self, section: Section, name: str, machines: Sequence[str], amounts: Amounts) -> Iterator[CostLine]:
+        """What EKS Auto Mode bills for running nodes of any of `machines`, as those themselves are counted; nothing elsewhere."""
+        if not self._plan.spending.auto_mode:
+            return
+        region, month = self._plan.region, HOURS_OF_A_MONTH
+        found = {each: self._book.node_fee(each, region) for each in machines}
+        known = {each: fee for each, fee in found.items() if fee is not None}
+        unknown = tuple(f"Auto Mode's fee on {each} in {region}" for each in machines if each not in known)
+        quantity = f"Auto Mode's fee on {', '.join(machines)}: {amounts}"
+        if not known:
+            yield CostLine(section, name, quantity, None, (), unknown)
+            return
+        usd = [each for _, each in known.values()]
+        figures = in_cents(amounts.worst * max(usd) * month, amounts.expected * usd[0] * month, amounts.floor * min(usd) * month)
+        prices: list[PriceUsed] = []
+        for machine, (fee, hour) in known.items():
+            source, what = self._book.source_of(fee), f"Auto Mode's fee on {machine}, {fee.percent} % of its on-demand price"
+            prices.append(PriceUsed(what, hour, Measure.HOUR, source.citation, source.as_of, source.verified))
+        yield CostLine(section, name, quantity, figures, tuple(prices), unknown)
 
     def _disk_line(self, section: Section, name: str, charges: Sequence[Charge], nodes: Amounts) -> CostLine:
         return self._line(section, name, [(each.item, Decimal(each.amount)) for each in charges], nodes)
@@ -242,11 +265,13 @@ def _shown(amount: Decimal) -> str:
 class Section(StrEnum):
     """What a line is about.
 
-    POOL and DISK are shared out to the teams whose GPUs they are. SYSTEM, OTHER_WORK, SERVICE and USAGE are the platform's: nodes of
-    controllers, nodes without GPUs, what the cloud bills for being there, and what somebody said will be used.
+    POOL, FEE and DISK are shared out to the teams whose GPUs they are; FEE is what EKS Auto Mode bills for a pool's nodes. SYSTEM,
+    OTHER_WORK, SERVICE and USAGE are the platform's: nodes of controllers, nodes without GPUs, what the cloud bills for being there, and
+    what somebody said will be used.
     """
 
     POOL = "pool"
+    FEE = "pool-fee"
     DISK = "pool-disk"
     SYSTEM = "system-nodes"
     OTHER_WORK = "other-work"
@@ -256,7 +281,7 @@ class Section(StrEnum):
     @property
     def of_pools(self) -> bool:
         """Whether teams share it."""
-        return self in {Section.POOL, Section.DISK}
+        return self in {Section.POOL, Section.FEE, Section.DISK}
 
 
 @dataclass(frozen=True)

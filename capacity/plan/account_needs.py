@@ -10,6 +10,7 @@ from capacity.catalog.aws_quotas import AwsQuota, Market, address_quota, quota_o
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.own_machines import machines_of_pool
+from capacity.settings.cluster import EksMode
 from capacity.settings.network import Nat
 from capacity.settings.pools import ReservationKind
 
@@ -75,7 +76,9 @@ def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, 
         vcpu, quota = machine.vcpu, quota_of_machine(system.machine, Market.ON_DEMAND)
         yield quota, QuotaUse("system nodes", vcpu * system.max_nodes)
         # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html (read 2026-11-24): up to two more in each zone.
-        yield quota, QuotaUse("system nodes while they are replaced", vcpu * 2 * len(settings.zones))
+        # In Auto Mode the pool's ceiling holds those that replace others, too.
+        replaced = 0 if settings.cluster.mode is EksMode.AUTO else vcpu * 2 * len(settings.zones)
+        yield quota, QuotaUse("system nodes while they are replaced", replaced)
         if settings.network.existing_vpc is None:
             gateways = len(settings.zones) if settings.network.nat is Nat.PER_ZONE else 1
             yield address_quota(), QuotaUse("NAT gateways", gateways)

@@ -80,7 +80,8 @@ class PoolShare:
 class SpendingPlan:
     """What the platform is billed for besides its pools' machines, whose the pools are, and the environment's budget in US dollars a month.
 
-    What was there before the stack (a cluster, a network) is not among it. `budget_usd` is None where nobody has set one.
+    What was there before the stack (a cluster, a network) is not among it. `budget_usd` is None where nobody has set one. `auto_mode` says
+    that EKS Auto Mode runs the nodes, for a fee on each.
     """
 
     budget_usd: int | None
@@ -89,6 +90,7 @@ class SpendingPlan:
     other_work: OtherWork | None
     services: tuple[ServicePart, ...]
     shares: tuple[PoolShare, ...]
+    auto_mode: bool = False
 
 
 class TaintEffect(StrEnum):

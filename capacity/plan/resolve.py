@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.machines import Cloud, is_zone_id, machines_of, machines_with, unserved_family, zone_names_differ
-from capacity.catalog.platform import VOCABULARIES, Platform, Vocabulary
+from capacity.catalog.platform import AUTO_MODE, VOCABULARIES, Platform, Vocabulary
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
 from capacity.plan.model import Amount
 from capacity.plan.own_machines import with_described
-from capacity.settings.cluster import GkeMode
-from capacity.settings.platform import GkeSettings, ZoneMachines
+from capacity.settings.cluster import EksMode, GkeMode
+from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import EC2_MACHINE, GKE_MACHINE
@@ -81,12 +81,17 @@ class ResolvedSettings:
     @property
     def words(self) -> Vocabulary:
         """The platform's own words."""
-        return VOCABULARIES[self.settings.cloud]
+        return AUTO_MODE if self.auto_mode else VOCABULARIES[self.settings.cloud]
 
     @property
     def autopilot(self) -> bool:
         """Whether all nodes are GKE's own; pools are then what pods may ask for, and no node pools."""
         return isinstance(self.settings, GkeSettings) and self.settings.cluster.mode is GkeMode.AUTOPILOT
+
+    @property
+    def auto_mode(self) -> bool:
+        """Whether AWS runs Karpenter and what is on the nodes; pools are NodePools all the same."""
+        return isinstance(self.settings, EksSettings) and self.settings.cluster.mode is EksMode.AUTO
 
     @cached_property
     def region(self) -> str:

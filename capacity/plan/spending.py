@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.machines import BootDisk, Cloud
 from capacity.catalog.price_book import ServiceItem
 from capacity.plan.model import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.plan.system_room import system_room
 from capacity.settings.cluster import EksOtherWork, Support
 from capacity.settings.network import Nat
 from capacity.settings.platform import EksSettings, GkeSettings
@@ -57,6 +58,7 @@ def spending_plan(resolved: ResolvedSettings) -> SpendingPlan:
         other_work=_other_work(resolved, cluster.other_work) if cluster is not None and (nodes or not gke) else None,
         services=tuple(_services(resolved)),
         shares=tuple(_shares(resolved)),
+        auto_mode=resolved.auto_mode,
     )
 
 
@@ -98,7 +100,7 @@ def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
 
 
 def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
-    bottlerocket = isinstance(resolved.settings, EksSettings) and resolved.settings.cluster.ami.startswith("bottlerocket")
+    bottlerocket = isinstance(resolved.settings, EksSettings) and (resolved.settings.cluster.ami or "").startswith("bottlerocket")
     charges = (
         Charge(ServiceItem.GP3_STORAGE, volume.gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
         Charge(ServiceItem.GP3_IOPS, volume.iops - GP3_IOPS),
@@ -110,7 +112,16 @@ def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
 def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
     boot = Charge(_boot_disk(resolved.machines.get(pool.machine)), GKE_SYSTEM_DISK_GIB)
     disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (boot,)
-    return SystemNodes(pool.machine, pool.min_nodes, pool.max_nodes, disk)
+    return SystemNodes(pool.machine, _least_system_nodes(resolved, pool), pool.max_nodes, disk)
+
+
+def _least_system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> int:
+    """The nodes that are always there; in Auto Mode as few as the controllers fit on, at least one."""
+    machine = resolved.machines.get(pool.machine)
+    if not resolved.auto_mode or machine is None or not isinstance(resolved.settings, EksSettings):
+        return pool.min_nodes
+    room = system_room(resolved.settings, resolved.words.catalog, machine)
+    return next((nodes for nodes in range(1, pool.max_nodes) if not room.waiting(nodes)), pool.max_nodes)
 
 
 def _other_work(resolved: ResolvedSettings, room: OtherWorkSettings) -> OtherWork | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.system_pods import STOCK_OUT_WATCH, NodeRoom, SystemPod, node_room, system_pods_of
+from capacity.settings.cluster import EksMode
 from capacity.settings.controllers import EksControllers
 from capacity.settings.platform import EksSettings
 
@@ -64,16 +65,18 @@ def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]
 
 
 def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Machine) -> SystemRoom:
-    """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling; on EKS nothing scales the group."""
+    """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling, and so it does in EKS Auto Mode; else on
+    EKS nothing scales the group.
+    """
     pool = settings.cluster.system_pool
     addons: dict[str, bool] = {}
+    auto = isinstance(settings, EksSettings) and settings.cluster.mode is EksMode.AUTO
     if isinstance(settings, EksSettings):
         addons = {**settings.cluster.addons.model_dump(), "efs": settings.storage.has_efs, "lustre": settings.storage.has_lustre}
-    clouds = [each for each in system_pods_of(cloud) if each.addon is None or addons[each.addon]]
+    clouds = [each for each in system_pods_of(cloud) if (each.addon is None or addons[each.addon]) and (each.in_auto_mode or not auto)]
     pods = (*clouds, *own_pods(settings))
-    return SystemRoom(
-        pool.min_nodes if isinstance(settings.controllers, EksControllers) else pool.max_nodes, node_room(cloud, machine), pods
-    )
+    grows = auto or not isinstance(settings.controllers, EksControllers)
+    return SystemRoom(pool.max_nodes if grows else pool.min_nodes, node_room(cloud, machine), pods)
 
 
 def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
@@ -88,10 +91,13 @@ def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
     if settings.measurement.kube_state_metrics:
         size = sizes.kube_state_metrics
         pods.append(SystemPod(name="kube-state-metrics", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=1))
-    if isinstance(sizes, EksControllers):
-        size = sizes.karpenter
-        pods.append(SystemPod(name="karpenter", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas, apart=True))
-        if (load := sizes.load_balancer_controller).install:
+    if isinstance(settings, EksSettings):
+        if settings.cluster.mode is not EksMode.AUTO:
+            size = settings.controllers.karpenter
+            pods.append(
+                SystemPod(name="karpenter", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas, apart=True)
+            )
+        if (load := settings.controllers.load_balancer_controller).install:
             name = "load-balancer-controller"
             pods.append(SystemPod(name=name, cpu_milli=load.cpu_milli, memory_mib=load.memory_mib, replicas=load.replicas))
     return pods

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.versions import BEFORE_NODES, Addon, Chart, VersionTable, shipped_versions
 from capacity.settings.platform import EksSettings, GkeSettings
 
@@ -48,8 +49,11 @@ def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTa
             cluster = settings.cluster
             if cluster.existing is not None:
                 return VersionPlan(None, None, {}, _eks_charts(settings, table))
+            if not cluster.has_own_image:
+                pinned = {name: version for name, version in _addons(settings, table).items() if name not in auto_mode().addons}
+                return VersionPlan(cluster.version, None, pinned, _kueue(settings, table))
             return VersionPlan(
-                cluster.version, images.eks_release(cluster.ami, cluster.version), _addons(settings, table), _eks_charts(settings, table)
+                cluster.version, images.eks_release(cluster.image, cluster.version), _addons(settings, table), _eks_charts(settings, table)
             )
         case GkeSettings():
             return VersionPlan(None, None, {}, _kueue(settings, table))
@@ -71,7 +75,7 @@ def _kueue(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str
 def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
     wanted = settings.controllers
     charts = {Chart.KARPENTER: wanted.karpenter.version}
-    if settings.cluster.ami.startswith("al2023@"):
+    if settings.cluster.image.startswith("al2023@"):
         charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
     if any(pool.efa for pool in settings.pools):
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.machines import Confidential
@@ -174,19 +174,38 @@ class EksAddons(DescribedRecord):
     does."""
 
 
+class EksMode(StrEnum):
+    """STANDARD has a Karpenter, system nodes and add-ons of ours. In AUTO, EKS's Auto Mode, AWS runs all of these for a fee on each node.
+
+    In AUTO pools are NodePools all the same, with their ceilings; AWS chooses the nodes' image, and ends every node after 21 days at most.
+    """
+
+    STANDARD = "standard"
+    AUTO = "auto"
+
+
 class EksCluster(DescribedRecord):
-    """An EKS cluster."""
+    """An EKS cluster. With `mode: auto`, AWS runs Karpenter and chooses the nodes' image, and what is said of either is refused."""
+
+    # For editors what the validator below says: only in Auto Mode nobody names an image.
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["ami"]}, {"required": ["mode"], "properties": {"mode": {"const": "auto"}}}]}
+    )
 
     name: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """The cluster's name; default: the environment's."""
 
+    mode: EksMode = EksMode.STANDARD
+    """`standard` has a Karpenter, system nodes and add-ons of ours; `auto` is EKS Auto Mode, in which AWS runs them for a fee on each node.
+    A cluster keeps the mode that it was made with."""
+
     version: Annotated[str, Field(pattern=EKS_VERSION)]
     """The version of Kubernetes, in quotes, such as "1.35"."""
 
-    ami: Annotated[str, Field(pattern=AMI_ALIAS)]
+    ami: Annotated[str, Field(pattern=AMI_ALIAS)] | None = None
     """The nodes' image, a pinned alias such as al2023@v20260903 or bottlerocket@1.65.0, of a release with images for `version`: with
     `@latest` every release of an AMI replaces the nodes, so it is refused in production. The system nodes have the same release, where
-    EKS's name for it is known."""
+    EKS's name for it is known. Needed with `mode: standard`. Default: AWS's own choice, with `mode: auto` alone."""
 
     addon_versions: dict[Addon, Annotated[str, Field(pattern=ADDON_VERSION_OR_DEFAULT)]] = Field(default_factory=dict)
     """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`, or `default` for EKS's own on the day an add-on is made,
@@ -204,7 +223,7 @@ class EksCluster(DescribedRecord):
     """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
 
     system_pool: SystemPool = SystemPool(machine="m6i.xlarge")
-    """The nodes of the controllers."""
+    """The nodes of the controllers. With `mode: auto` they come when a controller needs one, and `min_nodes` is not used."""
 
     other_work: EksOtherWork = EksOtherWork()
     """Room for work without GPUs, Spot before on-demand."""
@@ -232,3 +251,22 @@ class EksCluster(DescribedRecord):
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
     `nodes` and `node_repair` are then used. Default: one is made."""
+
+    @model_validator(mode="after")
+    def _somebody_chooses_the_image(self) -> Self:
+        if self.mode is EksMode.STANDARD and self.ami is None:
+            # As where every cluster needs one: the place of the error is the setting that is missing.
+            raise ValidationError.from_exception_data(type(self).__name__, [{"type": "missing", "loc": ("ami",), "input": {}}])
+        return self
+
+    @property
+    def image(self) -> str:
+        """The alias of the nodes' image. Raises ValueError with `mode: auto`, where AWS chooses it."""
+        if self.ami is None:
+            raise ValueError("in Auto Mode AWS chooses the nodes' image; ask for none")
+        return self.ami
+
+    @property
+    def has_own_image(self) -> bool:
+        """Whether the nodes' image is chosen here."""
+        return self.ami is not None

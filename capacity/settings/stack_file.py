@@ -142,7 +142,11 @@ def _expected(error: Any) -> list[str]:
 
 def _form(field: FieldInfo) -> str:
     """What a field with a form of its own takes, in the words for that form; empty where it has none."""
-    patterns = [str(getattr(each, "pattern", "")) for each in field.metadata]
+    # Of a field that may be nothing, the form is inside of its annotation.
+    either = get_args(field.annotation)
+    optional = either if type(None) in either else ()
+    inside = [each for argument in optional for info in getattr(argument, "__metadata__", ()) for each in info.metadata]
+    patterns = [str(getattr(each, "pattern", "")) for each in (*field.metadata, *inside)]
     return next((FORMS[pattern] for pattern in patterns if pattern in FORMS), "")
 
 

@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
 
@@ -10,11 +10,11 @@ import pulumi
 from pulumi_aws import eks
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
+from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
 from capacity.catalog.versions import Addon, Chart, shipped_versions
 from capacity.values.names import CHART_VERSION
 from components.cloud_names import check_form
-from components.eks.cluster_args import ClusterShape
+from components.eks.cluster_args import AddonsShape
 from components.eks.system_nodes import CRITICAL_ADDONS, role_name
 from components.helm_release import chart_release
 from components.iam import GrantedRole, RoleShape, granted_role, pod_trust
@@ -98,7 +98,7 @@ class AddonInstaller:
     """Installs add-ons on one cluster; `name` is what their Pulumi names begin with."""
 
     name: str
-    shape: ClusterShape
+    shape: AddonsShape
     cluster: pulumi.Input[str]
     parent: pulumi.Resource
 
@@ -111,16 +111,16 @@ class AddonInstaller:
         agent = self._install(POD_IDENTITY_AGENT, [])
         return [agent, self._install(KUBE_PROXY, []), self._install(VPC_CNI, [agent])]
 
-    def after_nodes(self, nodes: pulumi.Resource) -> list[pulumi.Resource]:
-        """The other add-ons, which EKS reports as healthy only once they run."""
-        wanted = [*AFTER_NODES]
+    def after_nodes(self, nodes: Sequence[pulumi.Resource], *, but: Collection[Addon] = ()) -> list[pulumi.Resource]:
+        """The other add-ons, which EKS reports as healthy only once they run on `nodes`; `but` are those that the cluster has in itself."""
+        wanted = [each for each in AFTER_NODES if each.name not in but]
         if self.shape.efs_driver:
             wanted.append(EFS_DRIVER)
         if self.shape.lustre_driver:
             wanted.append(LUSTRE_DRIVER)
         if self.shape.metrics_server:
             wanted.append(METRICS_SERVER)
-        return [self._install(addon, [nodes]) for addon in wanted]
+        return [self._install(addon, nodes) for addon in wanted]
 
     def _install(self, addon: EksAddon, after: Sequence[pulumi.Resource]) -> pulumi.Resource:
         waits_for = [*after]
@@ -168,7 +168,7 @@ EKS_CHARTS = "https://aws.github.io/eks-charts"
 EFA_NODE_LABEL = ("vpc.amazonaws.com/efa.present", "true")
 """The label by which nodes say that they were launched with EFA interfaces; the NodePool gives it to them, as one of `node_labels`."""
 
-_GPU_MANUFACTURER_LABEL = "karpenter.k8s.aws/instance-gpu-manufacturer"
+_GPU_MANUFACTURER = "gpu-manufacturer"
 
 
 class GpuPluginsArgs(TypedDict):
@@ -243,9 +243,12 @@ class GpuPlugins(pulumi.ComponentResource):
         self.register_outputs({"nvidia_version": self.nvidia_version, "efa_version": self.efa_version})
 
 
-def on_nvidia_gpus() -> dict[str, Any]:
-    """The affinity to nodes that Karpenter launched with NVIDIA GPUs, which have the label before they boot."""
-    on_gpus = {"matchExpressions": [{"key": _GPU_MANUFACTURER_LABEL, "operator": "In", "values": ["nvidia"]}]}
+def on_nvidia_gpus(instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
+    """The affinity to nodes that Karpenter launched with NVIDIA GPUs, which have the label before they boot.
+
+    `instance_labels` is how the keys begin by which it says what a machine is.
+    """
+    on_gpus = {"matchExpressions": [{"key": f"{instance_labels}{_GPU_MANUFACTURER}", "operator": "In", "values": ["nvidia"]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_gpus]}}}
 
 

@@ -12,6 +12,7 @@ from capacity.settings.network import EKS_SERVICES, Access, fits_eks_services, t
 from capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
 from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_kms_key, check_place
 from components.eks.addons import ADDONS, AddonInstaller
+from components.eks.auto_mode_role import AUTO_MODE_POLICIES, own_tags
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
 from components.eks.system_nodes import role_name, system_node_group
 from components.iam import RoleShape, granted_role, service_trust
@@ -45,11 +46,23 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
             f"{where} log_retention_days is {shape.log_retention_days}; allowed: {', '.join(map(str, RETENTIONS))}; use 90 if in doubt"
         )
     _check_admins(where, shape)
-    check_form(f"{where} ami", shape.ami, AMI_ALIAS)
-    _check_system_pool(where, shape.nodes)
+    _check_nodes(where, shape)
     _check_versions(where, shape.addon_versions)
     check_kms_key(where.removesuffix(":"), shape.logs_kms_key)
     check_role_options(where, shape.iam_path, shape.permissions_boundary)
+
+
+def _check_nodes(where: str, shape: ClusterShape) -> None:
+    for key, value in (("system_pool", shape.system_pool), ("ami", shape.ami)):
+        if (value is None) != shape.auto_mode:
+            given = "given" if value is not None else "not given"
+            raise ValueError(
+                f"{where} {key} is {given} with auto_mode {shape.auto_mode}; allowed is one of the two: in Auto Mode nodes are AWS's; "
+                f"{'leave it out' if shape.auto_mode else 'give it'}"
+            )
+    if not shape.auto_mode:
+        check_form(f"{where} ami", shape.ami or "", AMI_ALIAS)
+        _check_system_pool(where, shape.nodes)
 
 
 def _check_services(where: str, written: str) -> None:
@@ -177,6 +190,10 @@ LOGGED = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 _KEY_DELETION_DAYS = 30
 
 
+_ON_LOAD_BALANCING = eks.ClusterKubernetesNetworkConfigElasticLoadBalancingArgs(enabled=True)
+_ON_STORAGE = eks.ClusterStorageConfigArgs(block_storage=eks.ClusterStorageConfigBlockStorageArgs(enabled=True))
+
+
 class EksCluster(pulumi.ComponentResource):
     """A cluster that is private and logged unless told otherwise, with its add-ons and a few nodes for controllers.
 
@@ -184,8 +201,9 @@ class EksCluster(pulumi.ComponentResource):
     entries and Pod Identity, never the aws-auth ConfigMap. Whoever makes the cluster administers it, with or without `admin_role_arns`:
     `up` must reach the API server before any other entry is there, and to take that back later would replace the cluster.
 
-    EKS's Auto Mode is not used, but a Karpenter of our own: Auto Mode takes a fee for each node, and hides the node classes by which
-    Karpenter is told of images, disks, network cards and reservations. The cluster security group needs no rule more for EFA: EKS lets it
+    By default there is a Karpenter of our own. With `auto_mode` AWS runs it, for a fee on each node, and chooses images; the built-in pools
+    are not switched on, because they have no ceiling: so that no role of nodes is the cluster's, and none replaces it. The cluster
+    security group needs no rule more for EFA: EKS lets it
     reach itself both ways (EKS user guide, "View Amazon EKS security group requirements for clusters"), and refuses the same rule twice.
 
     With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError before anything is
@@ -216,7 +234,9 @@ class EksCluster(pulumi.ComponentResource):
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         shape = ClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_cluster(name, shape)
-        super().__init__("flexspot:index:EksCluster", name, {**vars(shape)}, opts)
+        # What most clusters are not is not among a component's inputs: a cluster that is there would seem to change.
+        inputs = {key: value for key, value in vars(shape).items() if key != "auto_mode" or value}
+        super().__init__("flexspot:index:EksCluster", name, inputs, opts)
         cluster = self._cluster(name, shape)
         self.cluster_name = cluster.name
         self.arn = cluster.arn
@@ -235,12 +255,13 @@ class EksCluster(pulumi.ComponentResource):
         )
         # Not an output: what gives people access, for whoever needs it to the end.
         self.access: list[pulumi.Resource] = admin_entries(name, shape, cluster.name, self)
-        addons = AddonInstaller(name, shape, cluster.name, self)
-        before = addons.before_nodes()
-        nodes = system_node_group(name, shape, cluster.name, self, before)
-        after = addons.after_nodes(nodes)
         # Not an output: what everything inside the cluster waits for. Before these, pods have neither nodes nor names nor disks.
-        self.ready: list[pulumi.Resource] = [found_by_karpenter, *before, nodes, *after]
+        self.ready: list[pulumi.Resource] = [found_by_karpenter]
+        if not shape.auto_mode:
+            addons = AddonInstaller(name, shape, cluster.name, self)
+            before = addons.before_nodes()
+            nodes = system_node_group(name, shape, cluster.name, self, before)
+            self.ready += [*before, nodes, *addons.after_nodes([nodes])]
 
         self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
             lambda known: eks_kubeconfig(shape.arn, shape.cluster, shape.region, known[0], known[1])
@@ -264,15 +285,16 @@ class EksCluster(pulumi.ComponentResource):
             RoleShape(
                 name=role_name(shape.cluster, "cluster"),
                 description="The cluster's control plane",
-                trust=service_trust("eks.amazonaws.com"),
+                trust=service_trust("eks.amazonaws.com", tags_session=shape.auto_mode),
                 partition=shape.partition,
-                policies=["AmazonEKSClusterPolicy"],
+                policies=["AmazonEKSClusterPolicy", *(AUTO_MODE_POLICIES if shape.auto_mode else ())],
                 tags=shape.tags,
                 iam_path=shape.iam_path,
                 permissions_boundary=shape.permissions_boundary,
             ),
             self,
         )
+        grants = [*granted.grants, *([own_tags(name, shape, granted.role, self)] if shape.auto_mode else [])]
         # EKS would make it by itself, and keep everything for ever.
         logs = cloudwatch.LogGroup(
             f"{name}-logs",
@@ -295,7 +317,14 @@ class EksCluster(pulumi.ComponentResource):
                 endpoint_public_access=is_public,
                 public_access_cidrs=sorted(set(shape.cidrs)) if is_public else None,
             ),
-            kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(ip_family="ipv4", service_ipv4_cidr=shape.services_cidr),
+            kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(
+                ip_family="ipv4",
+                service_ipv4_cidr=shape.services_cidr,
+                # The three parts of Auto Mode are on, or off, together.
+                elastic_load_balancing=_ON_LOAD_BALANCING if shape.auto_mode else None,
+            ),
+            compute_config=eks.ClusterComputeConfigArgs(enabled=True, node_pools=[]) if shape.auto_mode else None,
+            storage_config=_ON_STORAGE if shape.auto_mode else None,
             access_config=eks.ClusterAccessConfigArgs(authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True),
             encryption_config=eks.ClusterEncryptionConfigArgs(
                 provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key(name, shape)),
@@ -311,7 +340,7 @@ class EksCluster(pulumi.ComponentResource):
             deletion_protection=shape.deletion_protection,
             tags=shape.tags,
             # EKS refuses the deletion when everything on the cluster is gone already; the engine refuses it in the preview.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*granted.grants, logs], protect=shape.deletion_protection),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*grants, logs], protect=shape.deletion_protection),
         )
 
     def _key(self, name: str, shape: ClusterShape) -> pulumi.Input[str]:

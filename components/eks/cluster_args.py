@@ -96,11 +96,16 @@ class EksClusterArgs(RoleOptionsArgs):
     admin_role_arns: NotRequired[list[str]]
     """ARNs of roles that administer the whole cluster, besides the one that makes it, which must not be named. Default: none."""
 
-    system_pool: EksSystemPoolArgs
-    """The nodes of the controllers."""
+    auto_mode: NotRequired[bool]
+    """Whether AWS runs Karpenter, the add-ons that every cluster needs and load balancers, in EKS Auto Mode. The cluster then has neither
+    system nodes nor add-ons of this component's: AutoSystemPool and AutoAddons are for these. Default: False."""
 
-    ami: str
-    """Alias of the nodes' AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes take the family from it."""
+    system_pool: NotRequired[EksSystemPoolArgs | None]
+    """The nodes of the controllers; needed without `auto_mode`, and there are none with it. Default: none."""
+
+    ami: NotRequired[str | None]
+    """Alias of the nodes' AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes take the family from it. Needed without
+    `auto_mode`, and AWS's to choose with it. Default: none."""
 
     addon_versions: NotRequired[dict[str, str]]
     """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}. Default: what EKS gives with the cluster's version on the day
@@ -135,13 +140,31 @@ class SystemPool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterShape:
-    """EksClusterArgs with their defaults. `access` and `support` are as they were written until the checks have passed."""
+class AddonsShape:
+    """What the add-ons of a cluster are made of, with the defaults of EksClusterArgs."""
 
     cluster: str
     account: str
     partition: str = "aws"
     region: str
+    addon_versions: dict[str, str] = field(default_factory=dict[str, str])
+    efs_driver: bool = False
+    lustre_driver: bool = False
+    metrics_server: bool = EksAddons.default("metrics_server")
+    tags: dict[str, str] = field(default_factory=dict[str, str])
+    iam_path: str | None = None
+    permissions_boundary: str | None = None
+
+    @property
+    def arn(self) -> str:
+        """The cluster's ARN, known before it is there."""
+        return cluster_arn(self.partition, self.region, self.account, self.cluster)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterShape(AddonsShape):
+    """EksClusterArgs with their defaults. `access` and `support` are as they were written until the checks have passed."""
+
     version: str
     support: str = EksCluster.default("support").value
     vpc_id: pulumi.Input[str]
@@ -156,31 +179,22 @@ class ClusterShape:
     logs_kms_key: pulumi.Input[str] | None = None
     log_retention_days: int = EksCluster.default("log_days")
     admin_role_arns: list[str] = field(default_factory=list[str])
-    system_pool: EksSystemPoolArgs
-    ami: str
-    addon_versions: dict[str, str] = field(default_factory=dict[str, str])
-    efs_driver: bool = False
-    lustre_driver: bool = False
-    metrics_server: bool = EksAddons.default("metrics_server")
+    auto_mode: bool = False
+    system_pool: EksSystemPoolArgs | None = None
+    ami: str | None = None
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
-    tags: dict[str, str] = field(default_factory=dict[str, str])
-    iam_path: str | None = None
-    permissions_boundary: str | None = None
 
     @property
     def nodes(self) -> SystemPool:
-        """The system pool with its defaults."""
+        """The system pool with its defaults. Raises ValueError in Auto Mode, which has none."""
+        if self.system_pool is None:
+            raise ValueError("in Auto Mode there is no system pool of the cluster's")
         return SystemPool(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
 
     @property
     def ami_family(self) -> str:
         """al2023 or bottlerocket."""
-        return self.ami.partition("@")[0]
-
-    @property
-    def arn(self) -> str:
-        """The cluster's ARN, known before it is there."""
-        return cluster_arn(self.partition, self.region, self.account, self.cluster)
+        return (self.ami or "").partition("@")[0]
 
     def named(self, part: str) -> dict[str, str]:
         """The tags of a part of the cluster, with the name that AWS's console shows."""

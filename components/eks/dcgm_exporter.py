@@ -5,6 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
+from capacity.catalog.node_labels import KARPENTER_INSTANCE
 from capacity.catalog.platform import PrometheusKind
 from components.eks.addons import on_nvidia_gpus
 from components.helm_release import chart_release
@@ -30,6 +31,10 @@ class DcgmExporterArgs(TypedDict):
 
     monitor_labels: NotRequired[dict[str, str]]
     """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+
+    instance_labels: NotRequired[str]
+    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in Auto Mode. Default:
+    karpenter.k8s.aws/instance-."""
 
 
 class DcgmExporter(pulumi.ComponentResource):
@@ -62,12 +67,19 @@ class DcgmExporter(pulumi.ComponentResource):
             raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
         super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        release = chart_release(f"{name}-release", CHART, VERSION, _values(prometheus, labels), child, repository=REPOSITORY)
+        release = chart_release(
+            f"{name}-release",
+            CHART,
+            VERSION,
+            _values(prometheus, labels, args.get("instance_labels", KARPENTER_INSTANCE)),
+            child,
+            repository=REPOSITORY,
+        )
         self.version = release.id.apply(lambda _: VERSION)
         self.register_outputs({"version": self.version})
 
 
-def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str]) -> dict[str, Any]:
+def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str], instance_labels: str) -> dict[str, Any]:
     by_operator = prometheus is PrometheusKind.OPERATOR
     found = {"prometheus.io/scrape": "true", "prometheus.io/port": str(PORT)}
     # The chart has a monitor by default, whose kind is the operator's: without it the release would fail.
@@ -76,7 +88,7 @@ def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str]) -> dict[
         # `honorLabels`: the pod that holds the GPU, and not the exporter's own.
         monitor |= {"interval": f"{INTERVAL_SECONDS}s", "honorLabels": True, "additionalLabels": monitor_labels}
     return {
-        "affinity": on_nvidia_gpus(),
+        "affinity": on_nvidia_gpus(instance_labels),
         "tolerations": [{"operator": "Exists"}],
         "securityContext": {"runAsNonRoot": False, "runAsUser": 0, "capabilities": {"add": ["SYS_ADMIN"]}},
         "resources": RESOURCES,

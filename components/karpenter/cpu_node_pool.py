@@ -6,13 +6,11 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, zone_label
+from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
 from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
-_CATEGORY_LABEL = "karpenter.k8s.aws/instance-category"
-_GENERATION_LABEL = "karpenter.k8s.aws/instance-generation"
-_CPU_LABEL = "karpenter.k8s.aws/instance-cpu"
+_CATEGORY, _GENERATION, _CPU = "category", "generation", "cpu"
 
 _CATEGORIES = ["c", "m", "r"]
 _OLDEST_GENERATION = 5
@@ -52,13 +50,20 @@ class CpuNodePoolArgs(TypedDict):
     idle_seconds: NotRequired[int]
     """After how many seconds a node that is not needed goes. Default: 60."""
 
+    expire_after_hours: NotRequired[int]
+    """Age at which a node is drained, in hours. Default: 720, 30 days."""
+
+    instance_labels: NotRequired[str]
+    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    karpenter.k8s.aws/instance-."""
+
 
 class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
 
     Machines are current general ones of Intel and AMD, never those with accelerators, so a GPU is always a GPU pool's. Nodes are replaced
-    by cheaper or fuller ones, one in ten at a time, and after 30 days: what must not be moved carries karpenter.sh/do-not-disrupt, or runs
-    as a Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
+    by cheaper or fuller ones, one in ten at a time, and by age: what must not be moved carries karpenter.sh/do-not-disrupt, or runs as a
+    Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
     Raises ValueError for a ceiling below one.
     """
@@ -71,18 +76,19 @@ class CpuNodePool(pulumi.ComponentResource):
             if ceiling < 1:
                 raise ValueError(f"CpuNodePool {name}: {key} is {ceiling}; a pool has a ceiling of at least 1; leave the pool out for none")
         super().__init__("flexspot:index:CpuNodePool", name, {**args}, opts)
+        begins = args.get("instance_labels", KARPENTER_INSTANCE)
         wanted = {
             CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
             ARCHITECTURE_LABEL: ["amd64"],
-            _CATEGORY_LABEL: _CATEGORIES,
+            f"{begins}{_CATEGORY}": _CATEGORIES,
             **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }
         requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
         # A node larger than the ceiling would never start, and one of most of it would leave room for no other.
         largest = max(2, args["max_vcpu"] // 2)
         bounds = [
-            {"key": _GENERATION_LABEL, "operator": "Gt", "values": [str(_OLDEST_GENERATION - 1)]},
-            {"key": _CPU_LABEL, "operator": "Lt", "values": [str(largest + 1)]},
+            {"key": f"{begins}{_GENERATION}", "operator": "Gt", "values": [str(_OLDEST_GENERATION - 1)]},
+            {"key": f"{begins}{_CPU}", "operator": "Lt", "values": [str(largest + 1)]},
         ]
         CustomResource(
             f"{name}-node-pool",
@@ -96,7 +102,7 @@ class CpuNodePool(pulumi.ComponentResource):
                         "requirements": [*requirements, *bounds],
                         "nodeClassRef": dict(args["node_class"]),
                         **startup_taints(args.get("startup_taints", [])),
-                        "expireAfter": "720h",
+                        "expireAfter": f"{args.get('expire_after_hours', 720)}h",
                         # A drain that waits for ever keeps an old node, with what is wrong with it, for ever.
                         "terminationGracePeriod": "24h",
                     },

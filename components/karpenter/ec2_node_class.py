@@ -187,7 +187,7 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
     check_bootstrap(where, args["ami"], args)
     disk = checked_options(where, EksNodeDisk, args)
     _check_reservation(where, args)
-    _check_interfaces(where, args)
+    check_efa(where, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
     for key in sorted(args["tags"]):
         if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
             own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
@@ -198,9 +198,9 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
     return disk.volume(SYSTEM_ALONE if args.get("local_nvme") else IMAGES_AND_SCRATCH)
 
 
-def _check_interfaces(where: str, args: Ec2NodeClassArgs) -> None:
+def check_efa(where: str, efa: int, first: int) -> None:
+    """Raises ValueError, beginning with `where`, for interfaces that no machine has."""
     most = MOST_INTERFACES - 1
-    efa, first = args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not 0 <= efa <= most:
         allowed = f"it is the number of the machine's network cards with EFA, and beside one with an address there is room for {most}"
         refuse(where, SettingsProblem("efa_interfaces", str(efa), allowed, "leave it out for none"))
@@ -266,7 +266,8 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
     """
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
     subnets, groups = _terms(args.get("subnet_ids") or []), _terms(args.get("security_group_ids") or [])
-    reservations, interfaces, group = _reservation_terms(args), _network_interfaces(args), args.get("placement_group")
+    reservations, group = _reservation_terms(args), args.get("placement_group")
+    interfaces = efa_layout(args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
     return {
         "amiSelectorTerms": [{"alias": args["ami"]}],
         "role": args["node_role"],
@@ -313,14 +314,15 @@ def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, 
     return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]
 
 
-def _network_interfaces(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
+def efa_layout(count: int, first: int) -> list[dict[str, Any]]:
     """One interface with an address, and EFA-only interfaces, which need none, one on each network card that takes one; none without EFA.
+
+    `count` EFA interfaces are on as many cards from `first` on. The fields are those of a node class of Karpenter's and of Auto Mode's.
 
     The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other that is at device index 0.
     Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards" (efa-acc-inst-types, read
     2026-11-24), and EKS User Guide, "Manage EFA devices on Amazon EKS".
     """
-    count, first = args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not count:
         return []
     return [

@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.capacity_type import facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, zone_label
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from capacity.values.cron import cron_problem
 from components.shared_args import NodeTaint
@@ -69,6 +69,10 @@ class GpuNodePoolArgs(TypedDict):
 
     gpus_per_node: NotRequired[int | None]
     """GPUs that each of the machines has, as karpenter.k8s.aws/instance-gpu-count. Default: it is not asked for."""
+
+    instance_labels: NotRequired[str]
+    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    karpenter.k8s.aws/instance-."""
 
     capacity_types: list[str]
     """Values of karpenter.sh/capacity-type, in Karpenter's own words: spot, on-demand, reserved."""
@@ -239,8 +243,7 @@ def _gpus(machine: Machine) -> int:
 
 __all__ = ["GpuNodePool", "GpuNodePoolArgs", "NodeClassRef"]
 
-_FAMILY_LABEL = "karpenter.k8s.aws/instance-family"
-_GPU_COUNT_LABEL = "karpenter.k8s.aws/instance-gpu-count"
+_FAMILY, _GPU_COUNT = "family", "gpu-count"
 
 
 class GpuNodePool(pulumi.ComponentResource):
@@ -298,10 +301,11 @@ def _requirements(args: GpuNodePoolArgs) -> dict[str, list[str]]:
     taken = {CAPACITY_TYPE_LABEL: args["capacity_types"], INSTANCE_TYPE_LABEL: args["machines"]}
     if zones := args.get("zones"):
         taken[zone_label(zones)] = sorted(zones)
+    begins = args.get("instance_labels", KARPENTER_INSTANCE)
     if families := args.get("instance_families"):
-        taken[_FAMILY_LABEL] = sorted(families)
+        taken[f"{begins}{_FAMILY}"] = sorted(families)
     if (count := args.get("gpus_per_node")) is not None:
-        taken[_GPU_COUNT_LABEL] = [str(count)]
+        taken[f"{begins}{_GPU_COUNT}"] = [str(count)]
     return taken | {key: [value] for key, value in args["node_labels"].items() if key not in taken}
 
 

@@ -9,6 +9,8 @@ from pulumi_kubernetes.storage.v1 import StorageClass
 
 CLASS_NAME = "gp3"
 DRIVER = "ebs.csi.aws.com"
+AUTO_MODE_DRIVER = "ebs.csi.eks.amazonaws.com"
+"""Auto Mode's own (EKS user guide, "Create a storage class"): volumes of the one are not the other's to attach."""
 
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
@@ -24,6 +26,9 @@ class Gp3StorageClassArgs(TypedDict):
 
     labels: dict[str, str]
     """Labels of the object."""
+
+    driver: NotRequired[str]
+    """The EBS driver: ebs.csi.eks.amazonaws.com in EKS Auto Mode. Default: ebs.csi.aws.com, that of the add-on."""
 
 
 class Gp3StorageClass(pulumi.ComponentResource):
@@ -49,7 +54,7 @@ class Gp3StorageClass(pulumi.ComponentResource):
             metadata=ObjectMetaArgs(
                 name=called, labels=args["labels"], annotations={_DEFAULT: "true"} if args.get("default", True) else None
             ),
-            provisioner=DRIVER,
+            provisioner=args.get("driver", DRIVER),
             # Values of parameters are text (kubernetes-sigs/aws-ebs-csi-driver, docs/parameters.md).
             parameters={"type": "gp3", "encrypted": "true"},
             volume_binding_mode="WaitForFirstConsumer",

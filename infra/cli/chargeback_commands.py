@@ -100,6 +100,12 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
+    auto_mode: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--auto-mode", metavar="ENVIRONMENT", help="Its nodes are run by EKS Auto Mode, whose fee is counted; may be repeated."
+        ),
+    ] = None,
     form: Annotated[ChargebackFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs, html.")] = (
         ChargebackFormat.TEXT
     ),
@@ -124,7 +130,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     extra = extra_costs(storage)
     book = own_prices(prices)
     source = _Source(access, match, step, bridge, float(timeout), resume_dir, now)
-    report = _report(source, period, asked, book, idle, extra)
+    report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
     _write(report, form, write_to)
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
@@ -141,7 +147,13 @@ class _Source:
 
 
 def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
-    source: _Source, period: Period, asked: Period, prices: Callable[[Cloud], PriceBook], idle: IdlePolicy, extra: tuple[ExtraCost, ...]
+    source: _Source,
+    period: Period,
+    asked: Period,
+    prices: Callable[[Cloud], PriceBook],
+    idle: IdlePolicy,
+    extra: tuple[ExtraCost, ...],
+    auto_mode: frozenset[str],
 ) -> Report:
     import hashlib  # noqa: PLC0415
 
@@ -187,7 +199,7 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
             "check that it scrapes kube-state-metrics (kube_node_info), keeps data for so long, and that --match is right.",
         )
     warned = [f"Prometheus warned, and data may be missing: {each}" for each in reading.warnings]
-    report = charge(books, cost_nodes(books, prices), idle=idle, asked=asked, extra=extra, notes=warned)
+    report = charge(books, cost_nodes(books, prices, auto_mode=auto_mode), idle=idle, asked=asked, extra=extra, notes=warned)
     if source.resume_dir is None:
         kept.discard()
     return report

@@ -45,10 +45,13 @@ def list_known(stacks: Stacks = None) -> None:
         table.add_column(heading, overflow="fold")
     for stack, settings in eks_stacks(stacks).items():
         cluster = settings.cluster
+        if not cluster.has_own_image:
+            table.add_row(stack, cluster.version, "[dim]AWS's own to choose, in Auto Mode[/]", "")
+            continue
         book = image_book_of(settings, STACKS, f"Pulumi.{stack}.yaml")
-        fitting = book.with_images_for(cluster.ami.partition("@")[0], cluster.version)
-        colour = "green" if cluster.version in book.versions_of(cluster.ami) else "red"
-        table.add_row(stack, cluster.version, f"[{colour}]{escape(cluster.ami)}[/]", ", ".join(reversed(fitting)) or "none")
+        fitting = book.with_images_for(cluster.image.partition("@")[0], cluster.version)
+        colour = "green" if cluster.version in book.versions_of(cluster.image) else "red"
+        table.add_row(stack, cluster.version, f"[{colour}]{escape(cluster.image)}[/]", ", ".join(reversed(fitting)) or "none")
     show_table(table)
 
 

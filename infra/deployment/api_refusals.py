@@ -33,6 +33,7 @@ NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 SUBNET = "aws:ec2/subnet:Subnet"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 GKE_CLUSTER = "gcp:container/cluster:Cluster"
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 
 OPTION = "--try-refused"
 
@@ -133,8 +134,18 @@ def refused_changes(token: str, old: Inputs, new: Inputs, zone_of: ZoneOf) -> It
             zones = [sorted({zone_of(each) for each in those}) for those in subnets]
             if zones[0] != zones[1] and "" not in (*zones[0], *zones[1]):
                 yield _told("subnet-zones", *(", ".join(each) for each in zones))
+    if token == NODE_POOL:
+        yield from _node_class(old, new)
     if token == SUBNETWORK:
         yield from _ranges(old.get("secondaryIpRanges"), new.get("secondaryIpRanges"))
+
+
+def _node_class(old: Inputs, new: Inputs) -> Iterator[tuple[str, str]]:
+    refs = [inputs["spec"]["template"]["spec"]["nodeClassRef"] for inputs in (old, new)]
+    if _known(refs):
+        before, after = (f"{each['kind']} of {each['group']}" for each in refs)
+        if before != after:
+            yield _told("node-class-kind", before, after)
 
 
 def _version(token: str, old: object, new: object) -> Iterator[tuple[str, str]]:

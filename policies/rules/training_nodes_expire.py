@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from policies.inventory.views import GpuPool, Inventory
 
 
+AUTO_MODE_HOURS = 504
+"""EKS Auto Mode ends every node after 21 days at most: capacity/catalog/auto_mode.yaml, whose models lint does not load."""
+
+_A_DAY = 24
+_OF_AN_HOUR = {"h": 1, "s": 3600}
+
+
 def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A pool is meant for such work if it keeps nodes until they are empty, or if a word in its name, labels or taints says so."""
     gpu = gpu_pool_of(pool.identity, inventory)
@@ -25,7 +33,7 @@ def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory)
     if meant is False:
         return not_applicable("its work may be moved")
     expiry = pool.spec.at("template", "spec", "expireAfter")
-    if expiry.equals("Never") is True:
+    if expiry.equals("Never") is True or _as_late_as_auto_mode_lets(pool):
         return PASSES
     if UNKNOWN in (meant, expiry.text(), gpu.concerned):
         return undecided("spec.template.spec.expireAfter, or what the pool is for, is not known yet")
@@ -35,6 +43,15 @@ def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory)
         "set spec.template.spec.expireAfter to Never",
         "spec.template.spec.expireAfter",
     )
+
+
+def _as_late_as_auto_mode_lets(pool: KarpenterNodePool) -> bool:
+    """Whether AWS would end the node a day later at most, whatever the pool says."""
+    spec = pool.spec.at("template", "spec")
+    hours = re.fullmatch(r"(\d+)(h|s)", str(spec.at("expireAfter").text()))
+    if hours is None or spec.at("nodeClassRef", "group").equals("eks.amazonaws.com") is not True:
+        return False
+    return int(hours[1]) / _OF_AN_HOUR[hours[2]] >= AUTO_MODE_HOURS - _A_DAY
 
 
 def _named(pool: KarpenterNodePool, gpu: GpuPool, words: tuple[str, ...]) -> Tri:
@@ -58,7 +75,8 @@ RULE = Rule(
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
     why="WhenEmpty does not stop expiry: after 30 days by default Karpenter drains a node in the middle of a run.",
-    remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty.",
+    remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty. In EKS Auto "
+    "Mode, where AWS ends every node after 21 days, set it to 480h.",
     link="https://karpenter.sh/docs/concepts/disruption/#automated-forceful-methods",
     parameters=(Parameter("words", ("train",), "Words in a pool's name, node labels or taints that say that its work must not be moved."),),
 )

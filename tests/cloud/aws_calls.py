@@ -107,10 +107,12 @@ def _cluster(order: Order) -> Made:
 _OF_A_CLUSTER = (
     "accessConfig",
     "bootstrapSelfManagedAddons",
+    "computeConfig",
     "deletionProtection",
     "encryptionConfig",
     "kubernetesNetworkConfig",
     "roleArn",
+    "storageConfig",
     "tags",
     "upgradePolicy",
     "version",

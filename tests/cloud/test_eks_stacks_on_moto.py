@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from auto_mode_settings import auto_mode_settings
 from botocore import xform_name
 from moto import mock_aws
 from moto_account import ACCOUNT, LACKING, MANAGED, MotoAccount, Up, destroy, up
@@ -63,6 +64,22 @@ def run(account: MotoAccount, request: pytest.FixtureRequest) -> Iterator[Up]:
     yield found
     destroy(found)
     assert everything(account) == before, "what is left after a destroy costs money, or is in the way of the next up"
+
+
+def test_a_cluster_in_auto_mode_is_made_with_all_its_resources_and_goes_again(account: MotoAccount) -> None:
+    account.asked.clear()
+    before = everything(account)
+
+    run = up("dev-eks", account, **{key: value for key, value in auto_mode_settings().items() if key != "account"})
+
+    assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
+    [request] = asked(run, "CreateCluster")
+    assert request["computeConfig"] == {"enabled": True, "nodePools": []}
+    assert request["storageConfig"] == {"blockStorage": {"enabled": True}}
+    cluster = run.account.client("eks").describe_cluster(name="dev")["cluster"]
+    assert {"computeConfig", "storageConfig"}.isdisjoint(cluster), "moto takes both and forgets them: what they do is not judged"
+    destroy(run)
+    assert everything(account) == before
 
 
 def everything(account: MotoAccount) -> dict[str, Any]:

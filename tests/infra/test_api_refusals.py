@@ -15,6 +15,7 @@ from infra.deployment.api_refusals import (
     EKS_CLUSTER,
     GKE_CLUSTER,
     NODE_GROUP,
+    NODE_POOL,
     SUBNET,
     SUBNETWORK,
     ApiRefusals,
@@ -53,6 +54,18 @@ def test_a_control_plane_stays_in_its_zones_and_may_change_its_subnets() -> None
 def test_a_node_group_goes_back_to_no_version() -> None:
     assert refused(NODE_GROUP, {"version": "1.35"}, {"version": "1.34"}) == ["node-group-version"]
     assert refused(NODE_GROUP, {"version": "1.35"}, {"version": "1.36"}) == []
+
+
+def node_pool(group: str, kind: str, name: str = "l4") -> dict[str, Any]:
+    return {"spec": {"template": {"spec": {"nodeClassRef": {"group": group, "kind": kind, "name": name}}}}}
+
+
+def test_a_node_pool_keeps_the_kind_of_its_node_class_and_so_a_cluster_its_mode() -> None:
+    own, managed = node_pool("karpenter.k8s.aws", "EC2NodeClass"), node_pool("eks.amazonaws.com", "NodeClass")
+
+    assert refused(NODE_POOL, own, managed) == refused(NODE_POOL, managed, own) == ["node-class-kind"]
+    assert refused(NODE_POOL, own, node_pool("karpenter.k8s.aws", "EC2NodeClass", "another")) == []
+    assert "cluster.mode" in known_refusals()["node-class-kind"].remedy
 
 
 def ranges(**named: str) -> dict[str, Any]:

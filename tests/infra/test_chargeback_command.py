@@ -148,6 +148,18 @@ def test_prices_of_ones_own_count_first(prometheus: FakePrometheus, tmp_path: Pa
     assert "nodes: 240.00 USD" in run(prometheus, *DAY, "--prices", tmp_path / "own.yaml")
 
 
+def test_the_fee_of_auto_mode_is_counted_for_the_environments_that_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/environment": "auto"})
+    with served(FakePrometheus(month)) as prometheus:
+        counted, not_counted = (run(prometheus, *DAY, "--auto-mode", each) for each in ("auto", "dev"))
+
+    # 183.44, and 4.8 % of the on-demand price of 21.957642 an hour.
+    assert "nodes: 208.74 USD" in counted
+    assert "nodes: 183.44 USD" in not_counted
+
+
 def test_an_interrupted_report_goes_on_by_the_same_command_and_then_leaves_nothing(prometheus: FakePrometheus, tmp_path: Path) -> None:
     prometheus.misbehave = lambda number, _: refused(400, "bad_data", "broken") if number == 5 else None
     run(prometheus, *DAY, code=1)

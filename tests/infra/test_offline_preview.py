@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from checkout_fixtures import OwnCheckout
 
 pytestmark = pytest.mark.engine
@@ -161,3 +160,24 @@ def test_datasets_in_lustre_pass_the_policies_and_their_size_is_paid_for(checkou
     [line] = [each for each in json.loads(cost.stdout)["lines"] if "Lustre" in each["name"]]
     # 2400 GiB at 0.145, all month and whatever runs.
     assert (line["worst_case_usd"], line["expected_usd"], line["idle_floor_usd"]) == ("348.00", "348.00", "348.00")
+
+
+def test_the_stack_in_auto_mode_of_the_guide_passes_the_policies_and_its_fee_is_counted(checkout: OwnCheckout) -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "eks.md").read_text(encoding="utf-8")
+    written = guide.partition("\n## Auto Mode\n")[2].partition("\n## ")[0]
+    block = re.search(r"(?:^    .*\n)+", written, re.MULTILINE)
+    assert block is not None
+    (checkout.folder / "stacks" / "Pulumi.auto.yaml").write_text(re.sub("^    ", "", block[0], flags=re.MULTILINE), encoding="utf-8")
+
+    shown = checkout.flexspot("preview", "-s", "auto", "--offline", "--plan-out", "plan.json")
+    cost = checkout.flexspot("cost", "plan.json", "--format", "json")
+
+    printed = shown.stdout + shown.stderr
+    assert shown.returncode == 0, printed
+    assert "[mandatory]" not in printed
+    assert "[advisory]" not in printed
+    assert "kubernetes:eks.amazonaws.com/v1:NodeClass l4-spot-class-node-class create" in printed
+    assert "kubernetes:karpenter.sh/v1:NodePool system-nodes-node-pool create" in printed
+    assert not re.search(r"karpenter-release|EC2NodeClass|NodeGroup|sqs:Queue ", printed)
+    lines = json.loads(cost.stdout)["lines"]
+    assert {each["name"] for each in lines if each["section"] == "pool-fee"} == {"l4-spot", "l40s-reserved"}

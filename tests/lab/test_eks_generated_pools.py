@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 import pytest
+from auto_mode_settings import auto_mode_settings
 from hypothesis import HealthCheck, assume, given, settings
 from kubernetes.client.exceptions import ApiException
+from program_declarations import declared
 from pulumi_aws import Provider as AwsProvider
 from pulumi_kubernetes import Provider
 from server_questions import changed, integers, serving
-from whole_settings import whole_settings
+from whole_settings import whole_auto_mode_settings, whole_settings
 
 from capacity.catalog.platform import Platform
 from capacity.plan.build import build_plan
@@ -22,6 +24,7 @@ from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import SettingsError
 from components.cloud_names import EksPlace
+from infra.deployment.api_refusals import known_refusals
 from infra.eks import declare_pools
 from lab.cluster import read_objects
 
@@ -38,7 +41,12 @@ Register = Callable[[Callable[[], object]], Any]
 
 SETTINGS = 200
 
+SETTINGS_IN_AUTO_MODE = 20
+"""Each is declared as a whole, which takes a second."""
+
 KINDS = ("NodePool", "EC2NodeClass")
+
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 
 GROUP = "aws.karpenter.sh"
 """Where the test server has the chart's NodePool. Its rules say which labels of AWS's there are; those of the core take any."""
@@ -108,6 +116,50 @@ def test_the_server_takes_every_pool_and_node_class_of_generated_settings(define
     assert {each["kind"] for each in objects.values()} == set(KINDS)
     assert refused == []
     assert added == [], "what the server fills in would show as a change in every later preview"
+
+
+def test_the_server_takes_every_pool_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
+    """The definition of Auto Mode's NodeClass is not public; its NodePool is Karpenter's, with the same rules."""
+    documents = [auto_mode_settings(), *generated_in_auto_mode(SETTINGS_IN_AUTO_MODE)]
+    made = [each for document in documents for each in declared("auto", document).inputs_of(NODE_POOL)]
+    pools = {json.dumps(each, sort_keys=True): integers(each) | {"apiVersion": f"{GROUP}/v1"} for each in made}
+
+    assert len(pools) > SETTINGS_IN_AUTO_MODE
+    for each in pools.values():
+        [found] = defined.apply(each, dry_run=True)
+        assert found["spec"] == each["spec"]
+
+
+def test_the_server_lets_no_node_pool_change_into_auto_mode_or_out_of_it(defined: Cluster) -> None:
+    """So that a cluster keeps its mode: infra/deployment/api_refusals.yaml, node-class-kind."""
+    [managed] = [each for each in declared("auto", auto_mode_settings()).inputs_of(NODE_POOL) if each["metadata"]["name"] == "t4-spot"]
+    own = changed(managed, "template.spec", nodeClassRef={"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "t4-spot"})
+    first, then = (integers(each) | {"apiVersion": f"{GROUP}/v1"} for each in (own, managed))
+    defined.apply(first)
+
+    with pytest.raises(ApiException) as error:
+        defined.apply(then, dry_run=True)
+
+    assert "nodeClassRef.group is immutable" in str(error.value.body)
+    assert known_refusals()["node-class-kind"].text.endswith("nodeClassRef.group is immutable")
+    defined.delete(f"{GROUP}/v1/NodePool", "t4-spot")
+
+
+def generated_in_auto_mode(count: int) -> list[dict[str, Any]]:
+    """So many settings of Auto Mode that are accepted."""
+    found: list[dict[str, Any]] = []
+
+    @settings(max_examples=count, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+    @given(whole_auto_mode_settings())
+    def draw(document: dict[str, Any]) -> None:
+        try:
+            build_plan(parse_settings(document, "settings"), "settings")
+        except SettingsError:
+            assume(False)
+        found.append(document)
+
+    draw()
+    return found
 
 
 def test_a_dry_run_refuses_what_an_apply_would(defined: Cluster, register: Register) -> None:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, storage, system_nodes, upgrades, versions, zones
+from capacity.plan.checks import (
+    access,
+    auto_mode,
+    autopilot,
+    classes,
+    places,
+    pool_options,
+    shares,
+    storage,
+    system_nodes,
+    upgrades,
+    versions,
+    zones,
+)
 
 if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedSettings
@@ -18,6 +31,7 @@ _CHECKS = (
     *versions.CHECKS,
     *upgrades.CHECKS,
     *autopilot.CHECKS,
+    *auto_mode.CHECKS,
     *pool_options.CHECKS,
     *classes.CHECKS,
     *shares.CHECKS,

@@ -186,7 +186,7 @@ def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[Setti
 def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
     settings = resolved.settings
-    if isinstance(settings, EksSettings) and settings.cluster.ami.endswith("@latest"):
+    if isinstance(settings, EksSettings) and settings.cluster.has_own_image and settings.cluster.image.endswith("@latest"):
         remedy = f"pin a release; {_images_for(resolved, settings)}"
         refused = is_production(settings.environment)
         yield SettingsProblem(
@@ -201,9 +201,9 @@ def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsPr
     cluster that is there already is not known here.
     """
     settings = resolved.settings
-    if not isinstance(settings, EksSettings) or settings.cluster.ami.endswith("@latest"):
+    if not isinstance(settings, EksSettings) or not settings.cluster.has_own_image or settings.cluster.image.endswith("@latest"):
         return
-    ami, version = settings.cluster.ami, settings.cluster.version
+    ami, version = settings.cluster.image, settings.cluster.version
     has = resolved.images.versions_of(ami)
     remedy = _images_for(resolved, settings)
     if not has:
@@ -216,7 +216,7 @@ def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsPr
 
 def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
     """The releases with images for the cluster's version, the newest first, and how to learn of newer ones."""
-    family, version = settings.cluster.ami.partition("@")[0], settings.cluster.version
+    family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
     newer = "`flexspot images refresh` asks AWS for others"
     if fitting := resolved.images.with_images_for(family, version):
         return f"for Kubernetes {version}: {fitting[0]} to {fitting[-1]}, the newest known; {newer}"

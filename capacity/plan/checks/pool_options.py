@@ -30,9 +30,9 @@ _HOUR = 3600
 def user_data_is_of_the_images_form(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Each family of images reads its own form of user data, and has its own settings of the kubelet."""
     settings = resolved.settings
-    if not isinstance(settings, EksSettings):
+    if not isinstance(settings, EksSettings) or not settings.cluster.has_own_image:
         return
-    nodes, ami, path = settings.cluster.nodes, settings.cluster.ami, "cluster.nodes"
+    nodes, ami, path = settings.cluster.nodes, settings.cluster.image, "cluster.nodes"
     if nodes.user_data is not None and (problem := user_data_problem(ami, nodes.user_data)):
         yield SettingsProblem(f"{path}.user_data", "", problem, "write it in a form of the image's family", "user-data-of-another-form")
     if ami.startswith("al2023@"):

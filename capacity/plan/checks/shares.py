@@ -170,10 +170,14 @@ def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> 
 
 
 def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal | None:
-    """The least that a GPU of a pool costs an hour; None when no price is known."""
+    """The least that a GPU of a pool costs an hour, with Auto Mode's fee where there is one; None when no price is known."""
     capacity_type = priced_as(pool.settings.capacity_type)
-    prices = [resolved.prices.find(machine.name, resolved.region, capacity_type) for machine in pool.machines]
-    known = [price.usd_per_hour for price in prices if price is not None]
+    known: list[Decimal] = []
+    for machine in pool.machines:
+        price = resolved.prices.find(machine.name, resolved.region, capacity_type)
+        fee = resolved.prices.node_fee(machine.name, resolved.region) if resolved.auto_mode else None
+        if price is not None:
+            known.append(price.usd_per_hour + (fee[1] if fee else 0))
     return min(known) / pool.gpus_per_node if known else None
 
 

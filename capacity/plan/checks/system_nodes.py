@@ -28,8 +28,9 @@ def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProble
     if machine is None or machine.gpu is not None:
         return
     room = system_room(settings, resolved.words.catalog, machine)
-    # GKE's autoscaler makes another node in place of a lost one; on EKS the group does, and until then there is one less.
-    field = "min_nodes" if isinstance(settings.controllers, EksControllers) else "max_nodes"
+    # GKE's autoscaler makes another node in place of a lost one, as Auto Mode does; else on EKS the group does, and until then there is
+    # one less.
+    field = "min_nodes" if isinstance(settings.controllers, EksControllers) and not resolved.auto_mode else "max_nodes"
     path = f"cluster.system_pool.{field}"
     each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for pods"
     apart = [each for each in room.pods if each.apart and (each.replicas or 0) > room.nodes]

@@ -52,7 +52,7 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
     """Without a row in the table EKS chooses each add-on's version on the day it is made, and an upgrade leaves it behind."""
     cluster = _cluster_version(resolved)
     table = shipped_versions()
-    if cluster is None or cluster in table.kubernetes:
+    if cluster is None or cluster in table.kubernetes or resolved.auto_mode:
         return
     left = [name.value for name in (Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI) if name not in _named(resolved)]
     if left:
@@ -64,7 +64,7 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
 
 def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Each version of Karpenter calls itself incompatible with a Kubernetes out of its range (pkg/providers/version/version.go)."""
-    if not isinstance(resolved.settings, EksSettings):
+    if not isinstance(resolved.settings, EksSettings) or resolved.auto_mode:
         return
     cluster, own = _cluster_version(resolved), resolved.settings.controllers.karpenter.version
     table = shipped_versions().karpenter

@@ -10,9 +10,12 @@ from chargeback_months import HOUR, Month
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import to_cents
 from capacity.chargeback.queries import CENTRAL, PLATFORM, Question
-from capacity.chargeback.report import IdlePolicy, LineKey
+from capacity.chargeback.report import IdlePolicy, LineKey, cost_nodes
 
 ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
 
@@ -151,3 +154,34 @@ def test_cents_sum_to_the_rounded_whole_and_none_is_a_cent_off(amounts: list[Fra
 
     assert abs(sum((Fraction(each) for each in rounded.values()), Fraction(0)) - sum(amounts, Fraction(0))) <= Fraction(1, 200)
     assert all(abs(Fraction(rounded[number]) - amount) < Fraction(1, 100) for number, amount in enumerate(amounts))
+
+
+def test_nodes_of_auto_mode_cost_the_fee_too_in_the_environments_that_are_named() -> None:
+    month = Month()
+    month.node("auto", 0, 10 * HOUR, labels={"flexspot.dev/environment": "auto"})
+    month.node("own", 0, 10 * HOUR, labels={"flexspot.dev/environment": "dev"})
+    books = month.books()
+
+    costs = cost_nodes(books, prices_of, auto_mode={"auto"})
+
+    usd = {name: amount for (name, _), amount in costs.usd.items()}
+    # A p4d.24xlarge on Spot, and 4.8 % of its on-demand price.
+    assert usd["own"] == Fraction("76.435")
+    assert usd["auto"] == Fraction("76.435") + Fraction("0.048") * Fraction("219.57642")
+    assert "auto-mode-fee-of-gpus" in costs.sources
+    assert cost_nodes(books, prices_of).usd.keys() == costs.usd.keys()
+    assert "auto-mode-fee-of-gpus" not in cost_nodes(books, prices_of).sources
+
+
+def test_a_fee_that_is_not_known_is_listed_as_the_on_demand_price_that_it_is_a_part_of() -> None:
+    book = prices_of(Cloud.AWS)
+    spot = [(machine, region) for machine, region, kind in book.prices if kind is CapacityType.SPOT]
+    machine, region = next(each for each in spot if book.find(*each, CapacityType.ON_DEMAND) is None)
+    month = Month()
+    place = {"node.kubernetes.io/instance-type": machine, "topology.kubernetes.io/region": region}
+    month.node("auto", 0, 2 * HOUR, labels={**place, "flexspot.dev/environment": "auto"})
+
+    costs = cost_nodes(month.books(), prices_of, auto_mode={"auto"})
+
+    assert {str(each): seconds for each, seconds in costs.unknown.items()} == {f"on-demand price of {machine} in {region}": 2 * HOUR}
+    assert costs.usd == {}

@@ -78,7 +78,7 @@ def test_every_eks_cluster_pins_its_image_by_an_alias(value: dict[str, Any]) -> 
     # facts/apis.md G3: Karpenter refuses a node class that names only an image family.
     parsed = parse_settings(value, "valid")
 
-    assert not isinstance(parsed, EksSettings) or "@" in parsed.cluster.ami
+    assert not isinstance(parsed, EksSettings) or "@" in parsed.cluster.image
 
 
 @given(valid_settings())

@@ -42,7 +42,8 @@ def test_every_shipped_stack_fits_it(stack: str, validator: Any) -> None:
         ("dev-eks", ("pools", 0, "capacity_type"), "spott", "'spott' is not one of ["),
         ("dev-eks", ("teams", 0, "shares", "l4-spot"), -1, "-1 is less than the minimum of 0"),
         ("local", ("classes", "training", "prioritty"), 5, "'prioritty' was unexpected"),
-        ("prod-eks", ("cluster", "ami"), "al2023", "'al2023' does not match"),
+        ("prod-eks", ("cluster", "ami"), "al2023", "'al2023' is not valid under any of the given schemas"),
+        ("prod-eks", ("cluster", "version"), "v1.35", "'v1.35' does not match"),
     ],
 )
 def test_an_editor_is_told_what_the_models_refuse(
@@ -55,6 +56,16 @@ def test_an_editor_is_told_what_the_models_refuse(
     at[where[-1]] = wrong
 
     assert any(told in error.message for error in validator.iter_errors(changed)), [e.message for e in validator.iter_errors(changed)]
+
+
+def test_an_editor_asks_for_an_image_unless_aws_chooses_it(validator: Any) -> None:
+    for mode, ami, taken in (("standard", True, True), ("standard", False, False), ("auto", False, True), (None, False, False)):
+        changed = content("dev-eks")
+        cluster = changed["config"]["flexspot:platform"]["cluster"]
+        cluster |= {} if mode is None else {"mode": mode}
+        if not ami:
+            del cluster["ami"]
+        assert validator.is_valid(changed) is taken, (mode, ami)
 
 
 def test_other_programs_keys_are_left_alone(validator: Any) -> None:

@@ -202,5 +202,5 @@ def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_option
     component = Analyzer("flexspot").analyze([EksCluster])["component_definitions"]["EksCluster"]
 
     required = {name for name, each in component.inputs.items() if not each.optional}
-    assert required == {"cluster", "account", "region", "version", "vpcId", "subnetIds", "servicesCidr", "systemPool", "ami"}
+    assert required == {"cluster", "account", "region", "version", "vpcId", "subnetIds", "servicesCidr"}
     assert len(component.outputs) == 7

@@ -1,0 +1,340 @@
+"""The program on EKS Auto Mode: what it declares and what it leaves to AWS, what agrees, and how judges find it; without an engine."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from auto_mode_settings import auto_mode_settings
+from declared_inputs import refused_inputs
+from eks_declarations import CLUSTER, NODE_CLASS, NODE_POOL, OTHER_WORK, RELEASE, ceilings, node_labels, requirements
+from foreign_iam import findings, foreign_decision
+from hypothesis import HealthCheck, assume, given, settings
+from iam_evaluator import Request, Verdict, decide
+from moto.iam.aws_managed_policies import aws_managed_policies_data
+from program_declarations import KUEUE, UNKNOWN, Declarations, as_shipped, declared, taints_of
+from request_judge import refused_requests
+from whole_settings import whole_auto_mode_settings
+
+from capacity.catalog.auto_mode import auto_mode
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+from capacity.values.errors import SettingsError
+from capacity.values.verdict import Verdict as RuleVerdict
+from policies.core import judge_all
+from policies.inventory.reading.source import from_pulumi
+from policies.judging import DEFAULTS
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from capacity.plan.model import Plan
+    from components.iam import Document
+
+AUTO_CLASS = "kubernetes:eks.amazonaws.com/v1:NodeClass"
+ENTRY = "aws:eks/accessEntry:AccessEntry"
+ASSOCIATION = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+ADDON = "aws:eks/addon:Addon"
+SYSTEM = "system-nodes"
+
+
+@cache
+def in_auto_mode() -> Declarations:
+    return declared("dev-eks", auto_mode_settings())
+
+
+@cache
+def plan() -> Plan:
+    return build_plan(parse_settings(auto_mode_settings(), "auto"))
+
+
+def pools() -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each["spec"] for each in in_auto_mode().inputs_of(NODE_POOL)}
+
+
+def classes() -> dict[str, dict[str, Any]]:
+    return {each["metadata"]["name"]: each["spec"] for each in in_auto_mode().inputs_of(AUTO_CLASS)}
+
+
+def test_the_cluster_has_the_three_parts_of_auto_mode_and_none_of_its_built_in_pools() -> None:
+    [cluster] = in_auto_mode().inputs_of(CLUSTER)
+
+    assert cluster["computeConfig"] == {"enabled": True, "nodePools": []}, "the built-in ones have no ceiling"
+    assert cluster["storageConfig"] == {"blockStorage": {"enabled": True}}
+    assert cluster["kubernetesNetworkConfig"]["elasticLoadBalancing"] == {"enabled": True}
+    assert cluster["accessConfig"]["authenticationMode"] == "API"
+    assert cluster["bootstrapSelfManagedAddons"] is False
+    [standard] = as_shipped("dev-eks").inputs_of(CLUSTER)
+    assert not {"computeConfig", "storageConfig"} & standard.keys()
+    assert "elasticLoadBalancing" not in standard["kubernetesNetworkConfig"]
+
+
+def test_what_auto_mode_has_in_itself_is_not_declared() -> None:
+    made = in_auto_mode()
+
+    for kind in ("aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate", "aws:sqs/queue:Queue", NODE_CLASS):
+        assert made.of(kind) == [], kind
+    assert [each for each in made.made if each.startswith("aws:cloudwatch/eventRule")] == []
+    releases = {each.name for each in made.of(RELEASE)}
+    assert not {name for name in releases if "karpenter" in name or "gpu-plugins" in name}
+    installed = {each["addonName"] for each in made.inputs_of(ADDON)}
+    assert installed == {"aws-mountpoint-s3-csi-driver", "metrics-server"}
+    assert installed.isdisjoint(auto_mode().addons)
+    standard = {each["addonName"] for each in as_shipped("dev-eks").inputs_of(ADDON)}
+    assert standard == installed | {addon.value for addon in auto_mode().addons}, "together they are what every cluster of ours has"
+
+
+def test_everything_else_is_as_on_a_standard_cluster() -> None:
+    """Queues, teams, storage, measurement and networks know nothing of who runs Karpenter."""
+
+    def others(declarations: Declarations) -> set[str]:
+        of_nodes = ("aws:eks/", "aws:ec2/launchTemplate", "aws:sqs/", "aws:cloudwatch/event", "aws:iam/", "kubernetes:helm", "flexspot:")
+        # The two pools that are added serve a class of their own, without a queue.
+        added = ("l40s", "unqueued", "gpu-production", SYSTEM)
+        kinds = (*of_nodes, NODE_CLASS, AUTO_CLASS)
+        return {name for name in declarations.made if not name.startswith(kinds) and not any(each in name for each in added)}
+
+    policies = "kubernetes:core/v1:ConfigMap auto-addons-network-policies"
+    assert others(in_auto_mode()) - others(as_shipped("dev-eks")) == {policies}
+    assert others(as_shipped("dev-eks")) - others(in_auto_mode()) == set()
+
+
+def test_every_pool_of_the_plan_is_a_node_pool_with_its_ceilings_and_a_node_class_of_its_own() -> None:
+    assert pools().keys() == {*(pool.name for pool in plan().pools), OTHER_WORK, SYSTEM}
+    assert classes().keys() == pools().keys()
+    for name, spec in pools().items():
+        assert spec["template"]["spec"]["nodeClassRef"] == {"group": "eks.amazonaws.com", "kind": "NodeClass", "name": name}
+    assert {name: pools()[name]["limits"] for name in ceilings(plan())} == ceilings(plan())
+    assert pools()[SYSTEM]["limits"] == {"nodes": "3"}, "system_pool.max_nodes"
+
+
+def test_flavors_and_routes_select_what_nodes_of_auto_mode_have() -> None:
+    flavors = {each["metadata"]["name"]: each["spec"] for each in in_auto_mode().inputs_of(f"{KUEUE}:ResourceFlavor")}
+
+    assert flavors
+    for flavor in plan().flavors:
+        for name in flavor.pools:
+            spec = pools()[name]
+            assert flavors[flavor.name]["nodeLabels"].items() <= node_labels(name, spec).items()
+            tolerated = taints_of(flavors[flavor.name]["tolerations"])
+            assert {(each["key"], each["value"], each["effect"]) for each in spec["template"]["spec"]["taints"]} <= tolerated
+    # The rules of the API server know both spellings.
+    text = json.dumps([each.inputs for each in in_auto_mode().made.values() if "admission" not in each.type])
+    assert "karpenter.k8s.aws" not in text, "no label of a Karpenter of one's own is on any node, or selected by anybody"
+    assert "eks.amazonaws.com/instance-gpu-name" in text
+
+
+def test_nodes_drain_before_aws_ends_them() -> None:
+    """A drain that is longer than what is left of the 21 days would be cut short."""
+    for name, spec in pools().items():
+        node = spec["template"]["spec"]
+        hours = [_hours(node[key]) for key in ("expireAfter", "terminationGracePeriod")]
+        assert sum(hours) <= 21 * 24, name
+        assert hours[0] == 480, name
+    # A week's new image of AWS's is drift: jobs are not taken from under, services are.
+    assert {"nodes": "0", "reasons": ["Drifted"]} in pools()["l4-spot"]["disruption"]["budgets"]
+    assert {"nodes": "0", "schedule": "0 8 * * mon-fri", "duration": "10h"} in pools()["l40s-on-demand"]["disruption"]["budgets"]
+
+
+def _hours(written: str) -> float:
+    return int(written[:-1]) / {"h": 1, "s": 3600}[written[-1]]
+
+
+def test_node_classes_say_network_volume_reservation_and_tags_in_auto_modes_words() -> None:
+    reserved, paid, system = (classes()[name] for name in ("l40s-reserved", "l40s-on-demand", SYSTEM))
+
+    assert reserved["capacityReservationSelectorTerms"] == [{"owner": "444455556666", "tags": {"purpose": "serving"}}]
+    assert requirements(pools()["l40s-reserved"])["karpenter.sh/capacity-type"] == ["reserved"]
+    assert "capacityReservationSelectorTerms" not in paid
+    assert paid["ephemeralStorage"]["size"] == "100Gi"
+    assert system["ephemeralStorage"] == {"size": "50Gi", "iops": 3000, "throughput": 125}
+    for spec in classes().values():
+        assert spec["subnetSelectorTerms"] == spec["securityGroupSelectorTerms"] == [{"tags": {"karpenter.sh/discovery": "dev"}}]
+        assert spec["advancedNetworking"] == {"associatePublicIPAddress": False}
+        assert spec["tags"]["environment"] == "dev"
+        assert not {"amiSelectorTerms", "userData", "kubelet", "blockDeviceMappings", "metadataOptions"} & spec.keys()
+
+
+def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and_no_plugin_of_ours() -> None:
+    efa = {"name": "a100", "machine": "p4d.24xlarge", "capacity_type": "spot", "zones": ["us-east-1b"], "max_nodes": 2}
+    settings = auto_mode_settings()
+    settings["pools"].append(efa | {"efa": True, "compact_placement": True, "serves": ["training"]})
+    settings["teams"][0]["shares"]["a100"] = 8
+    settings["budget"] = {"monthly_usd": 100_000}
+    made = declared("dev-eks", settings)
+
+    [spec] = [each["spec"] for each in made.inputs_of(AUTO_CLASS) if each["metadata"]["name"] == "a100"]
+    first, *others = spec["advancedNetworking"]["networkInterfaces"]
+    # As the EKS user guide has it of four cards: an address on the first, and an EFA-only interface on each.
+    assert first == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface", "secondaryIPv4PrefixCount": 2}
+    assert [(each["networkCardIndex"], each["deviceIndex"], each["interfaceType"]) for each in others] == [
+        (0, 1, "efa-only"),
+        (1, 0, "efa-only"),
+        (2, 0, "efa-only"),
+        (3, 0, "efa-only"),
+    ]
+    assert "associatePublicIPAddress" not in spec["advancedNetworking"]
+    assert len(spec["securityGroupSelectorTerms"]) == 2, "the cluster's, and the one whose members reach one another"
+    assert "placementGroupSelector" in spec
+    waited = made.waits_for("kubernetes:eks.amazonaws.com/v1:NodeClass a100-class-node-class")
+    assert "aws:ec2/placementGroup:PlacementGroup a100-placement-group" in waited
+    assert not [each for each in made.made if "efa-k8s-device-plugin" in each or "gpu-plugins" in each]
+    assert refused_inputs(made.made.values()) == []
+    assert refused_requests(made.made.values()) == []
+
+
+def test_awss_policy_lets_auto_mode_launch_into_a_placement_group() -> None:
+    managed, _ = of_cluster()
+    group = "arn:aws:ec2:us-east-1:111122223333:placement-group/dev-a100"
+
+    for action in ("ec2:RunInstances", "ec2:CreateFleet"):
+        assert foreign_decision(managed, Request(action, group, {})) is Verdict.ALLOWED
+
+
+def test_nodes_join_before_pools_are_there_and_controllers_have_nodes_before_they_are_installed() -> None:
+    made = in_auto_mode()
+    [entry] = [each for each in made.of(ENTRY) if each.inputs["type"] == "EC2"]
+    [access] = [each for each in made.of(ASSOCIATION) if each.inputs["policyArn"].endswith("/AmazonEKSAutoNodePolicy")]
+
+    assert access.inputs["accessScope"] == {"type": "cluster"}
+    assert entry.name == "auto-nodes-access"
+    for name in pools():
+        waited = made.waits_for(f"{NODE_POOL} {name}-node-pool")
+        assert f"{ASSOCIATION} {access.name}" in waited
+        assert {f"{ATTACHMENT} auto-nodes-role-{policy}" for policy in NODE_POLICIES} <= waited
+    pool = f"{NODE_POOL} {SYSTEM}-node-pool"
+    for inside in (f"{RELEASE} kueue-release", f"{ADDON} auto-addons-metrics-server"):
+        assert pool in made.waits_for(inside)
+    assert f"{ADDON} auto-addons-aws-mountpoint-s3-csi-driver" in made.waits_for(f"{RELEASE} kueue-release")
+
+
+NODE_POLICIES = ("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
+
+
+def test_controllers_find_nodes_of_the_system_pool_and_nothing_else_does() -> None:
+    node = pools()[SYSTEM]["template"]
+
+    assert node["metadata"]["labels"]["flexspot.dev/system"] == "true"
+    assert node["spec"]["taints"] == [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NoSchedule"}]
+    assert requirements(pools()[SYSTEM])["node.kubernetes.io/instance-type"] == ["m6i.xlarge"]
+    assert requirements(pools()[SYSTEM])["karpenter.sh/capacity-type"] == ["on-demand"]
+    assert pools()[SYSTEM]["weight"] == 100
+    kueue = next(each for each in in_auto_mode().of(RELEASE) if each.name == "kueue-release")
+    assert "flexspot.dev/system" in json.dumps(kueue.inputs)
+
+
+def test_network_policies_and_volumes_are_switched_on_where_auto_mode_looks_for_them() -> None:
+    [policies] = [each for each in in_auto_mode().inputs_of("kubernetes:core/v1:ConfigMap") if each["metadata"]["name"] == "amazon-vpc-cni"]
+    [volumes] = in_auto_mode().inputs_of("kubernetes:storage.k8s.io/v1:StorageClass")
+
+    assert policies["metadata"]["namespace"] == "kube-system"
+    assert policies["data"] == {"enable-network-policy-controller": "true"}
+    assert volumes["provisioner"] == "ebs.csi.eks.amazonaws.com"
+    startup = {taint["key"] for spec in pools().values() for taint in spec["template"]["spec"].get("startupTaints", [])}
+    assert startup == {"s3.csi.aws.com/agent-not-ready"}, "Auto Mode's EBS driver takes no taint off"
+
+
+def test_the_provider_and_awss_own_models_take_every_input() -> None:
+    made = in_auto_mode().made.values()
+
+    assert refused_inputs(made) == []
+    assert refused_requests(made) == []
+
+
+CONTEXT = {
+    "aws:PrincipalTag/eks:eks-cluster-name": "dev",
+    "aws:RequestTag/eks:eks-cluster-name": "dev",
+    "aws:RequestTag/eks:kubernetes-node-class-name": "l4-spot",
+    "aws:RequestTag/eks:kubernetes-node-pool-name": "l4-spot",
+}
+
+
+def of_cluster() -> tuple[list[Document], Document]:
+    """AWS's own documents of the cluster's role, as moto brings them, and ours."""
+    managed: dict[str, Any] = json.loads(aws_managed_policies_data)
+    attached = [each.inputs["policyArn"] for each in in_auto_mode().of(ATTACHMENT) if each.name.startswith("cluster-role-")]
+    names = {arn.rpartition("/")[2] for arn in attached}
+    assert names == {
+        "AmazonEKSClusterPolicy",
+        "AmazonEKSComputePolicy",
+        "AmazonEKSBlockStoragePolicy",
+        "AmazonEKSLoadBalancingPolicy",
+        "AmazonEKSNetworkingPolicy",
+    }
+    [own] = [each.inputs["policy"] for each in in_auto_mode().of("aws:iam/policy:Policy") if each.name == "cluster-own-tags-policy"]
+    return [managed[name]["Document"] for name in sorted(names)], json.loads(own)
+
+
+@pytest.mark.parametrize("action", ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"])
+def test_auto_mode_sets_tags_of_ours_on_nodes_of_its_own_cluster_by_our_policy_alone(action: str) -> None:
+    _, own = of_cluster()
+    # The variable of the policy is the session's tag, which EKS sets to the cluster's name.
+    bound: Document = json.loads(json.dumps(own).replace("${aws:PrincipalTag/eks:eks-cluster-name}", "dev"))
+    instance = "arn:aws:ec2:us-east-1:111122223333:instance/*"
+    tagged = CONTEXT | {"aws:RequestTag/environment": "dev", "aws:TagKeys": [*(each.partition("/")[2] for each in CONTEXT), "environment"]}
+    other = tagged | {"aws:RequestTag/eks:eks-cluster-name": "other"}
+
+    def verdict(context: dict[str, Any]) -> Verdict:
+        request = Request(action, instance, context)
+        found = decide([bound], request)
+        assert found is foreign_decision([bound], request)
+        return found
+
+    assert verdict(tagged) is Verdict.ALLOWED
+    assert verdict(other) is Verdict.NOT_ALLOWED
+    assert verdict({key: value for key, value in tagged.items() if "node-pool" not in key}) is Verdict.NOT_ALLOWED
+
+
+def test_awss_own_policy_lets_auto_mode_set_no_tag_but_eks_own() -> None:
+    """Why there is a policy of ours: each tag of a NodeClass would otherwise keep every node from being launched."""
+    managed: dict[str, Any] = json.loads(aws_managed_policies_data)
+    keys = [
+        allowed
+        for statement in managed["AmazonEKSComputePolicy"]["Document"]["Statement"]
+        for allowed in statement.get("Condition", {}).get("ForAllValues:StringLike", {}).get("aws:TagKeys", [])
+    ]
+
+    assert keys
+    assert all(each.startswith(("eks:", "kubernetes.io/cluster/")) for each in keys)
+    assert "environment" in classes()["l4-spot"]["tags"]
+
+
+def test_parliament_finds_nothing_in_the_documents_of_roles() -> None:
+    roles = [each for each in in_auto_mode().of("aws:iam/role:Role") if each.name in {"cluster-role", "auto-nodes-role"}]
+    _, own = of_cluster()
+
+    assert [each for role in roles for each in findings(role.inputs["assumeRolePolicy"], trust=True)] == []
+    assert {each.issue for each in findings(json.dumps(own))} <= {"RESOURCE_MISMATCH"}, "a launch touches several kinds, as AWS writes it"
+    [trust] = [json.loads(each.inputs["assumeRolePolicy"]) for each in roles if each.name == "cluster-role"]
+    assert trust["Statement"][0]["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+
+
+def test_the_rules_find_nothing_in_it_and_nothing_hangs_on_what_is_not_known_yet() -> None:
+    def sent(inputs: dict[str, Any]) -> dict[str, Any]:
+        return json.loads(json.dumps(inputs).replace(json.dumps({"$unknown": True}), json.dumps(UNKNOWN)))
+
+    def judged(declarations: Declarations) -> set[tuple[str, str, str]]:
+        made = [each for each in declarations.made.values() if ":index:" not in each.type]
+        sources = [from_pulumi(each.type, each.name, sent(each.inputs)) for each in made]
+        findings = [finding for found in judge_all(sources, all_rules(), DEFAULTS) for finding in found]
+        return {(each.rule, str(each.object), each.message) for each in findings if each.verdict in {RuleVerdict.FAIL, RuleVerdict.UNKNOWN}}
+
+    assert judged(in_auto_mode()) - judged(as_shipped("dev-eks")) == set()
+
+
+@pytest.mark.thorough
+@given(whole_auto_mode_settings())
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], max_examples=10)
+def test_what_settings_of_auto_mode_accept_is_declared_and_nobody_refuses_it(document: dict[str, Any]) -> None:
+    try:
+        build_plan(parse_settings(document, "settings"), "settings")
+    except SettingsError:
+        assume(False)
+
+    made = declared("generated", document).made.values()
+
+    assert {each.type for each in made} & {AUTO_CLASS}
+    assert refused_inputs(made) == []
+    assert refused_requests(made) == []
