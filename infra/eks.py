@@ -9,6 +9,7 @@ from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.platform import partition_of
 from capacity.plan.access import groups_by_role
+from capacity.plan.cpu_work import OTHER_WORK, has_room
 from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
@@ -54,10 +55,6 @@ if TYPE_CHECKING:
     from components.karpenter.node_bootstrap import KubeletArgs
     from components.shared_args import NodeTaint
     from policies.judging import Settings
-
-
-OTHER_WORK = "other-work"
-"""The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
 
 
 def driver_taints(settings: EksSettings) -> list[NodeTaint]:
@@ -116,7 +113,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         node_pool = gpu_node_pool_args(plan, pool, wanted, startup)
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))
     other = settings.cluster.other_work
-    if other.max_vcpu and other.max_memory_gib:
+    if has_room(settings):
         disk = _disk_args(other.volume(OTHER_WORK_VOLUME))
         own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
         node_class = Ec2NodeClass(f"{OTHER_WORK}-class", own, after_karpenter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.workload_classes import Removal
-from infra.platform_objects import node_taint
+from infra.queue_objects import node_taint
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan

@@ -227,12 +227,51 @@ class QueuePlan:
 
 
 @dataclass(frozen=True)
+class CpuQueuePlan:
+    """The ClusterQueue of one team's work without GPUs, and its LocalQueue.
+
+    `nominal` is the team's own, which it lends while it does not use it. `launchers` are in the queue of the team's GPUs, for pods without
+    GPUs of work that has some, and lent to nobody. `stop` keeps work out.
+    """
+
+    cluster_queue: str
+    namespace: str
+    local_queue: str
+    weight: int
+    nominal: Amount
+    launchers: Amount
+    stop: Stop
+
+
+@dataclass(frozen=True)
+class CpuWorkPlan:
+    """Work without GPUs: a flavor without any GPU node, and a queue for each team in a cohort of its own.
+
+    `node_labels` are those of its nodes, where they have one that others have not; it tolerates no taint of GPU nodes. `unowned` is the
+    cohort's: any team may borrow it. No pod can ask for more than `largest`.
+    """
+
+    flavor: str
+    node_labels: dict[str, str]
+    cohort: str
+    unowned: Amount
+    largest: Amount
+    queues: tuple[CpuQueuePlan, ...]
+
+    @property
+    def reach(self) -> Amount:
+        """The most that one team can have at once."""
+        owned = [self.unowned, *(queue.nominal for queue in self.queues)]
+        return Amount(0, sum(each.vcpu for each in owned), sum(each.memory_mib for each in owned))
+
+
+@dataclass(frozen=True)
 class TeamPlan:
     """A team's namespace. `hard` is its ResourceQuota: what it may hold at once, `max_gpus` among it, borrowed GPUs included.
 
     `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. No container may have more than `container_limits`,
-    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queue` is
-    the queue that the team's work waits in (None: no pool of a queue is open to it).
+    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queues` are
+    those that the team's work waits in.
     """
 
     name: str
@@ -244,7 +283,7 @@ class TeamPlan:
     container_limits: dict[str, str]
     submitters: tuple[str, ...]
     viewers: tuple[str, ...]
-    cluster_queue: str | None
+    cluster_queues: tuple[str, ...]
     monthly_budget_usd: int | None
 
 
@@ -336,7 +375,7 @@ class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
     `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue, `versions` what is installed. `spending` is what else will be billed, and the budget. `own_machines`
+    the times of the cluster's Kueue, `cpu_work` the queues of work without GPUs (None: there is no room for it), `versions` what is installed. `spending` is what else will be billed, and the budget. `own_machines`
     are those that the settings describe, by name: what they say goes before the catalog.
     """
 
@@ -354,6 +393,7 @@ class Plan:
     priorities: tuple[PriorityPlan, ...]
     cohorts: tuple[CohortPlan, ...]
     queues: tuple[QueuePlan, ...]
+    cpu_work: CpuWorkPlan | None
     teams: tuple[TeamPlan, ...]
     routes: tuple[RoutePlan, ...]
     admission: AdmissionPlan

@@ -14,7 +14,8 @@ from capacity.plan.build import build_plan
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings, read_stack_file
 from capacity.settings.teams import Queueing
-from infra.platform_objects import declare_kueue, declare_queues
+from infra.platform_objects import declare_kueue
+from infra.queue_objects import declare_queues
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan

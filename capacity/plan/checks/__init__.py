@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.plan.checks import access, autopilot, classes, places, pool_options, shares, storage, system_nodes, upgrades, versions, zones
+from capacity.plan.checks import (
+    access,
+    autopilot,
+    classes,
+    cpu_work,
+    places,
+    pool_options,
+    shares,
+    storage,
+    system_nodes,
+    upgrades,
+    versions,
+    zones,
+)
 
 if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedSettings
@@ -21,6 +34,7 @@ _CHECKS = (
     *pool_options.CHECKS,
     *classes.CHECKS,
     *shares.CHECKS,
+    *cpu_work.CHECKS,
     *access.CHECKS,
 )
 
