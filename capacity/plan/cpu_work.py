@@ -79,9 +79,9 @@ def cpu_names(settings: PlatformSettings) -> tuple[str, dict[str, str]]:
 def cpu_work_plan(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], queues: tuple[QueuePlan, ...]) -> CpuWorkPlan | None:
     """The queues of work without GPUs; None where the settings leave no room for it.
 
-    What is nobody's own the cohort has, and any team may borrow it. A team's launchers have their part in the queue of its GPUs: a job is in
-    one queue with all of its pods. Not where all flavors of that queue have a topology: beside one without, Kueue 0.19 admits no job that does
-    not ask for a topology itself.
+    What is nobody's own the cohort has, and any team may borrow it. A team's launchers have their part in the queue of its GPUs: a job
+    is in one queue with all of its pods. Not where all flavors of that queue have a topology: beside one without, Kueue 0.19 admits no
+    job that does not ask for a topology itself.
     """
     settings = resolved.settings
     if not has_room(settings):

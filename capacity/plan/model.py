@@ -375,8 +375,9 @@ class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
     `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue, `cpu_work` the queues of work without GPUs (None: there is no room for it), `versions` what is installed. `spending` is what else will be billed, and the budget. `own_machines`
-    are those that the settings describe, by name: what they say goes before the catalog.
+    the times of the cluster's Kueue, `cpu_work` the queues of work without GPUs (None: there is no room for it), `versions` what is
+    installed. `spending` is what else will be billed, and the budget. `own_machines` are those that the settings describe, by name: what
+    they say goes before the catalog.
     """
 
     cloud: Platform

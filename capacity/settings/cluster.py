@@ -55,8 +55,11 @@ class GkeSystemPool(SystemPool):
 
 
 class OtherWork(DescribedRecord):
-    """Room for work without GPUs, which the autoscaler makes nodes for: node auto-provisioning on GKE, Karpenter on EKS. Three quarters of it
-    are the teams', in their queues called `cpu`. On Autopilot, and on a cluster of GKE's that is there already, it bounds these alone."""
+    """Room for work without GPUs, which the autoscaler makes nodes for: node auto-provisioning on GKE, Karpenter on EKS.
+
+    Three quarters are the teams', in queues called `cpu`. On Autopilot, and on a cluster of GKE's that is there already, it bounds these
+    alone.
+    """
 
     max_vcpu: Annotated[int, Field(ge=0, le=10_000)] = 64
     """Ceiling in vCPU, of all such nodes."""

@@ -211,8 +211,8 @@ class TeamSettings(DescribedRecord):
     """GPUs that the team's classes without queue (services) may use, by pool; no queue gives them away."""
 
     cpu_work: CpuWork | None = None
-    """vCPU and memory of nodes without GPUs that are the team's own, for work in its queue `cpu`; a quarter is for pods without GPUs of work
-    that has some. Default: an equal part of three quarters of `other_work`."""
+    """vCPU and memory of nodes without GPUs that are the team's own, for work in its queue `cpu`; a quarter is for launchers, which are
+    pods without GPUs of work that has some. Default: an equal part of three quarters of `other_work`."""
 
     stop: Stop = Stop.NONE
     """Holds or drains the team's queues, for maintenance."""

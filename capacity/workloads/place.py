@@ -93,8 +93,8 @@ def _whole(number: Decimal) -> int | None:
 class Place:
     """`route` is the class's, narrowed to the pools that suit: so are its affinity and tolerations. `pools` are those pools of the plan.
 
-    `queue` is the team's queue for queued classes, None for the others; that of work without GPUs is of another sort, and has no pools. `grace_seconds` is what the pods have from SIGTERM, or from a
-    preStop hook, to the kill.
+    `queue` is the team's queue for queued classes, None for the others. Work without GPUs has a queue of another sort, and no pools.
+    `grace_seconds` is what the pods have from SIGTERM, or from a preStop hook, to the kill.
     """
 
     plan: Plan

@@ -235,8 +235,8 @@ ExitCode = Annotated[int, Field(ge=1, le=255)]
 class JobRequest(WorkloadRequest):
     """A request for a job.
 
-    `gpus: 0` is work without GPUs, in the team's queue of such machines; `cpu` and `memory` are then 1 and 4Gi where nobody says more. `pods`
-    is how many do the work, each with `gpus`. `at_once` lets so many of them run at a time, where they do not train together, and
+    `gpus: 0` is work without GPUs, in the team's queue of such machines; `cpu` and `memory` are then 1 and 4Gi where nobody says more.
+    `pods` is how many do the work, each with `gpus`. `at_once` lets so many of them run at a time, where they do not train together, and
     makes them one Job; default: each is a Job of its own, and the queue says how many run. `run_seconds` ends the job; default, and most:
     the class's limit. `retries` is how many real failures of a pod it survives (1 to 100), interruptions not counted. `fatal_exit_codes` of
     the program end the job at once. The finished job is deleted after `keep_seconds`, its pods' logs with it. `jobset` makes several pods a

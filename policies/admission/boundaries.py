@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, TEAM_LABEL
-from capacity.workloads.requests import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
+from capacity.workloads.requests import QUEUE_PRIORITY_LABEL
 from policies.admission.boundary import IS_QUEUED_KIND, IS_UNQUEUED_KIND, PRIORITY, QUEUE_PRIORITY, Boundary, Guarantee, of_pods, problem_if
-from policies.admission.cel import either, every, first_of, let, list_at, mapping_at, text, text_at, texts
+from policies.admission.cel import first_of, list_at, mapping_at, text, text_at, texts
 from policies.admission.deadlines import deadlines
-from policies.admission.form import POD_SETS, told
+from policies.admission.form import told
 from policies.admission.pod_boundaries import DEVICES, PLACED, POD_SECURITY, SIZE, TOLERATIONS, grace_of_pods
 from policies.admission.pods import ASKS
 from policies.admission.queue_boundaries import queues_of_work
