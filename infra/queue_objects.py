@@ -13,7 +13,8 @@ from components.kueue.controller import DwsProvisioning
 from components.kueue.queues import Queues, Topology
 
 if TYPE_CHECKING:
-    from capacity.plan.model import CohortPlan, CpuWorkPlan, FlavorPlan, FlavorQuota, Plan, QueuePlan, Taint
+    from capacity.plan.cpu_work import CpuWorkPlan
+    from capacity.plan.model import CohortPlan, FlavorPlan, FlavorQuota, Plan, QueuePlan, Taint
     from components.kueue.queues import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
     from components.shared_args import NodeTaint
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.catalog.platform import Platform
-from capacity.plan.model import Amount, CpuQueuePlan, CpuWorkPlan
+from capacity.plan.model import Amount
 from capacity.plan.queues import stop_of
 from capacity.settings.cluster import OtherWork
 from capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import FlavorPlan, QueuePlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
-    from capacity.settings.teams import TeamSettings
+    from capacity.settings.teams import Stop, TeamSettings
 
 OTHER_WORK = "other-work"
 """The name of Karpenter's NodePool without GPUs."""
@@ -33,6 +34,45 @@ _LAUNCHERS = 4
 
 _GIB_PER_VCPU = 8
 """Of the machines with the most memory that Karpenter may take, EC2's family r."""
+
+
+@dataclass(frozen=True)
+class CpuQueuePlan:
+    """The ClusterQueue of one team's work without GPUs, and its LocalQueue.
+
+    `nominal` is the team's own, which it lends while it does not use it. `launchers` are in the queue of the team's GPUs, for pods without
+    GPUs of work that has some, and lent to nobody. `stop` keeps work out.
+    """
+
+    cluster_queue: str
+    namespace: str
+    local_queue: str
+    weight: int
+    nominal: Amount
+    launchers: Amount
+    stop: Stop
+
+
+@dataclass(frozen=True)
+class CpuWorkPlan:
+    """Work without GPUs: a flavor without any GPU node, and a queue for each team in a cohort of its own.
+
+    `node_labels` are those of its nodes, where they have one that others have not; it tolerates no taint of GPU nodes. `unowned` is the
+    cohort's: any team may borrow it. No pod can ask for more than `largest`.
+    """
+
+    flavor: str
+    node_labels: dict[str, str]
+    cohort: str
+    unowned: Amount
+    largest: Amount
+    queues: tuple[CpuQueuePlan, ...]
+
+    @property
+    def reach(self) -> Amount:
+        """The most that one team can have at once."""
+        owned = [self.unowned, *(queue.nominal for queue in self.queues)]
+        return Amount(0, sum(each.vcpu for each in owned), sum(each.memory_mib for each in owned))
 
 
 def room_of(settings: PlatformSettings) -> OtherWork:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capacity.catalog.machines import Machine
     from capacity.catalog.platform import Platform
     from capacity.catalog.workload_classes import Removal
+    from capacity.plan.cpu_work import CpuWorkPlan
     from capacity.plan.kueue_configuration import PodsReady
     from capacity.plan.versions import VersionPlan
     from capacity.settings.teams import AdmissionMode, Stop
@@ -224,45 +225,6 @@ class QueuePlan:
     quotas: tuple[FlavorQuota, ...]
     moves_on: bool
     stop: Stop
-
-
-@dataclass(frozen=True)
-class CpuQueuePlan:
-    """The ClusterQueue of one team's work without GPUs, and its LocalQueue.
-
-    `nominal` is the team's own, which it lends while it does not use it. `launchers` are in the queue of the team's GPUs, for pods without
-    GPUs of work that has some, and lent to nobody. `stop` keeps work out.
-    """
-
-    cluster_queue: str
-    namespace: str
-    local_queue: str
-    weight: int
-    nominal: Amount
-    launchers: Amount
-    stop: Stop
-
-
-@dataclass(frozen=True)
-class CpuWorkPlan:
-    """Work without GPUs: a flavor without any GPU node, and a queue for each team in a cohort of its own.
-
-    `node_labels` are those of its nodes, where they have one that others have not; it tolerates no taint of GPU nodes. `unowned` is the
-    cohort's: any team may borrow it. No pod can ask for more than `largest`.
-    """
-
-    flavor: str
-    node_labels: dict[str, str]
-    cohort: str
-    unowned: Amount
-    largest: Amount
-    queues: tuple[CpuQueuePlan, ...]
-
-    @property
-    def reach(self) -> Amount:
-        """The most that one team can have at once."""
-        owned = [self.unowned, *(queue.nominal for queue in self.queues)]
-        return Amount(0, sum(each.vcpu for each in owned), sum(each.memory_mib for each in owned))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.catalog.workload_classes import WorkloadClass
-    from capacity.plan.model import CpuWorkPlan
+    from capacity.plan.cpu_work import CpuWorkPlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
     from capacity.settings.teams import CohortSettings, GpusOfPools, TeamSettings

@@ -17,7 +17,8 @@ from capacity.workloads.requests import image_problems, label_problems, refuse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from capacity.plan.model import CpuQueuePlan, FlavorQuota, Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
+    from capacity.plan.cpu_work import CpuQueuePlan
+    from capacity.plan.model import FlavorQuota, Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
     from capacity.workloads.requests import WorkloadRequest
 
 

@@ -19,7 +19,8 @@ from policies.admission.scheduling_options import facts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from capacity.plan.model import CpuQueuePlan, Plan, QueuePlan
+    from capacity.plan.cpu_work import CpuQueuePlan
+    from capacity.plan.model import Plan, QueuePlan
 
 NAME, LEAVING = "flexspot-guarantee", "flexspot-guarantee-leaving"
 """The names of the two policies: of what comes and changes, and of what goes."""

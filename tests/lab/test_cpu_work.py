@@ -117,7 +117,8 @@ def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: Queu
 
     workload = cluster.wait_for(WORKLOAD, admitted, "the set to be admitted", namespace=ground.own("alpha"))
 
-    cpu, gpu = ground.plan.cpu_work.flavor, ground.own("l4-spot")  # type: ignore[union-attr]
+    assert ground.plan.cpu_work is not None
+    cpu, gpu = ground.plan.cpu_work.flavor, ground.own("l4-spot")
     assert flavors_of(workload) == {
         "launcher": {"cpu": cpu, "memory": cpu},
         "worker": {"cpu": gpu, "memory": gpu, GPU_RESOURCE: gpu},
