@@ -104,11 +104,14 @@ def largest_vcpu(max_vcpu: int) -> int:
 
 
 def own_share(settings: PlatformSettings, team: TeamSettings) -> Amount:
-    """What is a team's own: as it is written, else an equal part of what the queues have."""
+    """What is a team's own: as it is written, else an equal part of what those that are written leave."""
     if team.cpu_work is not None:
         return Amount(0, team.cpu_work.vcpu, team.cpu_work.memory_gib * _GIB)
-    room, teams = _for_queues(settings), len(settings.teams)
-    return Amount(0, room.vcpu // teams, room.memory_mib // _GIB // teams * _GIB)
+    written = [each.cpu_work for each in settings.teams if each.cpu_work is not None]
+    room, teams = _for_queues(settings), len(settings.teams) - len(written)
+    vcpu = room.vcpu - sum(each.vcpu for each in written)
+    gib = room.memory_mib // _GIB - sum(each.memory_gib for each in written)
+    return Amount(0, max(0, vcpu) // teams, max(0, gib) // teams * _GIB)
 
 
 def cpu_names(settings: PlatformSettings) -> tuple[str, dict[str, str]]:

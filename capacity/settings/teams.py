@@ -212,7 +212,7 @@ class TeamSettings(DescribedRecord):
 
     cpu_work: CpuWork | None = None
     """vCPU and memory of nodes without GPUs that are the team's own, for work in its queue `cpu`; a quarter is for launchers, which are
-    pods without GPUs of work that has some. Default: an equal part of three quarters of `other_work`."""
+    pods without GPUs of work that has some. Default: an equal part of what others leave of three quarters of `other_work`."""
 
     stop: Stop = Stop.NONE
     """Holds or drains the team's queues, for maintenance."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.platform import Platform
-from capacity.plan.cpu_work import CPU_QUEUE, OTHER_WORK, cpu_names, has_room, room_of
+from capacity.plan.cpu_work import CPU_QUEUE, cpu_names, has_room, room_of
 from capacity.settings.platform import LocalSettings
 from capacity.values.errors import SettingsProblem
 
@@ -53,13 +52,10 @@ def names_of_cpu_queues_are_free(resolved: ResolvedSettings) -> Iterator[Setting
         if cohort.name == name:
             problem, remedy = "is the name of the cohort of work without GPUs", "choose another name"
             yield SettingsProblem(f"cohorts.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
-    reserved = {name: "the flavor of work without GPUs"}
-    if settings.cloud is not Platform.GKE:
-        reserved[OTHER_WORK] = "Karpenter's pool of work without GPUs"
     for number, pool in enumerate(settings.pools):
-        if pool.name in reserved:
-            problem, remedy = f"is the name of {reserved[pool.name]}", "choose another name"
-            yield SettingsProblem(f"pools.{number}.name", repr(pool.name), problem, remedy, "name-of-cpu-queue")
+        if pool.name == name:
+            problem, remedy = "is the name of the flavor of work without GPUs", "choose another name"
+            yield SettingsProblem(f"pools.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
 
 
 CHECKS = (cpu_work_fits_into_its_room, names_of_cpu_queues_are_free)
