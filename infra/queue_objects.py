@@ -122,7 +122,8 @@ def _cpu_flavors(work: CpuWorkPlan | None) -> list[FlavorArgs]:
 def _cpu_cohorts(work: CpuWorkPlan | None) -> list[CohortArgs]:
     if work is None:
         return []
-    return [{"name": work.cohort, "parent": None, "quotas": [_cpu_quota(work, work.unowned)], "of_cpu_work": True}]
+    unowned = [_cpu_quota(work, work.unowned)] if work.unowned.vcpu or work.unowned.memory_mib else []
+    return [{"name": work.cohort, "parent": None, "quotas": unowned, "of_cpu_work": True}]
 
 
 def _cpu_queues(work: CpuWorkPlan | None) -> list[QueueArgs]:
