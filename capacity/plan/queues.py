@@ -305,7 +305,7 @@ def team_plans(
     by_team = {queue.namespace: queue for queue in queues}
     every_queue = (*queues, *(cpu_work.queues if cpu_work else ()))
     unqueued = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
-    largest_node = _largest_node(resolved)
+    largest_node = _largest_node(resolved, cpu_work)
     plans: list[TeamPlan] = []
     for team in sorted(resolved.settings.teams, key=lambda each: each.name):
         queue = by_team.get(team.name)
@@ -348,9 +348,9 @@ def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
     }
 
 
-def _largest_node(resolved: ResolvedSettings) -> dict[str, str]:
+def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
     """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes = resolved.nodes_of(resolved.pools)
+    nodes = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
     return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
 
 
