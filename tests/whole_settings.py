@@ -31,10 +31,7 @@ def system_pools(cloud: Cloud) -> SearchStrategy[dict[str, Any]]:
     return st.builds(pool, st.sampled_from(machines), sizes)
 
 
-OTHER_WORK = some(max_vcpu=st.integers(64, 10_000), max_memory_gib=st.integers(256, 40_000))
-"""As much as valid settings promise teams, or more."""
-
-NO_ROOM = st.sampled_from([{"max_vcpu": 0}, {"max_memory_gib": 0}])
+OTHER_WORK = some(max_vcpu=st.integers(0, 10_000), max_memory_gib=st.integers(0, 40_000))
 PUBLIC = st.fixed_dictionaries(
     {"access": st.just("public_cidrs"), "cidrs": st.lists(st.sampled_from(["203.0.113.0/24", "198.51.100.7/32"]), min_size=1)}
 )
