@@ -194,11 +194,12 @@ _COVERED = ("cpu", "memory", GPU_RESOURCE)
 
 
 def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
-    """Of a ResourceFlavor."""
+    """Of a ResourceFlavor. What is empty is left out, as the server does."""
+    labels = {"nodeLabels": flavor["node_labels"]} if flavor["node_labels"] else {}
     taints = {"nodeTaints": [dict(taint) for taint in flavor["node_taints"]]} if flavor["node_taints"] else {}
     tolerations = {"tolerations": flavor["tolerations"]} if flavor["tolerations"] else {}
     topology = {"topologyName": name} if (name := flavor.get("topology")) else {}
-    return {"nodeLabels": flavor["node_labels"], **taints, **tolerations, **topology}
+    return {**labels, **taints, **tolerations, **topology}
 
 
 def cohort_spec(cohort: CohortArgs) -> dict[str, object]:
