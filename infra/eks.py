@@ -10,6 +10,7 @@ from pulumi_aws.provider import Provider as AwsProvider
 from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.catalog.platform import partition_of
 from capacity.plan.access import groups_by_role
+from capacity.plan.cpu_work import OTHER_WORK, has_room
 from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.cluster import EksMode
 from capacity.settings.network import CONTROL_PLANE_ZONES
@@ -33,7 +34,7 @@ from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
 from infra.eks_auto_mode import declare_auto_mode
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
-from infra.karpenter_pools import OTHER_WORK, disk_args, node_pool_args
+from infra.karpenter_pools import disk_args, node_pool_args
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
@@ -118,7 +119,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         node_pool = gpu_node_pool_args(plan, pool, wanted, startup)
         GpuNodePool(pool.name, node_pool, pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]))
     other = settings.cluster.other_work
-    if other.max_vcpu and other.max_memory_gib:
+    if has_room(settings):
         disk = disk_args(other.volume(OTHER_WORK_VOLUME))
         own: Ec2NodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys
         node_class = Ec2NodeClass(f"{OTHER_WORK}-class", own, after_karpenter)

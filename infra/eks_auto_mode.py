@@ -8,6 +8,7 @@ import pulumi
 
 from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.plan.checks.auto_mode import DRAIN_HOURS, SYSTEM_POOL, node_hours
+from capacity.plan.cpu_work import OTHER_WORK, has_room
 from capacity.plan.own_machines import machines_of_pool
 from capacity.plan.spending import EKS_SYSTEM_DISK_GIB
 from capacity.settings.pools import OTHER_WORK_VOLUME, Gp3Volume, default_volume
@@ -19,7 +20,7 @@ from components.eks.efa_security_group import EfaSecurityGroup
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import EfaPlacementGroup
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.karpenter_pools import OTHER_WORK, disk_args, node_pool_args
+from infra.karpenter_pools import disk_args, node_pool_args
 from infra.platform_objects import billing_label
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _other_work(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its o
     in_cluster: pulumi.ResourceOptions,
 ) -> None:
     other = settings.cluster.other_work
-    if not other.max_vcpu or not other.max_memory_gib:
+    if not has_room(settings):
         return
     disk = disk_args(other.volume(OTHER_WORK_VOLUME))
     own: AutoNodeClassArgs = {**common, "node_class": OTHER_WORK, **disk}  # pyrefly: ignore[open-unpacking] -- no other keys

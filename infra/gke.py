@@ -29,8 +29,8 @@ from infra.platform_objects import (
     declare_measurement,
     declare_platform_objects,
     declare_stock_out_watch,
-    node_taint,
 )
+from infra.queue_objects import node_taint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.workload_classes import Removal
-from infra.platform_objects import node_taint
+from infra.queue_objects import node_taint
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.pools import Gp3Volume
     from components.karpenter.ec2_node_class import EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
-
-OTHER_WORK = "other-work"
-"""The NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
 
 SERVICE_DRAIN_SECONDS = 3600
 """How long a drain of a service's node waits for its pods; jobs are waited for to their end."""

@@ -8,6 +8,8 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from capacity.plan.cpu_work import OTHER_WORK, has_room
+from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
 from infra.karpenter_pools import node_pool_args
 from infra.platform_objects import cluster_provider, declare_platform_objects
@@ -16,12 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.plan.model import Plan
+    from capacity.settings.platform import LocalSettings
     from policies.judging import Settings
 
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}
 
 
-def declare_local(plan: Plan, kubeconfig: Path, rules: Settings) -> None:
+def declare_local(settings: LocalSettings, plan: Plan, kubeconfig: Path, rules: Settings) -> None:
     """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else; `rules` are those that its API server holds."""
     provider = cluster_provider("lab", str(kubeconfig))
     node_class = CustomResource(
@@ -35,6 +38,19 @@ def declare_local(plan: Plan, kubeconfig: Path, rules: Settings) -> None:
         GpuNodePool(
             pool.name,
             node_pool_args(plan, pool, NODE_CLASS),
+            pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
+        )
+    if has_room(settings):
+        CpuNodePool(
+            OTHER_WORK,
+            {
+                "pool": OTHER_WORK,
+                "labels": plan.labels,
+                "owner_labels": plan.labels,
+                "max_vcpu": settings.other_work.max_vcpu,
+                "max_memory_gib": settings.other_work.max_memory_gib,
+                "node_class": NODE_CLASS,
+            },
             pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
         )
     declare_platform_objects(plan, provider, rules=rules)

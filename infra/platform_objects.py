@@ -13,14 +13,13 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from capacity.catalog.versions import Chart
 from capacity.settings.teams import AdmissionMode
-from capacity.values.quantities import count_quantity, mib_quantity
-from components.kueue.controller import DwsProvisioning, KueueController
-from components.kueue.queues import Queues, Topology
+from components.kueue.controller import KueueController
 from components.kueue.stock_outs import StockOutWatch
 from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 from components.tenancy.priorities import Priorities, WorkloadPriorities
 from components.tenancy.team import Team, restricted
+from infra.queue_objects import declare_queues
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
 from policies.admission.scheduling_options import facts_of
@@ -29,11 +28,9 @@ from policies.judging import DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, Taint, TeamPlan
+    from capacity.plan.model import Plan, PoolPlan, TeamPlan
     from capacity.settings.platform import EksSettings, GkeSettings
     from components.kueue.controller import KueueControllerArgs
-    from components.kueue.queues import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
-    from components.shared_args import NodeTaint
     from components.tenancy.admission import AdmissionPolicyArgs, ExpressionArgs, MatchedResourcesArgs
     from components.tenancy.priorities import PriorityArgs
     from components.tenancy.team import EndpointArgs, TeamArgs
@@ -71,23 +68,9 @@ def cluster_provider(
     )
 
 
-def node_taint(taint: Taint) -> NodeTaint:
-    """A taint of nodes."""
-    return {"key": taint.key, "value": taint.value, "effect": taint.effect.value}
-
-
-def toleration(taint: Taint) -> dict[str, str]:
-    """The toleration of exactly this taint."""
-    return {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect.value}
-
-
 def billing_label(pool: PoolPlan) -> dict[str, str]:
     """The class of a pool that serves one alone; empty for a pool of several, which a bill cannot tell apart."""
     return {"workload-class": pool.serves[0]} if len(pool.serves) == 1 else {}
-
-
-DWS = "dws"
-"""Name of the AdmissionCheck before queued pools."""
 
 
 def declare_kueue(
@@ -115,81 +98,6 @@ def declare_kueue(
         "tolerations": [dict(each) for each in tolerations],
     }
     return KueueController("kueue", args, opts)
-
-
-def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
-    """Registers the plan's flavors, cohorts and queues, and exports the queues' names.
-
-    `opts` says which cluster, and after what: Kueue's definitions and the teams' namespaces. GKE's admission check and topology come first,
-    because Kueue holds a queue inactive until what it names is there.
-    """
-    first: list[pulumi.Resource] = [
-        Topology(f"topology-{each.name}", {"name": each.name, "levels": list(each.levels), "labels": plan.labels}, opts)
-        for each in plan.topologies
-    ]
-    if any(flavor.provisioned for flavor in plan.flavors):
-        first.append(DwsProvisioning(DWS, {"name": DWS, "labels": plan.labels}, opts))
-    queues = Queues(
-        "queues",
-        {
-            "cohorts": [_cohort(cohort) for cohort in plan.cohorts],
-            "flavors": [_flavor(flavor) for flavor in plan.flavors],
-            "queues": [_queue(plan, queue) for queue in plan.queues],
-            "labels": plan.labels,
-        },
-        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=first)),
-    )
-    pulumi.export("queues", {queue.namespace: queue.local_queue for queue in plan.queues})
-    pulumi.export("cluster_queues", queues.cluster_queues)
-
-
-def _flavor(flavor: FlavorPlan) -> FlavorArgs:
-    return {
-        "name": flavor.name,
-        "node_labels": flavor.node_labels,
-        "node_taints": [node_taint(taint) for taint in flavor.node_taints],
-        "tolerations": [toleration(taint) for taint in flavor.tolerated],
-        "topology": flavor.topology,
-    }
-
-
-def _cohort(cohort: CohortPlan) -> CohortArgs:
-    return {
-        "name": cohort.name,
-        "parent": cohort.parent,
-        "quotas": [_quota(quota) for quota in cohort.quotas],
-        "weight": cohort.weight,
-    }
-
-
-def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
-    provisioned = {flavor.name for flavor in plan.flavors if flavor.provisioned}
-    checked = [quota.flavor for quota in queue.quotas if quota.flavor in provisioned]
-    return {
-        "name": queue.cluster_queue,
-        "cohort": queue.cohort,
-        "namespace": queue.namespace,
-        "local_queue": queue.local_queue,
-        "labels": {TEAM_LABEL: queue.namespace},
-        "quotas": [_quota(quota) for quota in queue.quotas],
-        "weight": queue.weight,
-        "moves_on": queue.moves_on,
-        "stop": queue.stop.value,
-        "admission_checks": [{"name": DWS, "flavors": checked}] if checked else [],
-    }
-
-
-def _quota(quota: FlavorQuota) -> QuotaArgs:
-    return {
-        "flavor": quota.flavor,
-        "nominal": _amount(quota.nominal),
-        "borrowing_limit": None if quota.borrowing_limit is None else _amount(quota.borrowing_limit),
-        "lending_limit": None if quota.lending_limit is None else _amount(quota.lending_limit),
-    }
-
-
-def _amount(amount: Amount) -> AmountArgs:
-    return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}
 
 
 def declare_stock_out_watch(
@@ -305,7 +213,7 @@ def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations
         "container_limits": {"cpu": team.container_limits["cpu"], "memory": team.container_limits["memory"]},
         "submitters": list(team.submitters),
         "viewers": list(team.viewers),
-        **({"cluster_queue": team.cluster_queue} if team.cluster_queue else {}),
+        "cluster_queues": list(team.cluster_queues),
         "endpoints": endpoints,
         "service_account_annotations": dict(annotations),
     }

@@ -18,7 +18,7 @@ from capacity.cost.plan_cost import plan_cost
 from capacity.plan.build import build_plan, image_book_of, price_book_of
 from capacity.plan.model import plan_data
 from capacity.plan.own_machines import own_price_rows
-from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
 from capacity.settings.stack_file import parse_settings
 from capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from capacity.values.errors import ExitCode, ExplainedError
@@ -86,9 +86,9 @@ def main() -> None:
 
         declare_eks(plan, settings, rules)
         declare_monthly_cost(plan, prices)
-    else:
+    elif isinstance(settings, LocalSettings):
         # Fake nodes cost nothing.
-        declare_local(plan, lab_kubeconfig(), rules)
+        declare_local(settings, plan, lab_kubeconfig(), rules)
 
 
 def lab_kubeconfig() -> Path:

@@ -185,6 +185,9 @@ class _Draft:
             team.update(self.maybe(st.integers(1, 10**6), "monthly_budget_usd"))
             team.update(self.maybe(st.integers(1, 500), "max_pods"))
             team.update(self.maybe(st.sampled_from(["none", "hold", "drain"]), "stop"))
+            # Of four teams at most a quarter of the room each.
+            own = st.fixed_dictionaries({"vcpu": st.integers(0, 16), "memory_gib": st.integers(0, 64)})
+            team.update(self.maybe(own, "cpu_work"))
         place = dict(self.draw(st.sampled_from(_PLACES[self.cloud])))
         unpinned = "latest" in str(place)
         return {

@@ -12,6 +12,7 @@ from capacity.catalog.node_images import ImageBook, shipped_images
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import PriceBook, prices_of
 from capacity.plan.checks import disagreements
+from capacity.plan.cpu_work import cpu_work_plan
 from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
 from capacity.plan.own_machines import described_machines, described_prices
@@ -54,6 +55,7 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
     flavors = flavor_plans(resolved, pools)
     routes = route_plans(resolved, pools, flavors)
     queues, cohorts = queue_plans(resolved, flavors), cohort_plans(resolved, flavors)
+    cpu_work = cpu_work_plan(resolved, flavors, queues)
     return Plan(
         cloud=settings.cloud,
         environment=settings.environment,
@@ -69,7 +71,8 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
         priorities=priority_plans(resolved),
         cohorts=cohorts,
         queues=queues,
-        teams=team_plans(resolved, flavors, cohorts, queues),
+        cpu_work=cpu_work,
+        teams=team_plans(resolved, flavors, cohorts, queues, cpu_work),
         routes=routes,
         admission=admission_plan(settings),
         versions=version_plan(settings, resolved.images),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from capacity.catalog.machines import Machine
     from capacity.catalog.platform import Platform
     from capacity.catalog.workload_classes import Removal
+    from capacity.plan.cpu_work import CpuWorkPlan
     from capacity.plan.kueue_configuration import PodsReady
     from capacity.plan.versions import VersionPlan
     from capacity.settings.teams import AdmissionMode, Stop
@@ -233,8 +234,8 @@ class TeamPlan:
     """A team's namespace. `hard` is its ResourceQuota: what it may hold at once, `max_gpus` among it, borrowed GPUs included.
 
     `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. No container may have more than `container_limits`,
-    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queue` is
-    the queue that the team's work waits in (None: no pool of a queue is open to it).
+    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queues` are
+    those that the team's work waits in.
     """
 
     name: str
@@ -246,7 +247,7 @@ class TeamPlan:
     container_limits: dict[str, str]
     submitters: tuple[str, ...]
     viewers: tuple[str, ...]
-    cluster_queue: str | None
+    cluster_queues: tuple[str, ...]
     monthly_budget_usd: int | None
 
 
@@ -338,8 +339,9 @@ class Plan:
     """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
 
     `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue, `versions` what is installed. `spending` is what else will be billed, and the budget. `own_machines`
-    are those that the settings describe, by name: what they say goes before the catalog.
+    the times of the cluster's Kueue, `cpu_work` the queues of work without GPUs (None: there is no room for it), `versions` what is
+    installed. `spending` is what else will be billed, and the budget. `own_machines` are those that the settings describe, by name: what
+    they say goes before the catalog.
     """
 
     cloud: Platform
@@ -356,6 +358,7 @@ class Plan:
     priorities: tuple[PriorityPlan, ...]
     cohorts: tuple[CohortPlan, ...]
     queues: tuple[QueuePlan, ...]
+    cpu_work: CpuWorkPlan | None
     teams: tuple[TeamPlan, ...]
     routes: tuple[RoutePlan, ...]
     admission: AdmissionPlan

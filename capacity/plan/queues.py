@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.catalog.workload_classes import WorkloadClass
+    from capacity.plan.cpu_work import CpuWorkPlan
     from capacity.plan.resolve import ResolvedSettings
+    from capacity.settings.platform import PlatformSettings
     from capacity.settings.teams import CohortSettings, GpusOfPools, TeamSettings
 
 
@@ -129,6 +131,11 @@ LOCAL_QUEUE = "default"
 """Kueue gives Jobs without a queue label to the LocalQueue of this name in their namespace."""
 
 
+def stop_of(settings: PlatformSettings, team: TeamSettings) -> Stop:
+    """Of what is said of all queues and of the team's the stricter."""
+    return max(settings.queueing.stop, team.stop, key=list(Stop).index)
+
+
 def queue_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[QueuePlan, ...]:
     """One ClusterQueue and LocalQueue for each team that has a part in the queued pools, by name."""
     return tuple(
@@ -140,7 +147,7 @@ def queue_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> 
             local_queue=LOCAL_QUEUE,
             quotas=_quotas(resolved, team, flavors),
             moves_on=_moves_on(resolved, team),
-            stop=max(resolved.settings.queueing.stop, team.stop, key=list(Stop).index),
+            stop=stop_of(resolved.settings, team),
         )
         for team in sorted(resolved.settings.teams, key=lambda each: each.name)
         if team.shares
@@ -214,6 +221,13 @@ https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 """
 
 
+KARPENTER_STAY_ANNOTATION = "karpenter.sh/do-not-disrupt"
+"""On pods, with "true": Karpenter consolidates no node under them, and a drain of its own waits for them up to the pool's limit.
+
+https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
+"""
+
+
 def priority_plans(resolved: ResolvedSettings) -> tuple[PriorityPlan, ...]:
     """The PriorityClasses of the classes that pools serve, the highest first."""
     classes = sorted(resolved.classes.values(), key=lambda each: (-each.priority, each.priority_class))
@@ -280,13 +294,18 @@ _PODS_PER_GPU = 2
 
 
 def team_plans(
-    resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], cohorts: tuple[CohortPlan, ...], queues: tuple[QueuePlan, ...]
+    resolved: ResolvedSettings,
+    flavors: tuple[FlavorPlan, ...],
+    cohorts: tuple[CohortPlan, ...],
+    queues: tuple[QueuePlan, ...],
+    cpu_work: CpuWorkPlan | None,
 ) -> tuple[TeamPlan, ...]:
     """Each team's namespace, by name. Its quota never refuses what its queue would admit."""
     reach = _Reach(flavors, cohorts, queues)
     by_team = {queue.namespace: queue for queue in queues}
+    every_queue = (*queues, *(cpu_work.queues if cpu_work else ()))
     unqueued = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
-    largest_node = _largest_node(resolved)
+    largest_node = _largest_node(resolved, cpu_work)
     plans: list[TeamPlan] = []
     for team in sorted(resolved.settings.teams, key=lambda each: each.name):
         queue = by_team.get(team.name)
@@ -304,7 +323,7 @@ def team_plans(
                 container_limits=largest_node,
                 submitters=groups_of(team.name, team.submitters, SUBMIT),
                 viewers=groups_of(team.name, team.viewers, VIEW),
-                cluster_queue=queue.cluster_queue if queue else None,
+                cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
                 monthly_budget_usd=team.monthly_budget_usd,
             )
         )
@@ -329,9 +348,9 @@ def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
     }
 
 
-def _largest_node(resolved: ResolvedSettings) -> dict[str, str]:
+def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
     """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes = resolved.nodes_of(resolved.pools)
+    nodes = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
     return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
 
 

@@ -55,7 +55,11 @@ class GkeSystemPool(SystemPool):
 
 
 class OtherWork(DescribedRecord):
-    """Room for work without GPUs, which the autoscaler makes nodes for: node auto-provisioning on GKE, Karpenter on EKS."""
+    """Room for work without GPUs, which the autoscaler makes nodes for: node auto-provisioning on GKE, Karpenter on EKS.
+
+    Three quarters are the teams', in queues called `cpu`. On Autopilot, and on a cluster of GKE's that is there already, it bounds these
+    alone.
+    """
 
     max_vcpu: Annotated[int, Field(ge=0, le=10_000)] = 64
     """Ceiling in vCPU, of all such nodes."""
@@ -97,7 +101,7 @@ class ReleaseChannel(StrEnum):
 
 
 class GkeCluster(DescribedRecord):
-    """A GKE cluster. With `mode: autopilot`, `system_pool` and `other_work` are not used."""
+    """A GKE cluster. With `mode: autopilot`, `system_pool` is not used, and `other_work` bounds queues alone."""
 
     name: Name | None = None
     """The cluster's name; default: the environment's."""

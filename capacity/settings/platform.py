@@ -10,7 +10,7 @@ from pydantic import Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform, default_services
 from capacity.settings.aws import AwsTags, Iam
-from capacity.settings.cluster import EksCluster, GkeCluster
+from capacity.settings.cluster import EksCluster, GkeCluster, OtherWork
 from capacity.settings.controllers import Controllers, EksControllers
 from capacity.settings.machines import DescribedEc2Machine, DescribedGkeMachine
 from capacity.settings.network import CONTROL_PLANE_ZONES, Access, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
@@ -87,6 +87,9 @@ class LocalSettings(PlatformSettings):
 
     cloud: Literal[Platform.LOCAL]
     """The local control plane."""
+
+    other_work: OtherWork = OtherWork()
+    """Room for work without GPUs, on fake nodes of EKS's general machines."""
 
     pools: Annotated[tuple[LocalPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""

@@ -175,6 +175,16 @@ class CohortSettings(DescribedRecord):
     """GPUs of a pool that the whole group may give to the rest, by pool; default: all."""
 
 
+class CpuWork(DescribedRecord):
+    """What of the room for work without GPUs is a team's own; lent while unused. 0: it may borrow alone."""
+
+    vcpu: Annotated[int, Field(ge=0, le=10_000)]
+    """vCPU of all such work of the team at once."""
+
+    memory_gib: Annotated[int, Field(ge=0, le=40_000)]
+    """Memory of all such work of the team at once, in GiB."""
+
+
 class TeamSettings(DescribedRecord):
     """A team, and how many GPUs of which pools are its own."""
 
@@ -200,8 +210,12 @@ class TeamSettings(DescribedRecord):
     unqueued: GpusOfPools = Field(default_factory=dict)
     """GPUs that the team's classes without queue (services) may use, by pool; no queue gives them away."""
 
+    cpu_work: CpuWork | None = None
+    """vCPU and memory of nodes without GPUs that are the team's own, for work in its queue `cpu`; a quarter is for launchers, which are
+    pods without GPUs of work that has some. Default: an equal part of what others leave of three quarters of `other_work`."""
+
     stop: Stop = Stop.NONE
-    """Holds or drains the team's queue, for maintenance."""
+    """Holds or drains the team's queues, for maintenance."""
 
     work_queue: WorkQueue | None = None
     """A queue of work items in the cloud; default: none."""

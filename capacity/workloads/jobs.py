@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.catalog.capacity_type import CapacityType
 from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.place import find_place
+from capacity.workloads.place import amounts_without_gpus, find_place
 from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
 from capacity.workloads.requests import (
     COMPLETIONS_VARIABLE,
@@ -57,14 +57,31 @@ def _length(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
 
 
 def _size(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
+    if request.gpus == 0:
+        yield from _size_without_gpus(place, request)
+        return
     flavors = {route_pool.flavor for route_pool in place.route.pools}
-    quotas = [quota for quota in place.queue.quotas if quota.flavor in flavors] if place.queue else []
+    quotas = [quota for quota in place.quotas if quota.flavor in flavors]
     most = max((_most(place, quota) for quota in quotas), default=0)
     asked = pods_at_once(request) * request.gpus
     if asked > most:
         problem = f"with {request.gpus} GPU(s) each is {asked} GPUs at once, and team {place.team.name} can have {most} of one kind"
         remedy = f"ask for {most // request.gpus} pods or fewer at once, or give the team a larger share"
         yield SettingsProblem("pods", str(pods_at_once(request)), problem, remedy)
+
+
+def _size_without_gpus(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
+    work = place.plan.cpu_work
+    assert work is not None, "find_place refused"  # noqa: S101 -- tells the type checker what was checked
+    cpu, mib = amounts_without_gpus(request)
+    pods, most = pods_at_once(request), work.reach
+    fitting = min(1000 * most.vcpu // cpu, most.memory_mib // mib)
+    if pods > fitting:
+        problem = (
+            f"with {cpu}m vCPU and {mib}Mi each is more than the queues of work without GPUs have: {most.vcpu} vCPU, {most.memory_mib}Mi"
+        )
+        remedy = f"ask for {fitting} pods or fewer at once, or give the stack more other_work"
+        yield SettingsProblem("pods", str(pods), problem, remedy)
 
 
 def _most(place: Place, quota: FlavorQuota) -> int:
@@ -280,7 +297,7 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
         problem = "keeps no checkpoints, and each interruption would begin the job anew"
         remedy = f"take a class that does ({classes}), say checkpoints, or make it a {QUEUED_JOB}"
         problems.append(SettingsProblem("workload_class", repr(request.workload_class), problem, remedy))
-    problems += _together(request)
+    problems += [*_together(request), *_with_gpus(request)]
     refuse(f"{CHECKPOINTED_JOB} {request.name}", problems)
     together = request.pods > 1
     leaving_out = (CapacityType.FLEX_START,) if together else ()
@@ -297,7 +314,7 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     route = _route(plan, request)
     suits = _DWS if request.pods == 1 else (CapacityType.QUEUED,)
     wanted = tuple(each for each in request.capacity or suits if each in suits)
-    problems = _together(request)
+    problems = [*_together(request), *_with_gpus(request)]
     if route is not None and not any(route_pool.capacity_type in wanted for route_pool in route.pools):
         has = ", ".join(dict.fromkeys(route_pool.capacity_type.value for route_pool in route.pools))
         told = " or ".join(each.value for each in suits)
@@ -325,10 +342,16 @@ def _together(request: JobRequest) -> list[SettingsProblem]:
     return problems
 
 
+def _with_gpus(request: JobRequest) -> list[SettingsProblem]:
+    """Work without GPUs is a batch: nothing in it trains together, and DWS gives nodes with GPUs."""
+    remedy = f"ask for 1 or more, or make it a {QUEUED_JOB}"
+    return [] if request.gpus else [SettingsProblem("gpus", "0", "is work without GPUs", remedy)]
+
+
 def without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
     """The request without capacity that does not suit it, where its class has other."""
     route = _route(plan, request)
-    if route is None or not leaving_out:
+    if route is None or not leaving_out or request.gpus == 0:
         return request
     had = request.capacity or tuple(dict.fromkeys(route_pool.capacity_type for route_pool in route.pools))
     kept = tuple(each for each in had if each not in leaving_out)

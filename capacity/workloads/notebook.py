@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Removal
-from capacity.plan.queues import STAY_ANNOTATION
+from capacity.plan.queues import KARPENTER_STAY_ANNOTATION, STAY_ANNOTATION
 from capacity.workloads.batch import queued_job
 from capacity.workloads.notebook_stop import (
     CREDENTIALS_VARIABLE,
@@ -200,13 +200,6 @@ def _role(
 
 def _rule(group: str, resource: str, name: str, *verbs: str) -> KubeObject:
     return {"apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": list(verbs)}
-
-
-KARPENTER_STAY_ANNOTATION = "karpenter.sh/do-not-disrupt"
-"""On pods, with "true": Karpenter consolidates no node under them, and a drain of its own waits for them up to the pool's limit.
-
-https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
-"""
 
 
 def stay_annotations(place: Place) -> dict[str, str]:

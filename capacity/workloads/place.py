@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.platform import Platform
 from capacity.plan.own_machines import machines_of_pool
+from capacity.plan.queues import KARPENTER_STAY_ANNOTATION, STAY_ANNOTATION
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.quantities import count_quantity, mib_quantity
 from capacity.workloads.requests import image_problems, label_problems, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    from capacity.plan.model import Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
+    from capacity.plan.cpu_work import CpuQueuePlan
+    from capacity.plan.model import FlavorQuota, Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
     from capacity.workloads.requests import WorkloadRequest
 
 
@@ -65,11 +67,18 @@ def fits(plan: Plan, pool: PoolPlan, request: WorkloadRequest) -> bool:
 def requests_of(plan: Plan, pools: Iterable[PoolPlan], request: WorkloadRequest) -> dict[str, str]:
     """The cpu and memory that a pod asks for, in the API server's own spelling: as written, else its share of the smallest machine."""
     shares = [(node, pool.gpus_per_node) for pool in pools for node in machines_of_pool(plan, pool)]
-    vcpu = min(1000 * node.vcpu * request.gpus // gpus for node, gpus in shares)
-    memory = min(node.memory_mib * request.gpus // gpus for node, gpus in shares)
-    cpu = millicores(request.cpu or "") or _rounded(vcpu - vcpu // _KEPT_BY_THE_NODE, 1000)
-    mib = mebibytes(request.memory or "") or _rounded(memory - memory // _KEPT_BY_THE_NODE, _GIB)
+    cpu, mib = amounts_without_gpus(request)
+    if request.gpus:
+        vcpu = min(1000 * node.vcpu * request.gpus // gpus for node, gpus in shares)
+        memory = min(node.memory_mib * request.gpus // gpus for node, gpus in shares)
+        cpu = millicores(request.cpu or "") or _rounded(vcpu - vcpu // _KEPT_BY_THE_NODE, 1000)
+        mib = mebibytes(request.memory or "") or _rounded(memory - memory // _KEPT_BY_THE_NODE, _GIB)
     return {"cpu": count_quantity(cpu // 1000) if cpu % 1000 == 0 else f"{cpu}m", "memory": mib_quantity(mib)}
+
+
+def amounts_without_gpus(request: WorkloadRequest) -> tuple[int, int]:
+    """Thousandths of a vCPU and MiB of a pod without GPUs: as written, else those of a small machine's core."""
+    return millicores(request.cpu or "") or 1000, mebibytes(request.memory or "") or 4 * _GIB
 
 
 def _rounded(amount: int, step: int) -> int:
@@ -85,21 +94,26 @@ def _whole(number: Decimal) -> int | None:
 class Place:
     """`route` is the class's, narrowed to the pools that suit: so are its affinity and tolerations. `pools` are those pools of the plan.
 
-    `queue` is the team's queue for queued classes, None for the others. `grace_seconds` is what the pods have from SIGTERM, or from a
-    preStop hook, to the kill.
+    `queue` is the team's queue for queued classes, None for the others. Work without GPUs has a queue of another sort, and no pools.
+    `grace_seconds` is what the pods have from SIGTERM, or from a preStop hook, to the kill.
     """
 
     plan: Plan
     team: TeamPlan
     route: RoutePlan
     pools: tuple[PoolPlan, ...]
-    queue: QueuePlan | None
+    queue: QueuePlan | CpuQueuePlan | None
     grace_seconds: int
 
     @property
     def namespace(self) -> str:
         """The team's."""
         return self.team.namespace
+
+    @property
+    def quotas(self) -> tuple[FlavorQuota, ...]:
+        """Those of its queue of GPUs; none where it waits in no such queue."""
+        return getattr(self.queue, "quotas", ())
 
 
 def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool | None = None) -> Place:
@@ -120,18 +134,68 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
         problems.append(_wrong_queueing(plan, route, queued=queued))
     refuse(whose, problems)
     assert team is not None and route is not None, "refused above"  # noqa: S101, PT018 -- tells the type checker what was checked
+    if request.gpus == 0:
+        return _without_gpus(plan, request, team, route, whose)
     queue = next((each for each in plan.queues if each.namespace == team.namespace), None) if route.queued else None
     narrowed = _Narrowing(plan, request, team, route, queue)
     candidates = narrowed.suitable()
-    problems += narrowed.problems
-    if request.grace_seconds is not None and request.grace_seconds > route.grace_seconds:
-        allowed = f"1 to {route.grace_seconds} are allowed; leave it out for {route.grace_seconds}"
-        problem = f"is more than pods of class {route.workload_class} get on the capacity that it uses"
-        problems.append(SettingsProblem("grace_seconds", str(request.grace_seconds), problem, allowed))
+    problems += [*narrowed.problems, *_grace_problems(request, route)]
     refuse(whose, problems)
     pools = tuple(pool for candidate in candidates for pool in plan.pools if pool.name == candidate.pool)
     grace_seconds = request.grace_seconds or route.grace_seconds
     return Place(plan, team, _narrowed(route, candidates, pools), pools, queue, grace_seconds)
+
+
+def _grace_problems(request: WorkloadRequest, route: RoutePlan) -> list[SettingsProblem]:
+    if request.grace_seconds is None or request.grace_seconds <= route.grace_seconds:
+        return []
+    allowed = f"1 to {route.grace_seconds} are allowed; leave it out for {route.grace_seconds}"
+    problem = f"is more than pods of class {route.workload_class} get on the capacity that it uses"
+    return [SettingsProblem("grace_seconds", str(request.grace_seconds), problem, allowed)]
+
+
+_STAY: Mapping[Platform, dict[str, str]] = {
+    Platform.GKE: {STAY_ANNOTATION: "false"},
+    Platform.EKS: {KARPENTER_STAY_ANNOTATION: "true"},
+    Platform.LOCAL: {KARPENTER_STAY_ANNOTATION: "true"},
+}
+"""On pods of jobs without GPUs: their nodes are shared with what may be moved, and a job that is moved begins anew."""
+
+
+def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, whose: str) -> Place:
+    """The place of work without GPUs: Kueue's flavor leads it there, so that it selects and tolerates nothing itself."""
+    work = plan.cpu_work
+    queue = next((each for each in work.queues if each.namespace == team.namespace), None) if work else None
+    problems = _grace_problems(request, route)
+    if work is None:
+        problem = "is work without GPUs, for which this stack has no room"
+        problems.append(
+            SettingsProblem("gpus", "0", problem, "ask for GPUs, or give the stack other_work with max_vcpu and max_memory_gib")
+        )
+    else:
+        cpu, mib = amounts_without_gpus(request)
+        most = work.largest
+        if cpu >= most.vcpu * 1000 or mib >= most.memory_mib:
+            problem = f"is more than a node without GPUs can give: less than {most.vcpu} vCPU and {most.memory_mib // _GIB}Gi"
+            asked = f"{request.cpu or 'the default'} and {request.memory or 'the default'}"
+            problems.append(SettingsProblem("cpu, memory", asked, problem, "ask for less a pod, and for more pods"))
+    if request.capacity:
+        told = ", ".join(each.value for each in request.capacity)
+        problem = "is a choice between pools of GPUs, and this work has none"
+        problems.append(SettingsProblem("capacity", told, problem, "leave it out"))
+    refuse(whose, problems)
+    # Autopilot reads its annotation as a wish for pods of another sort, and moves none by its own choice that says nothing.
+    autopilot = plan.cloud is Platform.GKE and all(pool.pool_label is None for pool in plan.pools)
+    own = replace(
+        route,
+        pools=(),
+        node_selector={},
+        node_affinity=None,
+        tolerations=(),
+        job_annotations={},
+        pod_annotations={} if autopilot else _STAY[plan.cloud],
+    )
+    return Place(plan, team, own, (), queue, request.grace_seconds or route.grace_seconds)
 
 
 def _narrowed(route: RoutePlan, candidates: tuple[RoutePool, ...], pools: tuple[PoolPlan, ...]) -> RoutePlan:

@@ -146,10 +146,8 @@ def placement(route: RoutePlan) -> KubeObject:
         key, values = route.node_affinity
         terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
         fields["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    fields["tolerations"] = [
-        {"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations
-    ]
-    return fields
+    tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations]
+    return fields | ({"tolerations": tolerations} if tolerations or route.pools else {})
 
 
 def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping[str, Any]]) -> list[KubeObject]:
@@ -173,7 +171,7 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
 
 def _resources(place: Place, request: WorkloadRequest) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
-    gpus = {GPU_RESOURCE: count_quantity(request.gpus)}
+    gpus = {GPU_RESOURCE: count_quantity(request.gpus)} if request.gpus else {}
     # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
     return {"requests": {**amounts, **gpus}, "limits": {"memory": amounts["memory"], **gpus}}
 

@@ -239,6 +239,7 @@ ExitCode = Annotated[int, Field(ge=1, le=255)]
 class JobRequest(WorkloadRequest):
     """A request for a job.
 
+    `gpus: 0` is work without GPUs, in the team's queue of such machines; `cpu` and `memory` are then 1 and 4Gi where nobody says more.
     `pods` is how many do the work, each with `gpus`. `at_once` lets so many of them run at a time, where they do not train together, and
     makes them one Job; default: each is a Job of its own, and the queue says how many run. `run_seconds` ends the job; default, and most:
     the class's limit. `retries` is how many real failures of a pod it survives (1 to 100), interruptions not counted. `fatal_exit_codes` of
@@ -247,6 +248,7 @@ class JobRequest(WorkloadRequest):
     for the others (MASTER_PORT).
     """
 
+    gpus: Annotated[int, Field(ge=0)] = 1
     pods: Annotated[int, Field(ge=1, le=_MOST_PODS)] = 1
     at_once: Annotated[int, Field(ge=1)] | None = None
     run_seconds: Annotated[int, Field(ge=60)] | None = None

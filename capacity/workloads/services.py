@@ -24,7 +24,7 @@ def most_gpus(place: Place) -> int:
     if place.queue is None:
         return place.team.unqueued_gpus
     flavors = {route_pool.flavor for route_pool in place.route.pools}
-    return min(place.team.max_gpus, sum(_most(place, quota) for quota in place.queue.quotas if quota.flavor in flavors))
+    return min(place.team.max_gpus, sum(_most(place, quota) for quota in place.quotas if quota.flavor in flavors))
 
 
 def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[SettingsProblem]:

@@ -7,6 +7,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
+from capacity.plan.cpu_work import largest_vcpu
 from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
@@ -84,11 +85,9 @@ class CpuNodePool(pulumi.ComponentResource):
             **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }
         requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
-        # A node larger than the ceiling would never start, and one of most of it would leave room for no other.
-        largest = max(2, args["max_vcpu"] // 2)
         bounds = [
             {"key": f"{begins}{_GENERATION}", "operator": "Gt", "values": [str(_OLDEST_GENERATION - 1)]},
-            {"key": f"{begins}{_CPU}", "operator": "Lt", "values": [str(largest + 1)]},
+            {"key": f"{begins}{_CPU}", "operator": "Lt", "values": [str(largest_vcpu(args["max_vcpu"]) + 1)]},
         ]
         CustomResource(
             f"{name}-node-pool",

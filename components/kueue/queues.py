@@ -119,6 +119,9 @@ class CohortArgs(TypedDict):
     weight: NotRequired[int]
     """Its part when idle GPUs are shared out with the other groups and queues of its parent. Default: 1."""
 
+    of_cpu_work: NotRequired[bool]
+    """Whether it counts cpu and memory alone, and no GPUs. Default: false."""
+
 
 class AdmissionCheckArgs(TypedDict):
     """An AdmissionCheck that stands before `flavors` of a queue, and before none other. It must be there before the queue."""
@@ -154,6 +157,9 @@ class QueueArgs(TypedDict):
     weight: NotRequired[int]
     """The team's part when idle GPUs are shared out in its cohort. Default: 1."""
 
+    of_cpu_work: NotRequired[bool]
+    """Whether it counts cpu and memory alone, so that work with GPUs never gets in. Default: false."""
+
     moves_on: NotRequired[bool]
     """Whether work that could have a flavor only by preempting others looks for room in the next flavor first. Default: true."""
 
@@ -188,11 +194,12 @@ _COVERED = ("cpu", "memory", GPU_RESOURCE)
 
 
 def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
-    """Of a ResourceFlavor."""
+    """Of a ResourceFlavor. What is empty is left out, as the server does."""
+    labels = {"nodeLabels": flavor["node_labels"]} if flavor["node_labels"] else {}
     taints = {"nodeTaints": [dict(taint) for taint in flavor["node_taints"]]} if flavor["node_taints"] else {}
     tolerations = {"tolerations": flavor["tolerations"]} if flavor["tolerations"] else {}
     topology = {"topologyName": name} if (name := flavor.get("topology")) else {}
-    return {"nodeLabels": flavor["node_labels"], **taints, **tolerations, **topology}
+    return {**labels, **taints, **tolerations, **topology}
 
 
 def cohort_spec(cohort: CohortArgs) -> dict[str, object]:
@@ -202,7 +209,8 @@ def cohort_spec(cohort: CohortArgs) -> dict[str, object]:
         if cohort["parent"] is None
         else {"parentName": cohort["parent"], "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
     )
-    return {**parent, **({"resourceGroups": _resource_groups(cohort["quotas"])} if cohort["quotas"] else {})}
+    groups = _resource_groups(cohort["quotas"], of_cpu_work=cohort.get("of_cpu_work", False))
+    return {**parent, **({"resourceGroups": groups} if cohort["quotas"] else {})}
 
 
 def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
@@ -228,7 +236,7 @@ def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
         "fairSharing": {"weight": count_quantity(queue.get("weight", 1))},
         "stopPolicy": STOP_POLICIES[queue.get("stop", "none")],
         **({"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}),
-        "resourceGroups": _resource_groups(queue["quotas"]),
+        "resourceGroups": _resource_groups(queue["quotas"], of_cpu_work=queue.get("of_cpu_work", False)),
     }
 
 
@@ -237,15 +245,16 @@ def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
     return {"clusterQueue": queue["name"]}
 
 
-def _resource_groups(quotas: list[QuotaArgs]) -> list[dict[str, object]]:
-    flavors = [{"name": quota["flavor"], "resources": _resources(quota)} for quota in quotas]
-    return [{"coveredResources": list(_COVERED), "flavors": flavors}]
+def _resource_groups(quotas: list[QuotaArgs], *, of_cpu_work: bool) -> list[dict[str, object]]:
+    covered = [each for each in _COVERED if each != GPU_RESOURCE or not of_cpu_work]
+    flavors = [{"name": quota["flavor"], "resources": _resources(quota, covered)} for quota in quotas]
+    return [{"coveredResources": covered, "flavors": flavors}]
 
 
-def _resources(quota: QuotaArgs) -> list[dict[str, str]]:
+def _resources(quota: QuotaArgs, covered: list[str]) -> list[dict[str, str]]:
     amounts = {"nominalQuota": quota["nominal"], "borrowingLimit": quota["borrowing_limit"], "lendingLimit": quota["lending_limit"]}
     written = {field: _quantities(amount) for field, amount in amounts.items() if amount is not None}
-    return [{"name": resource} | {field: quantities[resource] for field, quantities in written.items()} for resource in _COVERED]
+    return [{"name": resource} | {field: quantities[resource] for field, quantities in written.items()} for resource in covered]
 
 
 def _quantities(amount: AmountArgs) -> dict[str, str]:

@@ -93,8 +93,8 @@ class TeamArgs(TypedDict):
     viewers: NotRequired[list[str]]
     """Groups whose members may look. Default: none."""
 
-    cluster_queue: NotRequired[str]
-    """The team's ClusterQueue, which is of no namespace: submitters and viewers may read it, and so their quota. Default: none."""
+    cluster_queues: NotRequired[list[str]]
+    """The team's ClusterQueues, which are of no namespace: submitters and viewers may read them, and so their quota. Default: none."""
 
     endpoints: NotRequired[list[EndpointArgs]]
     """The cloud's own addresses, beside name servers in pods and HTTPS. Default: none."""
@@ -321,14 +321,14 @@ class Team(pulumi.ComponentResource):
         self.register_outputs({"namespace": self.namespace, "service_account": self.service_account})
 
     def _let_queue_be_read(self, name: str, args: TeamArgs) -> None:
-        """The one ClusterQueue for the team's groups. A Role cannot give it: it is of no namespace."""
-        queue = args.get("cluster_queue")
+        """The team's own ClusterQueues for its groups. A Role cannot give them: they are of no namespace."""
+        queues = args.get("cluster_queues", [])
         groups = {*args.get("submitters", []), *args.get("viewers", [])}
-        if not queue or not groups:
+        if not queues or not groups:
             return
         role = f"flexspot-queue-{args['namespace']}"
         metadata = ObjectMetaArgs(name=role, labels=args["labels"])
-        rule = PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues"], resource_names=[queue], verbs=["get"])
+        rule = PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues"], resource_names=queues, verbs=["get"])
         made = ClusterRole(f"{name}-queue", metadata=metadata, rules=[rule], opts=pulumi.ResourceOptions(parent=self))
         ClusterRoleBinding(
             f"{name}-queue-binding",

@@ -129,13 +129,13 @@ class WorkloadArgs(TypedDict):
     """Variables whose value is in a Secret, by name. Default: none."""
 
     gpus: NotRequired[int | None]
-    """GPUs of each pod. Default: 1."""
+    """GPUs of each pod; 0, of a QueuedJob alone, for work without any, which runs on other machines. Default: 1."""
 
     cpu: NotRequired[str | None]
-    """vCPU of each pod, such as 8 or 500m. Default: three quarters of what belongs to its GPUs on the smallest machine."""
+    """vCPU of each pod, such as 8 or 500m. Default: three quarters of what belongs to its GPUs on the smallest machine; 1 without GPUs."""
 
     memory: NotRequired[str | None]
-    """Memory of each pod, such as 32Gi. Default: as of cpu."""
+    """Memory of each pod, such as 32Gi. Default: as of cpu; 4Gi without GPUs."""
 
     project: NotRequired[str | None]
     """What reports book it on, beside the team. Default: nothing."""

@@ -29,7 +29,9 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     workload_class: Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")] = None,
     name: Annotated[str | None, typer.Option("--name", "-n", help="The name of its objects.")] = None,
     image: Annotated[str | None, typer.Option("--image", "-i", help="The image, with the tag of a release or a digest.")] = None,
-    gpus: Annotated[int | None, typer.Option("--gpus", help="GPUs of each pod. Default: 1.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", help="GPUs of each pod; 0, of a queued-job, for work without any. Default: 1.")
+    ] = None,
     pods: Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")] = None,
     cpu: Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")] = None,

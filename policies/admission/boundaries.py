@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, TEAM_LABEL
-from capacity.workloads.requests import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
+from capacity.workloads.requests import QUEUE_PRIORITY_LABEL
 from policies.admission.boundary import IS_QUEUED_KIND, IS_UNQUEUED_KIND, PRIORITY, QUEUE_PRIORITY, Boundary, Guarantee, of_pods, problem_if
-from policies.admission.cel import either, every, first_of, let, list_at, mapping_at, text, text_at, texts
+from policies.admission.cel import first_of, list_at, mapping_at, text, text_at, texts
 from policies.admission.deadlines import deadlines
-from policies.admission.form import POD_SETS, told
+from policies.admission.form import told
 from policies.admission.pod_boundaries import DEVICES, PLACED, POD_SECURITY, SIZE, TOLERATIONS, grace_of_pods
 from policies.admission.pods import ASKS
+from policies.admission.queue_boundaries import queues_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,33 +97,6 @@ def _priorities(guarantee: Guarantee) -> Boundary:
     )
 
 
-def _queues(guarantee: Guarantee) -> Boundary:
-    # A literal in the order of the names: a mapping, of which the facts are one, has none, and what is told must not change by itself.
-    by_namespace = ", ".join(f"{text(namespace)}: {texts(sorted(names))}" for namespace, names in sorted(guarantee.queues.items()))
-    own = f"{{{by_namespace}}}[?request.namespace].orValue([])"
-    return Boundary(
-        "work-past-the-queue",
-        "work that asks for GPUs names a queue of its namespace",
-        problem_if(
-            every(
-                IS_QUEUED_KIND,
-                either(
-                    f"variables.queue != '' && !(variables.queue in {own})",
-                    f"variables.queue == '' && {POD_SETS}.exists(p, {ASKS})",
-                ),
-            ),
-            told(
-                f"label {QUEUE_LABEL} is {{name}}, which is no queue of this namespace: it would run past the queues, or wait for ever",
-                "name one of these: {queues}",
-                name=first_of(("variables.queue == ''", text("not there")), otherwise="variables.queue"),
-                queues=let(
-                    "own", own, first_of(("size(own) == 0", text("there is none; ask who runs the platform")), otherwise="own.join(', ')")
-                ),
-            ),
-        ),
-    )
-
-
 PREBUILT = ("kueue.x-k8s.io/prebuilt-workload-name", "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/managed")
 """Labels by which Kueue would take work for some that it has admitted, or for pods that it has looked at."""
 
@@ -177,7 +151,7 @@ def boundaries(guarantee: Guarantee) -> Iterator[Boundary]:
         OWNERS,
         FINALIZERS,
         _priorities(guarantee),
-        _queues(guarantee),
+        *queues_of_work(guarantee),
         LABELS,
         BILLED,
         PLACED,

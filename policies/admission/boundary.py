@@ -38,11 +38,12 @@ QUEUE_PRIORITY = entry("variables.queueLabels", text(QUEUE_PRIORITY_LABEL))
 class Guarantee:
     """What the rules go by.
 
-    The names of the queues of each team's namespace, the PriorityClasses of queued work, each with the longest run in seconds (None: its
-    class has no limit), those of other work, and the longest grace period in seconds.
+    The names of the queues of each team's namespace, `queues` of GPUs and `cpu_queues` of work without any, the PriorityClasses of queued
+    work, each with the longest run in seconds (None: its class has no limit), those of other work, and the longest grace period in seconds.
     """
 
     queues: Mapping[str, tuple[str, ...]]
+    cpu_queues: Mapping[str, tuple[str, ...]]
     queued: Mapping[str, int | None]
     unqueued: tuple[str, ...]
     longest_grace: int

@@ -17,9 +17,10 @@ from policies.admission.policy import AdmissionPolicy, Expression, of_pod_makers
 from policies.admission.scheduling_options import facts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from capacity.plan.model import Plan
+    from capacity.plan.cpu_work import CpuQueuePlan
+    from capacity.plan.model import Plan, QueuePlan
 
 NAME, LEAVING = "flexspot-guarantee", "flexspot-guarantee-leaving"
 """The names of the two policies: of what comes and changes, and of what goes."""
@@ -30,14 +31,17 @@ def guarantee_of(plan: Plan) -> Guarantee:
     queued = {route.priority_class: route.max_run_seconds for route in plan.routes if route.queued}
     every_class = {each.name for each in plan.priorities}
     return Guarantee(
-        queues={
-            team.namespace: tuple(queue.local_queue for queue in plan.queues if queue.namespace == team.namespace) for team in plan.teams
-        },
+        queues=_queues_of(plan, plan.queues),
+        cpu_queues=_queues_of(plan, plan.cpu_work.queues if plan.cpu_work else ()),
         queued=dict(sorted(queued.items())),
         unqueued=tuple(sorted(every_class - queued.keys())),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
         facts=facts_of(plan),
     )
+
+
+def _queues_of(plan: Plan, queues: Sequence[QueuePlan | CpuQueuePlan]) -> dict[str, tuple[str, ...]]:
+    return {team.namespace: tuple(each.local_queue for each in queues if each.namespace == team.namespace) for team in plan.teams}
 
 
 _POLICY = text_at("request", "options", "propagationPolicy")

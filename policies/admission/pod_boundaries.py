@@ -83,9 +83,9 @@ TOLERATIONS = Boundary(
             of_pods(
                 every(
                     f"!({ASKS})",
-                    # What queues admit gets the tolerations of its flavor from Kueue, also where a Job has pods with and without GPUs.
                     f"{_TOLERATED}.exists(t, {_TOLERATION_KEY}.startsWith('nvidia.com/'))",
-                    f"!{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
+                    # Of a set with GPUs in some of its pods Kueue may have given the others the tolerations of a flavor.
+                    f"request.operation != 'UPDATE' || !{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
                 ),
                 told(
                     "{where}.tolerations leads to GPU nodes, and no container has a limit on " + GPU_RESOURCE,

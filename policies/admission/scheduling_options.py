@@ -45,6 +45,9 @@ def facts_of(plan: Plan) -> Mapping[str, str]:
         found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = "\n".join(
             _through(flavor, name) for flavor in leads_to for name in flavor.pools
         )
+    for queue in plan.cpu_work.queues if plan.cpu_work else ():
+        # It leads to no node of a pool.
+        found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = ""
     found[MOST_GPUS] = str(max(pool.gpus_per_node for pool in plan.pools))
     for route in plan.routes:
         if route.pools:

@@ -155,7 +155,13 @@ def flavors_with_gpus(spec: Field) -> Iterator[str | Unknown | None]:
     """The names of the flavors from which a ClusterQueue or a Cohort gives GPUs; a name that is not known yet is UNKNOWN."""
     for group in spec.at("resourceGroups").parts().fields:
         if group.at("coveredResources").parts().any(lambda each: each.equals(GPU_RESOURCE)) is not False:
-            yield from (flavor.at("name").text() for flavor in group.at("flavors").parts().fields)
+            yield from (flavor.at("name").text() for flavor in group.at("flavors").parts().fields if not _gives_none(flavor))
+
+
+def _gives_none(flavor: Field) -> bool:
+    """Whether a queue surely gets no GPU by a flavor: it owns none and borrows none. Pods without GPUs have such a flavor beside others."""
+    ours = [each for each in flavor.at("resources").parts().fields if each.at("name").equals(GPU_RESOURCE) is True]
+    return bool(ours) and all(each.at(field).equals("0") is True for each in ours for field in ("nominalQuota", "borrowingLimit"))
 
 
 def _through(flavor: ResourceFlavor, own: SchedulingOption) -> SchedulingOption | None:

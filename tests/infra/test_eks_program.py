@@ -23,6 +23,8 @@ from eks_declarations import (
 from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
 from rule_checks import violations
 
+from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -207,8 +209,12 @@ def test_a_flavor_selects_only_labels_that_its_pools_have_before_a_node_boots(st
     pools = gpu_pools(as_shipped(stack))
     flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
 
-    assert set(flavors) == {flavor.name for flavor in plan_of(stack).flavors}
-    for flavor in plan_of(stack).flavors:
+    plan = plan_of(stack)
+    assert plan.cpu_work is not None
+    assert set(flavors) == {*(flavor.name for flavor in plan.flavors), plan.cpu_work.flavor}
+    assert flavors[plan.cpu_work.flavor] == {"nodeLabels": {KARPENTER_POOL_LABEL: OTHER_WORK}}, "nothing else, and no toleration"
+    assert OTHER_WORK in {each["metadata"]["name"] for each in as_shipped(stack).inputs_of("kubernetes:karpenter.sh/v1:NodePool")}
+    for flavor in plan.flavors:
         for pool in flavor.pools:
             assert flavors[flavor.name]["nodeLabels"].items() <= node_labels(pool, pools[pool]).items()
 

@@ -139,7 +139,8 @@ def test_a_stack_of_each_capacity_type_asks_for_it_by_labels_and_as_a_priority(c
 
     facts = facts_of("gke")[capacity_type].autopilot
     assert facts is not None
-    [flavor], [compute_class] = declarations.inputs_of(f"{KUEUE}:ResourceFlavor"), declarations.inputs_of(COMPUTE_CLASS)
+    [flavor, cpu], [compute_class] = declarations.inputs_of(f"{KUEUE}:ResourceFlavor"), declarations.inputs_of(COMPUTE_CLASS)
+    assert cpu["spec"] == {}, "GKE makes a node for whatever selects none"
     assert facts.selector.items() <= flavor["spec"]["nodeLabels"].items()
     assert {(each.key, each.value, each.effect) for each in facts.taints} <= taints_of(flavor["spec"]["tolerations"])
     [priority] = compute_class["spec"]["priorities"]

@@ -98,8 +98,8 @@ def names(cluster: Cluster) -> set[str]:
 
 
 def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(run: StackRun, on_lab: Cluster) -> None:
-    assert run.up(ignore)["create"] >= 51
-    assert len(names(on_lab)) == 51
+    assert run.up(ignore)["create"] >= 57
+    assert len(names(on_lab)) == 57
 
     assert changed(run.preview(ignore)) == {}
     assert changed(run.up(ignore)) == {}
@@ -151,9 +151,9 @@ def test_departments_limits_and_what_belongs_to_nobody_are_accepted_by_kueue_and
     run.up(ignore)
 
     def all_active(queues: list[KubeObject]) -> bool:
-        return [(condition(queue, "Active") or {}).get("status") for queue in queues] == ["True", "True"]
+        return [(condition(queue, "Active") or {}).get("status") for queue in queues] == ["True"] * 4
 
-    on_lab.wait_for("kueue.x-k8s.io/v1beta2/ClusterQueue", all_active, "both ClusterQueues to be active")
+    on_lab.wait_for("kueue.x-k8s.io/v1beta2/ClusterQueue", all_active, "the ClusterQueues to be active")
     owned = {each["metadata"]["name"]: each["spec"] for each in on_lab.list("kueue.x-k8s.io/v1beta2/Cohort")}
     gpus = {name: spec["resourceGroups"][0]["flavors"][0]["resources"][2] for name, spec in owned.items()}
     assert gpus["ai-platform"]["nominalQuota"] == "1", "two GPUs are the teams', one is the department's, one is left"
@@ -202,7 +202,7 @@ def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update
         restarted.result()
 
     assert "kube-apiserver" in started
-    assert len(names(on_lab)) == 51
+    assert len(names(on_lab)) == 57
     assert changed(run.up(ignore)) == {}
 
 
@@ -253,7 +253,7 @@ def test_a_state_that_was_cut_off_by_a_killed_engine_is_taken_up_where_it_was(ru
     run.up(told.append)
 
     assert told[0].startswith("An earlier run was killed while it wrote the state")
-    assert len(names(on_lab)) == 51, "nothing is doubled"
+    assert len(names(on_lab)) == 57, "nothing is doubled"
 
     # What an engine that is killed leaves of the attributes beside the state, without which it reads the state as well.
     state.with_name("local.json.attrs").write_text("")

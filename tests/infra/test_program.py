@@ -43,7 +43,7 @@ def test_the_local_stack_registers_every_object_of_its_plan(register: Register, 
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "PriorityClass": 4,
         "KWOKNodeClass": 1,
-        "NodePool": 2,
+        "NodePool": 3,
         "Namespace": 2,
         "ResourceQuota": 4,
         "LimitRange": 2,
@@ -55,9 +55,9 @@ def test_the_local_stack_registers_every_object_of_its_plan(register: Register, 
         "Service": 2,
         "ServiceAccount": 2,
         "WorkloadPriorityClass": 4,
-        "ResourceFlavor": 1,
-        "ClusterQueue": 2,
-        "LocalQueue": 2,
+        "ResourceFlavor": 2,
+        "ClusterQueue": 4,
+        "LocalQueue": 4,
         "ValidatingAdmissionPolicy": 4,
         "ValidatingAdmissionPolicyBinding": 5,
         "MutatingAdmissionPolicy": 1,
@@ -76,7 +76,7 @@ def test_every_object_says_whose_it_is(register: Register, settings: dict[str, A
 def test_what_kueue_selects_is_what_karpenter_can_make(register: Register, settings: dict[str, Any]) -> None:
     registered = register(configured(settings))
 
-    [flavor] = registered.of("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor")
+    [flavor, cpu] = registered.of("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor")
     pools = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in registered.of("kubernetes:karpenter.sh/v1:NodePool")}
     pool = pools[flavor["metadata"]["name"]]
     # Karpenter itself puts the pool's name on its nodes, and knows that it will.
@@ -84,6 +84,9 @@ def test_what_kueue_selects_is_what_karpenter_can_make(register: Register, setti
     assert all(known[label] == [value] for label, value in flavor["spec"]["nodeLabels"].items())
     tolerated = {(each["key"], each["value"], each["effect"]) for each in flavor["spec"]["tolerations"]}
     assert {(each["key"], each["value"], each["effect"]) for each in pool["taints"]} <= tolerated
+    [of_cpu_work] = [pools[name] for name in pools if {"karpenter.sh/nodepool": name} == cpu["spec"]["nodeLabels"]]
+    assert "taints" not in of_cpu_work
+    assert "tolerations" not in cpu["spec"]
 
 
 def test_settings_that_cannot_work_stop_the_program_before_any_resource(register: Register, settings: dict[str, Any]) -> None:

@@ -14,7 +14,8 @@ from capacity.plan.build import build_plan
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings, read_stack_file
 from capacity.settings.teams import Queueing
-from infra.platform_objects import declare_kueue, declare_queues
+from infra.platform_objects import declare_kueue
+from infra.queue_objects import declare_queues
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
@@ -49,6 +50,9 @@ def plan_of(stack: str) -> Plan:
     return build_plan(read_stack_file(STACKS / f"Pulumi.{stack}.yaml"))
 
 
+STACK_NAMES = ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"]
+
+
 @pytest.fixture
 def queues(register: Register) -> Callable[[Plan], Any]:
     """What the program registers of a plan's queues."""
@@ -72,7 +76,8 @@ def test_the_check_stands_before_queued_pools_and_only_in_the_queues_that_have_t
         for each in made.of(f"{KUEUE}:ClusterQueue")
     }
     on_queued = [{"name": check["metadata"]["name"], "onFlavors": ["h100-queued"]}]
-    assert named == {"nlp": on_queued, "vision": on_queued, "search": None, "ads": None}
+    of_cpu_work = dict.fromkeys(["nlp-cpu", "vision-cpu", "search-cpu", "ads-cpu"])
+    assert named == {"nlp": on_queued, "vision": on_queued, "search": None, "ads": None, **of_cpu_work}
 
 
 def test_weights_stops_and_topology_are_the_plans(queues: Callable[[Plan], Any]) -> None:
@@ -82,6 +87,8 @@ def test_weights_stops_and_topology_are_the_plans(queues: Callable[[Plan], Any])
     assert {name: (spec["fairSharing"]["weight"], spec["stopPolicy"]) for name, spec in specs.items()} == {
         "red": ("1", "HoldAndDrain"),
         "blue": ("2", "None"),
+        "red-cpu": ("1", "HoldAndDrain"),
+        "blue-cpu": ("2", "None"),
     }
     [topology] = made.of(f"{KUEUE}:Topology")
     placed = [each["spec"]["topologyName"] for each in made.of(f"{KUEUE}:ResourceFlavor") if "topologyName" in each["spec"]]
@@ -117,3 +124,87 @@ def test_a_kueue_that_is_there_already_is_not_installed(register: Register) -> N
     settings = settings.model_copy(update={"queueing": Queueing(existing_kueue=True)})
 
     assert register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release") == []
+
+
+def quotas_of(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
+    """The quotas of a queue or a cohort by flavor and resource, in its order; one group of resources is all there is."""
+    [group] = spec["resourceGroups"]
+    assert all([each["name"] for each in flavor["resources"]] == group["coveredResources"] for flavor in group["flavors"])
+    return {flavor["name"]: {each["name"]: each for each in flavor["resources"]} for flavor in group["flavors"]}
+
+
+@pytest.mark.parametrize("stack", STACK_NAMES)
+def test_work_without_gpus_has_queues_that_know_no_gpu_and_a_cohort_of_its_own(stack: str, queues: Callable[[Plan], Any]) -> None:
+    plan = plan_of(stack)
+    made = queues(plan)
+    by_name = {each["metadata"]["name"]: each["spec"] for each in made.of(f"{KUEUE}:ClusterQueue")}
+    local = {(each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"] for each in made.of(f"{KUEUE}:LocalQueue")}
+    of_gpus = {each["cohortName"] for name, each in by_name.items() if not name.endswith("-cpu")}
+
+    for team in plan.teams:
+        spec = by_name[local[team.namespace, "cpu"]["clusterQueue"]]
+        [quota] = quotas_of(spec).values()
+        assert set(quota) == {"cpu", "memory"}
+        assert spec["cohortName"] not in of_gpus
+        assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": team.namespace}}
+
+
+@pytest.mark.parametrize("stack", STACK_NAMES)
+def test_what_teams_own_of_machines_without_gpus_fits_into_three_quarters_of_their_room(stack: str, queues: Callable[[Plan], Any]) -> None:
+    plan = plan_of(stack)
+    assert plan.cpu_work is not None
+    made = queues(plan)
+    everything = [*made.of(f"{KUEUE}:ClusterQueue"), *made.of(f"{KUEUE}:Cohort")]
+    own = [quotas_of(each["spec"]).get(plan.cpu_work.flavor) for each in everything if "resourceGroups" in each["spec"]]
+    nominal = [(int(each["cpu"]["nominalQuota"]), _gib(each["memory"]["nominalQuota"])) for each in own if each]
+
+    assert sum(cpu for cpu, _ in nominal) == 48, "of 64, which the settings have as their default"
+    assert sum(gib for _, gib in nominal) == 192, "of 256"
+
+
+def _gib(quantity: str) -> float:
+    return int(quantity.removesuffix("Gi")) if quantity.endswith("Gi") else int(quantity.removesuffix("Mi")) / 1024
+
+
+@pytest.mark.parametrize("stack", STACK_NAMES)
+def test_launchers_come_first_in_a_queue_of_gpus_and_take_from_nobody(stack: str, queues: Callable[[Plan], Any]) -> None:
+    plan = plan_of(stack)
+    assert plan.cpu_work is not None
+    for each in queues(plan).of(f"{KUEUE}:ClusterQueue"):
+        quotas = quotas_of(each["spec"])
+        if "nvidia.com/gpu" not in next(iter(quotas.values())):
+            continue
+        first = quotas.pop(plan.cpu_work.flavor)
+        assert next(iter(quotas_of(each["spec"]))) == plan.cpu_work.flavor
+        assert {name: (limits["borrowingLimit"], limits["lendingLimit"]) for name, limits in first.items()} == {
+            "cpu": ("0", "0"),
+            "memory": ("0", "0"),
+            "nvidia.com/gpu": ("0", "0"),
+        }
+        assert first["nvidia.com/gpu"]["nominalQuota"] == "0"
+        assert int(first["cpu"]["nominalQuota"]) > 0
+
+
+def test_a_queue_of_topologies_alone_has_no_launchers(queues: Callable[[Plan], Any]) -> None:
+    """Beside a flavor without a topology Kueue would take jobs that ask for none for jobs that want none, and admit them nowhere."""
+    teams = [{"name": "red", "shares": {"h100": 8}}, {"name": "blue", "shares": {"h100": 0, "l4": 1}}]
+    plan = build_plan(parse_settings(PLACED | {"teams": teams}, "test"))
+    assert plan.cpu_work is not None
+
+    by_name = {each["metadata"]["name"]: set(quotas_of(each["spec"])) for each in queues(plan).of(f"{KUEUE}:ClusterQueue")}
+
+    assert plan.cpu_work.flavor not in by_name["red"]
+    assert plan.cpu_work.flavor in by_name["blue"]
+    own = {each.namespace: (each.nominal.vcpu, each.launchers.vcpu) for each in plan.cpu_work.queues}
+    assert own == {"red": (24, 0), "blue": (18, 6)}, "half of 48 each"
+
+
+def test_without_room_there_is_no_queue_of_work_without_gpus(queues: Callable[[Plan], Any]) -> None:
+    settings = settings_of("dev-eks")
+    room = settings.cluster.other_work.model_copy(update={"max_vcpu": 0})
+    plan = build_plan(settings.model_copy(update={"cluster": settings.cluster.model_copy(update={"other_work": room})}))
+
+    assert plan.cpu_work is None
+    made = queues(plan)
+    assert {each["metadata"]["name"] for each in made.of(f"{KUEUE}:LocalQueue")} == {"default"}
+    assert {each["metadata"]["name"] for each in made.of(f"{KUEUE}:ResourceFlavor")} == {each.name for each in plan.flavors}

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kubernetes.client.exceptions import ApiException
 
 from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.plan.cpu_work import CPU_QUEUE
+from capacity.workloads.requests import QUEUE_LABEL
 from lab.cluster import Cluster
 from policies.admission.guarantee import NAME
 
@@ -139,7 +141,7 @@ def _unowned(namespace: str) -> KubeObject:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "unowned", "namespace": namespace},
+        "metadata": {"name": "unowned", "namespace": namespace, "labels": {QUEUE_LABEL: CPU_QUEUE}},
         "spec": {"suspend": True, "template": {"spec": pod}},
     }
 

@@ -15,6 +15,7 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from tenancy_ground import Member
 
+from capacity.workloads.requests import QUEUE_LABEL
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB, NODE, running_pods
 from policies.admission.guarantee import NAME
@@ -90,6 +91,10 @@ def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dic
         return merged(tried["manifest"], {"metadata": {"namespace": namespace}})
     job = ground.job("alpha", name)
     spec = job["spec"]["template"]["spec"]
+    if "queue" in tried:
+        job["metadata"]["labels"] = {QUEUE_LABEL: tried["queue"]} if tried["queue"] else {}
+    for field in ("affinity", "tolerations", "nodeSelector") if tried.get("bare") else ():
+        spec.pop(field, None)
     # The Job's own list of tolerations stays, and what is tried comes beside it.
     tolerations = [*spec.get("tolerations", []), *tried.get("pod", {}).get("tolerations", [])]
     if "container" in tried and "resources" in tried["container"]:
@@ -104,6 +109,10 @@ def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dic
             job = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
         case "Job":
             pass
+        case "CronJob":
+            nested = {"metadata": {"labels": job["metadata"]["labels"]}, "spec": job["spec"]}
+            cron = {"schedule": "0 0 31 2 *", "jobTemplate": nested}
+            job = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": cron}
         case kind:
             labelled = merged(template, {"metadata": {"labels": {"app": name}}, "spec": {"restartPolicy": "Always"}})
             selector = {"matchLabels": {"app": name}}

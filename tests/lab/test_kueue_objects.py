@@ -14,7 +14,7 @@ import yaml
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings, read_stack_file
-from infra.platform_objects import declare_queues
+from infra.queue_objects import declare_queues
 from lab.cluster import Cluster, condition
 
 if TYPE_CHECKING:

@@ -216,7 +216,8 @@ def test_a_stack_of_before_is_upgraded_in_place_changed_and_destroyed(upgrade: U
     assert counts.keys() == {"update"}, counts
     queue = on_lab.get(QUEUE, "team-alpha")
     assert queue is not None
-    [gpus] = [each for each in queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"] if each["name"] == "nvidia.com/gpu"]
+    [flavor] = [each for each in queue["spec"]["resourceGroups"][0]["flavors"] if each["name"] == "l4-spot"]
+    [gpus] = [each for each in flavor["resources"] if each["name"] == "nvidia.com/gpu"]
     assert gpus["nominalQuota"] == "1"
     # The manager that the object has had since it was made.
     assert owners(queue).keys() == owners(first[QUEUE, "", "team-alpha"]).keys()

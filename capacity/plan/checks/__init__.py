@@ -9,6 +9,7 @@ from capacity.plan.checks import (
     auto_mode,
     autopilot,
     classes,
+    cpu_work,
     places,
     pool_options,
     shares,
@@ -35,6 +36,7 @@ _CHECKS = (
     *pool_options.CHECKS,
     *classes.CHECKS,
     *shares.CHECKS,
+    *cpu_work.CHECKS,
     *access.CHECKS,
 )
 

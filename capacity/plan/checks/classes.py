@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CapacityType, OrderConflictError, merged_order
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, Platform
 from capacity.catalog.workload_classes import Fallback
+from capacity.plan.cpu_work import OTHER_WORK
 from capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from capacity.catalog.workload_classes import WorkloadClass
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
-
 
 _TAKEN_NAMESPACES = frozenset(
     {
@@ -42,7 +42,7 @@ _TAKEN_POOLS: dict[Platform, tuple[tuple[str, ...], tuple[str, ...]]] = {
     # Of controllers, of GKE's first nodes, and of those that it adds by itself.
     Platform.GKE: (("system", "default-pool"), ("nap-",)),
     # For work without GPUs.
-    Platform.EKS: (("other-work",), ()),
+    **dict.fromkeys((Platform.EKS, Platform.LOCAL), ((OTHER_WORK,), ())),
 }
 """Names of pools that are there without the plan's, and what such names begin with."""
 

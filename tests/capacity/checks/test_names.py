@@ -75,8 +75,10 @@ def test_a_team_is_not_called_like_a_namespace_of_the_cluster(name: str) -> None
     assert told(teams_do_not_take_a_namespace_of_the_cluster, "local", {"teams.0.name": f"team-{name}"}) == []
 
 
-@pytest.mark.parametrize("cloud,name", [("gke", "system"), ("gke", "default-pool"), ("gke", "nap-1"), ("eks", "other-work")])
+@pytest.mark.parametrize(
+    "cloud,name", [("gke", "system"), ("gke", "default-pool"), ("gke", "nap-1"), ("eks", "other-work"), ("local", "other-work")]
+)
 def test_a_pool_is_not_called_like_one_that_the_cluster_has_by_itself(cloud: str, name: str) -> None:
     assert told(pools_do_not_take_a_name_of_the_platform, cloud, {"pools.0.name": name}) == ["refused: reserved-name at pools.0.name"]
     assert told(pools_do_not_take_a_name_of_the_platform, cloud, {"pools.0.name": f"my-{name}"}) == []
-    assert told(pools_do_not_take_a_name_of_the_platform, "local", {"pools.0.name": name}) == []
+    assert told(pools_do_not_take_a_name_of_the_platform, "eks" if cloud == "gke" else "gke", {"pools.0.name": name}) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from workload_plans import IMAGE, job_of, plan_of, pod_of, pools_of, variables
+from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of, variables
 
 from capacity.workloads.place import find_place, mebibytes, millicores
 from capacity.workloads.pods import pod_template
@@ -189,3 +189,32 @@ def test_amounts_are_written_as_the_api_server_spells_them() -> None:
 @pytest.mark.parametrize("fields", [{"image": f"{IMAGE}@sha256:{'0' * 64}"}, {"image": "trainer:latest", "allow_moving_image": True}])
 def test_an_image_by_digest_is_pinned_and_one_that_moves_is_taken_from_who_says_so(fields: dict[str, Any]) -> None:
     assert pod_of("local", **fields)["containers"][0]["image"] == fields["image"]
+
+
+@pytest.mark.parametrize(
+    "stack,stays",
+    [
+        ("local", {"karpenter.sh/do-not-disrupt": "true"}),
+        ("dev-eks", {"karpenter.sh/do-not-disrupt": "true"}),
+        ("dev-gke", {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}),
+    ],
+)
+def test_work_without_gpus_is_in_its_own_queue_and_names_no_node_and_no_taint(stack: str, stays: dict[str, str]) -> None:
+    job = job_of(stack, "queued-job", gpus=0, checkpoints=False)
+    pod = job["spec"]["template"]["spec"]
+
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "cpu"
+    assert not {"nodeSelector", "affinity", "tolerations"} & pod.keys()
+    [container] = pod["containers"]
+    assert container["resources"] == {"requests": {"cpu": "1", "memory": "4Gi"}, "limits": {"memory": "4Gi"}}
+    assert job["spec"]["template"]["metadata"]["annotations"] == stays
+    assert pod["priorityClassName"] == "gpu-training"
+    assert job["spec"]["activeDeadlineSeconds"] == 604800
+
+
+def test_work_without_gpus_has_the_vcpu_and_memory_that_it_asks_for_in_each_part_of_a_batch() -> None:
+    jobs = objects("dev-eks", "queued-job", gpus=0, cpu="3500m", memory="7Gi", pods=3)
+
+    assert [each["metadata"]["name"] for each in jobs] == ["bert-0", "bert-1", "bert-2"]
+    asked = [each["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] for each in jobs]
+    assert asked == [{"cpu": "3500m", "memory": "7Gi"}] * 3

@@ -87,6 +87,21 @@ def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict
         ("prod-gke", "checkpointed-job", {"pods": 2, "capacity": ["flex-start"]}, "does not suit 2 pods of which 2 run at once"),
         ("prod-gke", "queued-job", {"pods": 4, "at_once": 2, "capacity": ["queued"]}, "does not suit 4 pods of which 2 run at once"),
         ("local", "queued-job", {"jobset": True}, "starts all pods anew when one fails, and the pods of a batch are independent"),
+        ("local", "checkpointed-job", {"gpus": 0}, "gpus (is 0): is work without GPUs; ask for 1 or more, or make it a QueuedJob"),
+        ("local", "queued-job", {"gpus": 0, "cpu": "32"}, "is more than a node without GPUs can give: less than 32 vCPU and 256Gi"),
+        (
+            "local",
+            "queued-job",
+            {"gpus": 0, "capacity": ["spot"]},
+            "is a choice between pools of GPUs, and this work has none; leave it out",
+        ),
+        ("local", "queued-job", {"gpus": 0, "grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses"),
+        (
+            *("local", "queued-job", {"gpus": 0, "cpu": "4", "pods": 10, "at_once": 10}),
+            "with 4000m vCPU and 4096Mi each is more than the queues of work without GPUs have: 36 vCPU, 147456Mi; ask for 9 pods or fewer",
+        ),
+        ("local", "queued-job", {"gpus": -1}, "gpus (is -1): should be at least 0"),
+        ("local", "model-server", {"gpus": 0, "workload_class": "inference"}, "gpus (is 0): should be at least 1"),
         ("local", "cron-job", {}, "kind (is 'cron-job'): is no kind of workload; allowed: checkpointed-job, queued-job, flex-start-job"),
     ],
 )
@@ -142,3 +157,10 @@ def test_on_autopilot_where_no_label_names_a_pool_a_pod_must_fit_on_every_node_o
     assert job["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-accelerator"] == "nvidia-l4"
     with pytest.raises(WorkloadError, match="ask for 1 to 1 a pod"):
         objects_of(plan, "checkpointed-job", {**fields, "gpus": 4})
+
+
+def test_without_a_queue_for_it_work_without_gpus_is_refused() -> None:
+    plan = replace(plan_of("dev-eks"), cpu_work=None)
+    fields = {"name": "prepare", "team": "research", "workload_class": "training", "image": IMAGE, "gpus": 0}
+    with pytest.raises(WorkloadError, match=r"gpus .is 0.: is work without GPUs, for which this stack has no room"):
+        objects_of(plan, "queued-job", fields)

@@ -13,7 +13,7 @@ from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
+from capacity.workloads.requests import QUEUE_LABEL, SERVICE_ACCOUNT, WorkloadError
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest, from_pulumi
@@ -36,7 +36,7 @@ def rendered(stack: str) -> Iterator[KubeObject]:
     kinds = ("checkpointed-job", "queued-job", "flex-start-job")
     for team, route, kind, (number, shape) in product(plan.teams, plan.routes, kinds, enumerate(SHAPES)):
         largest = max(pool.gpus_per_node for pool in plan.pools if any(route_pool.pool == pool.name for route_pool in route.pools))
-        for gpus in sorted({1, largest}):
+        for gpus in sorted({0, 1, largest}):
             name = f"{kind.partition('-')[0]}-{route.workload_class}-{gpus}-{number}"
             fields = {"name": name, "team": team.name, "workload_class": route.workload_class, "image": IMAGE, "gpus": gpus, **shape}
             try:
@@ -69,6 +69,7 @@ def test_a_member_may_submit_everything_that_can_be_rendered(stack: str) -> None
     ]
 
     asked = [(each, found) for each, found in answers if found is not None]
+    assert {each["metadata"]["labels"][QUEUE_LABEL] for each, _ in asked} == {"cpu", "default"}
     assert {each["kind"] for each, _ in asked} >= KINDS_ASKED
     assert [(each["kind"], each["metadata"]["name"], found) for each, found in asked if any(found.values())] == []
 

@@ -134,17 +134,19 @@ def test_no_role_reads_secrets_changes_roles_makes_pods_or_names_everything(regi
 
 
 def test_a_teams_groups_read_their_own_queue_and_without_groups_nobody_does(register: Register) -> None:
-    registered = register(lambda: Team("red", team_args(submitters=["ml-red"], viewers=["finance", "ml-red"], cluster_queue="red-queue")))
+    registered = register(
+        lambda: Team("red", team_args(submitters=["ml-red"], viewers=["finance", "ml-red"], cluster_queues=["red-queue", "red-cpu"]))
+    )
 
     [role] = registered.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
     assert role["rules"] == [
-        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "resourceNames": ["red-queue"], "verbs": ["get"]}
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["clusterqueues"], "resourceNames": ["red-queue", "red-cpu"], "verbs": ["get"]}
     ]
     [binding] = registered.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding")
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     assert [each["name"] for each in binding["subjects"]] == ["finance", "ml-red"]
 
-    nobody = register(lambda: Team("red", team_args(cluster_queue="red-queue")))
+    nobody = register(lambda: Team("red", team_args(cluster_queues=["red-queue", "red-cpu"])))
     assert not nobody.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
 
 

@@ -101,6 +101,13 @@ def test_a_batch_is_a_job_for_each_pod_and_says_the_names_of_all(register: Regis
     assert made.names("kubernetes:batch/v1:Job") == [f"batch-bert-{index}-job" for index in range(3)]
 
 
+def test_a_batch_without_gpus_is_in_the_queue_without_any(register: Register) -> None:
+    [job] = register(lambda: QueuedJob("batch", args("dev-gke", workload_class="spot-low", gpus=0))).of("kubernetes:batch/v1:Job")
+
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "cpu"
+    assert "nvidia.com/gpu" not in str(job)
+
+
 @pytest.mark.parametrize(
     "component,more,told",
     [

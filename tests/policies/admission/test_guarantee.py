@@ -21,10 +21,11 @@ TEAM = "team-a"
 COMES, GOES = guarantee_policies(
     Guarantee(
         {TEAM: ("default", "big")},
+        {TEAM: ("cpu",)},
         {"gpu-notebooks": 28800, "gpu-training": 576000},
         ("gpu-production",),
         120,
-        {f"queue.{TEAM}.default": "", f"queue.{TEAM}.big": ""},
+        {f"queue.{TEAM}.{name}": "" for name in ("default", "big", "cpu")},
     )
 )
 
@@ -134,11 +135,13 @@ def test_queued_work_with_gpus_has_a_deadline_within_its_classs_limit(
     kind: Callable[..., Object], spec: Object, seconds: int | None, *, refused: bool
 ) -> None:
     ends = {} if seconds is None else {"activeDeadlineSeconds": seconds}
-    assert broken(kind(spec, ends=ends)) == ({"never-ends"} if refused else set())
+    found = broken(kind(spec, ends=ends))
+    assert found is not None
+    assert found - {"work-in-the-wrong-queue"} == ({"never-ends"} if refused else set())
 
 
 def test_work_of_a_class_without_a_limit_has_a_deadline_of_its_own() -> None:
-    without, _ = guarantee_policies(Guarantee({TEAM: ("default",)}, {"gpu-training": None}, (), 120, {f"queue.{TEAM}.default": ""}))
+    without, _ = guarantee_policies(Guarantee({TEAM: ("default",)}, {}, {"gpu-training": None}, (), 120, {f"queue.{TEAM}.default": ""}))
 
     def said(ends: Object) -> list[str]:
         found = judged(without, job(pod(), ends=ends))
@@ -179,7 +182,7 @@ AGAIN = {"action": "RestartJobSetAndIgnoreMaxRestarts"}
 )
 def test_a_job_set_does_not_make_anew_what_its_deadline_has_ended(policy: Object, *, refused: bool) -> None:
     assert broken(job_set(pod(), failurePolicy=policy)) == ({"never-ends"} if refused else set())
-    assert broken(job_set(pod(gpus=0), failurePolicy=policy)) == set()
+    assert broken(job_set(pod(gpus=0), failurePolicy=policy)) == {"work-in-the-wrong-queue"}
 
 
 def test_a_deadline_is_not_taken_away_from_work_that_runs() -> None:
@@ -208,6 +211,56 @@ def test_a_queue_is_one_of_the_namespaces_own() -> None:
     said = judged(COMES, job(pod(), labels={"kueue.x-k8s.io/queue-name": "beta"}))
     assert said is not None
     assert said["work-past-the-queue"][0].endswith("To fix it: name one of these: big, default")
+
+
+def queued(each: Object, queue: str | None) -> Object:
+    """The object in another queue; None: it names none."""
+    nested = each["spec"]["jobTemplate"] if each["kind"] == "CronJob" else each
+    nested["metadata"]["labels"] = {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}
+    return each
+
+
+@pytest.mark.parametrize("kind", [job, job_set, cron_job])
+@pytest.mark.parametrize(
+    "gpus,queue,told",
+    [
+        (1, "default", ""),
+        (1, None, ""),
+        (0, "cpu", ""),
+        (1, "cpu", "label kueue.x-k8s.io/queue-name is cpu, whose machines have no GPUs: it would wait for ever. To fix it: write "),
+        (0, "default", "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is default, which is for work "),
+        (0, "big", "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is big, which is for work with GPUs. "),
+        (0, None, "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is default, which is for work "),
+    ],
+)
+def test_work_is_in_a_queue_of_the_machines_that_it_needs(
+    kind: Callable[[Object], Object], gpus: int, queue: str | None, told: str
+) -> None:
+    found = judged(COMES, queued(kind(pod(gpus=gpus)), queue), namespace_labels={"flexspot.dev/team": TEAM})
+    assert found is not None
+    said = found["work-in-the-wrong-queue"]
+    assert bool(said) is bool(told), found
+    assert all(each.startswith(told) for each in said)
+    assert all(each.endswith(f"write kueue.x-k8s.io/queue-name: {'big, default' if gpus else 'cpu'}") for each in said)
+    assert {rule for rule, each in found.items() if each} == ({"work-in-the-wrong-queue"} if told else set())
+
+
+def test_a_launcher_is_in_the_queue_of_its_workers_and_tolerates_no_gpu_node_by_itself() -> None:
+    assert broken(job_set(pod(gpus=0), pod())) == set()
+    assert broken(queued(job_set(pod(gpus=0), pod()), "cpu")) == {"work-in-the-wrong-queue"}
+    led = job_set(pod(gpus=0, tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]), pod())
+    assert broken(led) == {"tolerates-too-much"}
+    assert broken(led, old=job_set(pod(gpus=0), pod())) == set(), "Kueue may have given it the tolerations of its workers' flavor"
+
+
+def test_without_a_queue_for_it_work_without_gpus_is_told_to_ask() -> None:
+    without, _ = guarantee_policies(
+        Guarantee({TEAM: ("default",)}, {TEAM: ()}, {"gpu-training": 60}, (), 120, {f"queue.{TEAM}.default": ""})
+    )
+    found = judged(without, job(pod(gpus=0)))
+    assert found is not None
+    [said] = found["work-in-the-wrong-queue"]
+    assert said.endswith("write kueue.x-k8s.io/queue-name: there is none; ask who runs the platform")
 
 
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1", "controller": True}

@@ -1,0 +1,178 @@
+"""Work without GPUs: its queue and its nodes, on real Kueue and the real scheduler, while GPUs are idle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from admission_ground import holding
+from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_objects import admission_objects
+from tenancy_ground import Member
+from test_hostile_submissions import MEMBERS, outcome
+from workload_ground import submit
+
+from capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
+from capacity.plan.cpu_work import OTHER_WORK
+from lab.cluster import POD, condition
+from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+VCPU_OF_NODE = 8
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """A node of four GPUs and one of eight vCPU without any. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}, "submitters": [MEMBERS]}
+    beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
+    room = {"max_vcpu": 16, "max_memory_gib": 64}
+    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as made:
+        cluster.create(cpu_node(made))
+        yield made
+
+
+def cpu_node(ground: QueueGround) -> KubeObject:
+    """A fake node as Karpenter's pool without GPUs makes them."""
+    name = f"node-{ground.suffix}-cpu-{uuid4().hex[:6]}"
+    amounts, fake = {"cpu": str(VCPU_OF_NODE), "memory": "64Gi", "pods": "110"}, {"kwok.x-k8s.io/node": "fake"}
+    labels = {**fake, "kubernetes.io/hostname": name, KARPENTER_POOL_LABEL: OTHER_WORK}
+    status = {"capacity": amounts, "allocatable": amounts}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels, "annotations": fake}, "status": status}
+
+
+def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str]:
+    pools = {node["metadata"]["name"]: node["metadata"]["labels"].get(KARPENTER_POOL_LABEL) for node in cluster.list(NODE)}
+    return {pools[pod["spec"]["nodeName"]] for pod in pods}
+
+
+def unschedulable(ground: QueueGround, team: str) -> int:
+    """How many pods of a team the scheduler has found no node for, as soon as there are any."""
+
+    def look(pods: list[KubeObject]) -> int:
+        said = [each for pod in pods for each in pod.get("status", {}).get("conditions") or [] if each["type"] == "PodScheduled"]
+        return sum(each["status"] == "False" and each["reason"] == "Unschedulable" for each in said)
+
+    return ground.cluster.wait_for(POD, look, "a pod without a node", namespace=ground.own(team))
+
+
+def prepare(ground: QueueGround, name: str, team: str = "alpha", **fields: Any) -> None:
+    submit(ground, "queued-job", name, team=team, gpus=0, **fields)
+
+
+def test_work_without_gpus_runs_on_nodes_without_any_and_waits_when_they_are_full_while_gpus_are_idle(
+    ground: QueueGround, cluster: Cluster
+) -> None:
+    prepare(ground, "prepare", cpu="5")
+    [pod] = ground.wait_for_running("alpha", "prepare")
+    assert pools_of(cluster, [pod]) == {OTHER_WORK}
+    assert not [each for each in pod["spec"]["tolerations"] if each.get("key", "").startswith("nvidia.com")]
+
+    # Within quota, for which there is no node: 5 of 8 vCPU are taken. Nothing of it goes to the idle GPU node with its 96.
+    prepare(ground, "no-node", team="beta", cpu="4")
+    ground.wait_for_workload("beta", "no-node", lambda each: condition(each, "Admitted"), "admitted")
+    assert unschedulable(ground, "beta") == 1
+    assert not running_pods(cluster.list(POD, ground.own("beta")))
+
+    # Above quota, in its own queue and in what others lend.
+    prepare(ground, "no-quota", cpu="6")
+    said = ground.wait_for_refusal("alpha", "no-quota", "insufficient unused quota")
+    assert "l4-spot" not in said, "no flavor of GPUs is tried"
+
+    ground.finish("alpha", "prepare")
+    assert pools_of(cluster, ground.wait_for_running("beta", "no-node")) == {OTHER_WORK}
+
+
+def flavors_of(workload: KubeObject) -> dict[str, dict[str, str]]:
+    """The flavors of each pod set of an admitted Workload, by resource."""
+    return {each["name"]: each["flavors"] for each in workload["status"]["admission"]["podSetAssignments"]}
+
+
+def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: QueueGround, cluster: Cluster) -> None:
+    """A set of jobs is one Workload of several pod sets; the lab has no JobSet, so it is written by hand, for Kueue alone."""
+    worker = ground.job("alpha", "worker")["spec"]["template"]["spec"]
+    launcher = without_gpus(ground.job("alpha", "launcher"))["spec"]["template"]["spec"]
+    pods = (("launcher", 1, launcher), ("worker", 2, worker))
+    pod_sets = [{"name": name, "count": count, "template": {"spec": each}} for name, count, each in pods]
+    set_of_jobs = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "set", "namespace": ground.own("alpha")},
+        "spec": {"queueName": "default", "active": True, "podSets": pod_sets},
+    }
+    cluster.create(set_of_jobs)
+
+    def admitted(found: list[KubeObject]) -> KubeObject | None:
+        return next((each for each in found if each["metadata"]["name"] == "set" and condition(each, "QuotaReserved")), None)
+
+    workload = cluster.wait_for(WORKLOAD, admitted, "the set to be admitted", namespace=ground.own("alpha"))
+
+    assert ground.plan.cpu_work is not None
+    cpu, gpu = ground.plan.cpu_work.flavor, ground.own("l4-spot")
+    assert flavors_of(workload) == {
+        "launcher": {"cpu": cpu, "memory": cpu},
+        "worker": {"cpu": gpu, "memory": gpu, GPU_RESOURCE: gpu},
+    }
+    cluster.delete(WORKLOAD, "set", ground.own("alpha"))
+
+
+def test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside_their_workers_beyond_it(
+    ground: QueueGround, cluster: Cluster
+) -> None:
+    """Where no policy holds it back, a Job without GPUs in the queue of GPUs is to Kueue what a launcher is. Alpha has 2 vCPU."""
+    for name in ("first", "second"):
+        cluster.create(without_gpus(ground.job("alpha", name)))
+    assert pools_of(cluster, ground.wait_for_running("alpha", "first", "second")) == {OTHER_WORK}
+
+    cluster.create(without_gpus(ground.job("alpha", "third")))
+    pods = ground.wait_for_running("alpha", "first", "second", "third")
+    assert pools_of(cluster, pods) == {OTHER_WORK, ground.own("l4-spot")}
+
+    # Beta's GPUs are there for beta all the same.
+    ground.submit("beta", "own", gpus=2)
+    ground.wait_for_running("beta", "own")
+
+
+def without_gpus(job: KubeObject) -> KubeObject:
+    """A Job as somebody writes it who wants no GPU, and names no pools."""
+    spec = job["spec"]["template"]["spec"]
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    spec["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    for field in ("affinity", "tolerations", "nodeSelector"):
+        spec.pop(field, None)
+    return job
+
+
+def test_what_is_lent_of_nodes_without_gpus_goes_back_to_its_owner(ground: QueueGround, cluster: Cluster) -> None:
+    """Of beta's 4 vCPU 3 are for its queue; with alpha's 6 that is all that these queues have."""
+    cluster.create(cpu_node(ground))
+    for number in range(8):
+        prepare(ground, f"alpha-{number}", cpu="1", workload_class="interactive")
+    ground.wait_for_running("alpha", *(f"alpha-{number}" for number in range(8)))
+
+    prepare(ground, "own", team="beta", cpu="3")
+    ground.wait_for_running("beta", "own")
+    assert len({job for job, each in ground.workloads("alpha").items() if condition(each, "Admitted")}) == 6
+
+
+def test_a_member_is_told_which_queue_is_for_work_without_gpus_and_which_is_not(
+    ground: QueueGround, cluster: Cluster, register: Register
+) -> None:
+    with holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")):
+        member = Member(cluster.kubeconfig, MEMBERS)
+        job = without_gpus(ground.job("alpha", "prepare"))
+        assert outcome(member, job) == "work-in-the-wrong-queue"
+        job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "cpu"}
+        assert outcome(member, job) == "taken"
+        assert pools_of(cluster, ground.wait_for_running("alpha", "prepare")) == {OTHER_WORK}
+        assert cluster.get(JOB, "prepare", ground.own("alpha")) is not None
