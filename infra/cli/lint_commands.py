@@ -40,6 +40,10 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     config: Annotated[
         Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
     ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option("--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared inside one alone."),
+    ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
     details: Annotated[bool, typer.Option("--details", help="List suppressed and undecided verdicts too.")] = False,
@@ -57,7 +61,7 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     gc.disable()
     from policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
-    configuration = _configured(config, fail_on, closed, baseline)
+    configuration = _configured(config, fail_on, closed, baseline, cluster or [])
     report = run(paths, configuration, details=details)
     if write_baseline:
         _write_baseline(report, configuration.baseline)
@@ -73,7 +77,13 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         raise typer.Exit(1)
 
 
-def _configured(config: Path | None, fail_on: Severity | None, closed: bool | None, baseline: Path | None) -> Configuration:  # noqa: FBT001
+def _configured(
+    config: Path | None,
+    fail_on: Severity | None,
+    closed: bool | None,  # noqa: FBT001
+    baseline: Path | None,
+    clusters: list[str],
+) -> Configuration:
     """The configuration file's word, and over it that of the command line."""
     from dataclasses import replace  # noqa: PLC0415
 
@@ -86,7 +96,23 @@ def _configured(config: Path | None, fail_on: Severity | None, closed: bool | No
         fail_on=read.fail_on if fail_on is None else fail_on,
         closed=read.closed if closed is None else closed,
         baseline=read.baseline if baseline is None else baseline,
+        clusters=_clusters(clusters) if clusters else read.clusters,
     )
+
+
+def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
+    """The clusters of the command line; several paths of one are separated by commas, or the option comes again."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in written:
+        name, _, paths = each.partition("=")
+        listed = [str(Path(path).absolute()) for path in paths.split(",") if path]
+        if not name or not listed:
+            raise typer.BadParameter(f"--cluster {each}: write NAME=PATH, such as --cluster prod=clusters/prod.")
+        for path in listed:
+            if not Path(path).exists():
+                raise typer.BadParameter(f"--cluster {each}: there is no file or folder {path}.")
+        found[name] = (*found.get(name, ()), *listed)
+    return found
 
 
 def _accepting(report: Report, configuration: Configuration) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -78,14 +79,15 @@ FILE_NAME: Final = "flexspot-lint.yaml"
 PACK: Final = "flexspot"
 """The key under which the policy pack has its configuration; the file has the same under the same."""
 
-_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline")
+_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters")
 
 
 @dataclass(frozen=True)
 class Configuration:
     """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative.
 
-    `rules` is what the file says of rules, as it is written: the policy pack's own configuration.
+    `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
+    name of the cluster that they are of; with none the linter tells clusters apart by itself (policies.lint.scopes).
     """
 
     settings: Settings = DEFAULTS
@@ -95,6 +97,16 @@ class Configuration:
     baseline: Path | None = None
     folder: Path = Path()
     rules: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+
+    def cluster_paths(self, working: Path | None = None) -> dict[str, tuple[str, ...]]:
+        """The paths of each cluster as paths of files are given: relative to the `working` folder, and absolute."""
+        start = Path.cwd() if working is None else working
+        absolute = {name: [self.folder / path for path in paths] for name, paths in self.clusters.items()}
+        return {
+            name: tuple(spelling for path in paths for spelling in (os.path.relpath(path, start), os.path.normpath(path.absolute())))
+            for name, paths in absolute.items()
+        }
 
     def level(self, rule: str) -> Level | None:
         """The level of a rule; None for what is no rule, such as a defect of a suppression."""
@@ -139,11 +151,13 @@ def read_configuration(path: Path) -> Configuration:
     baseline = held.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
         problems.append("baseline: allowed is the path of a file, relative to this one")
+    clusters = _clusters(held.get("clusters"), problems)
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
     accepted = folder / baseline if isinstance(baseline, str) else None
-    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, cast("dict[str, Any]", held.get(PACK) or {}))
+    rules = cast("dict[str, Any]", held.get(PACK) or {})
+    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters)
 
 
 def _settings(written: Any, problems: list[str]) -> Settings:
@@ -163,6 +177,22 @@ def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
     if written is not None and (not isinstance(written, list) or len(texts) != len(listed)):
         problems.append("exclude: allowed is a list of patterns such as tests/* of paths relative to this file")
     return texts
+
+
+def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    if written is None:
+        return found
+    if not isinstance(written, dict):
+        problems.append("clusters: allowed is a mapping of names to lists of files and folders")
+        return found
+    for name, paths in cast("dict[str, Any]", written).items():
+        listed = cast("list[Any]", paths) if isinstance(paths, list) else [paths]
+        if listed and all(isinstance(each, str) and each for each in listed):
+            found[name] = tuple(listed)
+        else:
+            problems.append(f"clusters.{name}: allowed is a list of files and folders, relative to this file")
+    return found
 
 
 def _severity(written: Any, problems: list[str]) -> Severity:

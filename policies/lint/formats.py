@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 
 _COLOURS: Final = {Severity.CRITICAL: "1;31", Severity.HIGH: "31", Severity.MEDIUM: "33", Severity.LOW: "36"}
+_CLUSTERS_LISTED: Final = 8
+"""How many clusters the summary names; JSON has all."""
+
 _DIM: Final = "2"
 _BOLD: Final = "1"
 
@@ -76,13 +79,17 @@ def _lines(report: Report, paint: _Paint, *, details: bool) -> Iterator[str]:
 def _line(placed: Placed, word: str, colour: str, paint: _Paint) -> str:
     finding = placed.finding
     name = finding.object.described.strip()
-    said = printable(f"{finding.rule} ({finding.code}): {name + ': ' if name else ''}{finding.message}")
+    said = printable(f"{finding.rule} ({finding.code}): {name + ': ' if name else ''}{placed.message}")
     return f"{paint(f'{placed.path}:{placed.line}:', _BOLD)} {paint(word, colour)} {said}"
 
 
 def _summary(report: Report, paint: _Paint) -> Iterator[str]:
     found = ", ".join(f"{count} {severity}" for severity, count in report.by_severity.items() if count) or "no findings"
     yield paint(f"{found} in {report.objects} objects of {report.files} files.", _BOLD)
+    if len(report.clusters) > 1:
+        named = [f"{name} ({count})" for name, count in sorted(report.clusters.items())]
+        more = f" and {len(named) - _CLUSTERS_LISTED} more" if len(named) > _CLUSTERS_LISTED else ""
+        yield printable(f"compared within {len(named)} clusters: {', '.join(named[:_CLUSTERS_LISTED])}{more}.")
     if suppressed := len(report.findings) - len(report.open):
         yield f"{suppressed} suppressed."
     if report.settled:
@@ -105,7 +112,7 @@ def as_github(report: Report) -> str:
 def _annotation(placed: Placed) -> str:
     finding = placed.finding
     name = finding.object.described.strip()
-    text = f"{name + ': ' if name else ''}{finding.message}.\nTo fix it: {finding.remediation}"
+    text = f"{name + ': ' if name else ''}{placed.message}.\nTo fix it: {finding.remediation}"
     if placed.references:
         text += f"\nSee {placed.references}"
     title = f"{finding.rule} ({finding.code}, {finding.severity})"
@@ -133,6 +140,7 @@ def summary(report: Report) -> dict[str, Any]:
         "files": report.files,
         "documents": report.documents,
         "objects": report.objects,
+        "clusters": dict(sorted(report.clusters.items())),
         "findings": {severity.value: count for severity, count in report.by_severity.items()},
         "undecided": len(report.undecided),
         "suppressed": len(report.findings) - len(report.open),
@@ -152,6 +160,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "path": placed.path,
         "line": placed.line,
         "object": str(finding.object),
+        "clusters": list(placed.clusters),
         "message": finding.message,
         "remediation": finding.remediation,
         "fixable": finding.adds is not None,
@@ -199,7 +208,7 @@ def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, An
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name + ': ' if name else ''}{finding.message}. To fix it: {finding.remediation}"},
+        "message": {"text": f"{name + ': ' if name else ''}{placed.message}. To fix it: {finding.remediation}"},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": _uri(placed.path)}, "region": {"startLine": placed.line}},

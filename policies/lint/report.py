@@ -96,13 +96,23 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Placed:
-    """A finding and where it is. `binding` is whether it decides the exit code: an advisory rule's does not."""
+    """A finding and where it is. `binding` is whether it decides the exit code: an advisory rule's does not.
+
+    `clusters` are those in which it is so; none where it hangs on no other object, or where there is one cluster alone.
+    """
 
     finding: Finding
     path: str
     line: int
     suppressed: Suppression | None = None
     binding: bool = True
+    clusters: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and in which clusters."""
+        named = f"cluster {', '.join(self.clusters)}: " if self.clusters else ""
+        return f"{named}{self.finding.message}"
 
     @property
     def references(self) -> str:
@@ -133,6 +143,8 @@ class Report:
     skipped: Mapping[Skipped, int] = field(default_factory=Counter)
     settled: int = 0
     """Entries of the baseline whose finding is gone."""
+    clusters: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many objects there are in each cluster that objects were compared in."""
 
     @property
     def open(self) -> tuple[Placed, ...]:

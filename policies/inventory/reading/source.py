@@ -34,9 +34,9 @@ class Source:
     secrets: Secrets = field(default_factory=Secrets)
 
 
-def from_manifest(manifest: Mapping[str, Any]) -> Source:
-    """A Kubernetes object as YAML or JSON holds it."""
-    return _kubernetes(plain(dict(manifest)), "", "", "", partial=False)
+def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> Source:
+    """A Kubernetes object as YAML or JSON holds it; `partial`: only a part of it."""
+    return _kubernetes(plain(dict(manifest)), "", "", "", partial=partial)
 
 
 def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source:

@@ -63,6 +63,7 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "path": "pool.yaml",
         "line": 9,
         "object": "karpenter.sh/v1/NodePool/gpu",
+        "clusters": [],
         "message": "it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
         "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away",
         "remediation": "add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}",

@@ -74,7 +74,7 @@ def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_pat
     def broken(_source: object) -> NoReturn:
         raise TypeError("hunter2")
 
-    monkeypatch.setattr(judging, "judge_all", partial(core.judge_all, read=broken))
+    monkeypatch.setattr(judging, "judge_scopes", partial(core.judge_scopes, read=broken))
     report = linted(tmp_path, pool_yaml=UNTAINTED_POOL)
 
     for text in (as_text(report), as_github(report)):
