@@ -54,9 +54,7 @@ def compared_files(path: str, value: dict[str, Any]) -> Iterator[str]:
                     )
 
 
-_ASSERTION_FILE: Final = re.compile(
-    r"(?:^\d{2,}-errors?\b|(?:^|[-_.])assert(?:ions?|s)?(?:[-_.]|\d|$)).*\.ya?ml$|^chainsaw-errors?\.ya?ml$"
-)
+_ASSERTION_FILE: Final = re.compile(r"^\d{2,}-errors?(?![a-z])|(?:^|[-_.])assert(?:ions?|s)?(?![a-z])|^chainsaw-errors?$")
 """How KUTTL and Chainsaw call such files: 00-assert.yaml, 01-errors.yaml, chainsaw-assert.yaml.
 
 Sources: kudobuilder/kuttl, docs/testing/steps.md; https://kyverno.github.io/chainsaw/latest/test/spec/ (2026-11-25).
@@ -65,7 +63,8 @@ Sources: kudobuilder/kuttl, docs/testing/steps.md; https://kyverno.github.io/cha
 
 def is_assertion_file(path: str) -> bool:
     """Whether a file's name says that a test holds it against a cluster."""
-    return _ASSERTION_FILE.search(posixpath.basename(path).lower()) is not None
+    stem, ending = posixpath.splitext(posixpath.basename(path).lower())
+    return ending in {".yaml", ".yml"} and _ASSERTION_FILE.search(stem) is not None
 
 
 PATCH_MARKS: Final = (b"$patch", b"$retainKeys", b"$setElementOrder/", b"$deleteFromPrimitiveList/")
