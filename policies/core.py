@@ -142,9 +142,21 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
         for place, findings in zip(members, judged, strict=True):
             across[place].append((number, findings))
     return [
-        [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_merged(of_scopes)]
+        [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
         for reading, of_scopes in zip(readings, across, strict=True)
     ]
+
+
+def _once(findings: Iterable[tuple[Finding, tuple[int, ...]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
+    """Each violation once: what is so of the object is said of each of its pod templates."""
+    told: set[tuple[str, str, str, tuple[int, ...]]] = set()
+    for finding, scopes in findings:
+        key = finding.rule, finding.message, finding.at, scopes
+        if finding.verdict in _DECIDED[0]:
+            if key in told:
+                continue
+            told.add(key)
+        yield finding, scopes
 
 
 _DECIDED = (frozenset({Verdict.FAIL, Verdict.SUPPRESSED}), frozenset({Verdict.PASS}), frozenset({Verdict.NOT_APPLICABLE}))
