@@ -19,6 +19,7 @@ from policies.lint.yaml_reading import (
     FILE_BYTES,
     FILE_DOCUMENTS,
     FILE_VALUES,
+    FILLED_LATER,
     DocumentRefusedError,
     documents_in,
     markdown_chunks,
@@ -61,6 +62,7 @@ class Manifest:
 
     `chunk` is how many lines stand before the text that it is in, `line` where that text's first key is, from 1; `steps` lead from the
     root of the document to the object, and are empty unless it is an item of a List. `partial`: a page shows a part of it.
+    `unread`: a template makes it, of which its kind alone is known: it is judged by nobody, and others may refer to it.
     """
 
     path: str
@@ -69,6 +71,7 @@ class Manifest:
     steps: tuple[str, ...]
     value: dict[str, Any]
     partial: bool = False
+    unread: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,11 @@ def _documents(text: bytes, ending: str) -> list[Document]:
 def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: DocumentRefusedError) -> None:
     if refused.template:
         reading.skipped[Skipped.TEMPLATE] += 1
+        found = [pattern.search(chunk.text) for pattern in _FIELD_TEXT.values()]
+        if all(found):
+            version, kind = (match[1].decode() for match in found if match)
+            value = {"apiVersion": version, "kind": kind, "metadata": {"name": FILLED_LATER}}
+            reading.manifests.append(Manifest(path, chunk.line, chunk.line + 1, (), value, partial=True, unread=True))
     elif ending in _MARKDOWN and refused.syntax:
         reading.skipped[Skipped.EXAMPLE] += 1
     elif _NAMES_OBJECT.search(chunk.text) is None:

@@ -224,7 +224,7 @@ def judged(
     findings = judge_scopes(sources, all_rules(), settings, members, closed=configuration.closed)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
-        for finding, numbers in listed:
+        for finding, numbers in () if manifest.unread else listed:
             yield manifest, finding, tuple(names[number] for number in numbers if names[number])
 
 
@@ -279,8 +279,8 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
         fail_on=configuration.fail_on,
         files=reading.files,
         documents=reading.documents,
-        objects=len(manifests),
-        clusters={scope.name: len(scope.members) for scope in scopes},
+        objects=sum(not each.unread for each in manifests),
+        clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )
 

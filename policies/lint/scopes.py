@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from policies.lint.file_reading import named
 from policies.lint.scope_links import Takings, refers_to
+from policies.lint.yaml_reading import FILLED_LATER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -254,7 +255,7 @@ def _top_of(paths: Iterable[str]) -> str:
 def _identity(value: dict[str, Any]) -> tuple[str, ...] | None:
     """What no cluster can hold twice; None for what has no name of its own."""
     version, kind, namespace, name = named(value)
-    if not name or kind in _SAID_TWICE or not name.isprintable():
+    if name in {"", FILLED_LATER} or kind in _SAID_TWICE:
         return None
     return version.rpartition("/")[0], kind, namespace, name
 

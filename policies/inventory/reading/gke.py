@@ -42,13 +42,8 @@ def read(source: Source) -> Iterator[View]:
 
 def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
     node = pool.at("nodeConfig")
-    machine = node.at("machineType").text()
-
-    def attached(accelerator: Field) -> Tri:
-        return negated(accelerator.at("count").equals("0"))
-
-    accelerators = node.at("guestAccelerators").parts().any(attached)
-    concerned = any_of([accelerators, UNKNOWN if machine is UNKNOWN else is_gpu_machine(machine or "")])
+    accelerators = node.at("guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
+    concerned = _makes_gpus(pool)
     taints = node.at("taints").parts()
     bounds = _pool_bounds(pool, where)
     spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
@@ -69,8 +64,26 @@ def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
         gpus=gpus_of(pool, bounds),
         owner_labels=node.at("resourceLabels"),
         owner_field=f"{where}nodeConfig.resourceLabels",
+        tainted_by=_TAINTED_BY,
+        tainted_by_cloud=source.kind == "Cluster" and _has_plain_nodes(source.fields),
     )
     yield GkeNodePool(source.identity, True, False, where, pool)
+
+
+_TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already"
+"""docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25)."""
+
+
+def _has_plain_nodes(cluster: Field) -> bool:
+    """Whether a pool of the cluster itself surely has no GPUs: the default pool, or another that is made with it."""
+    own = [] if cluster.at("removeDefaultNodePool").equals("true") is not False else [cluster]
+    return any(_makes_gpus(pool) is False for pool in (*own, *cluster.at("nodePools").parts().fields))
+
+
+def _makes_gpus(pool: Field) -> Tri:
+    machine = pool.at("nodeConfig", "machineType").text()
+    accelerators = pool.at("nodeConfig", "guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
+    return any_of([accelerators, UNKNOWN if machine is UNKNOWN else is_gpu_machine(machine or "")])
 
 
 def _pool_bounds(pool: Field, where: str) -> Bounds:

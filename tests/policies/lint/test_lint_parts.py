@@ -117,3 +117,17 @@ def test_the_objects_of_a_json_array_are_judged_each_at_its_line(tmp_path: Path)
 
     assert report.objects == 2
     assert [line for _, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [3, 5]
+
+
+def test_a_class_that_a_template_makes_is_not_held_to_be_nowhere(tmp_path: Path) -> None:
+    """As in charts that bring their own NodePools: aws-samples/karpenter-blueprints and others put the class beside them (2026-11-25)."""
+    template = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata:\n  name: {{ .Values.name }}\nspec: {}\n"
+    other = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: cpu}\nspec: {role: nodes}\n"
+    without = linted(tmp_path / "without", pool_yaml=WHOLE_POOL, other_yaml=other)
+    report = linted(tmp_path / "with", pool_yaml=WHOLE_POOL, other_yaml=other, chart__templates__class_yaml=template)
+
+    rule = "nodepool-references-missing-class"
+    assert rule in {each.finding.rule for each in without.open}
+    assert rule not in {each.finding.rule for each in report.open}
+    assert report.objects == 2
+    assert report.skipped[Skipped.TEMPLATE] == 1
