@@ -28,6 +28,9 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     if asks is True:
         return PASSES
     tolerates = pods.pod.at("tolerations").parts().any(tolerates_gpus)
+    if tolerates is False and any(pool.concerned is True for pool in inventory.of(GpuPool)):
+        # A toleration of everything says nothing of GPUs by itself, and lets the pods onto GPU nodes that are there.
+        tolerates = pods.pod.at("tolerations").parts().any(_tolerates_all)
     selector = pods.pod.at("nodeSelector").parts()
     required = pods.pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     if selector.complete and not selector.named and required.absent:
@@ -69,6 +72,17 @@ def _keeps_off(pods: PodSet, pool: GpuPool) -> Tri:
 
     more = [] if pool.taints_complete and not pool.tainted_by else [UNKNOWN]
     return any_of([*map(away, pool.taints), *more])
+
+
+def _tolerates_all(toleration: Field) -> Tri:
+    """Whether a toleration has no key, so that it is of every taint."""
+    return all_of(
+        [
+            toleration.at("key").absent if toleration.at("key").known else UNKNOWN,
+            toleration.at("operator").equals("Exists"),
+            negated(toleration.at("effect").equals("PreferNoSchedule")),
+        ]
+    )
 
 
 def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:

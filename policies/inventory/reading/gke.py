@@ -27,25 +27,26 @@ def read(source: Source) -> Iterator[View]:
     if source.family != "gcp:container":
         return
     if source.kind == "NodePool":
-        yield from _pool(source, source.fields, "")
+        yield from pool(source, source.fields, "")
     elif source.kind == "Cluster":
-        for place, pool in source.fields.at("nodePools").parts().named:
-            yield from _pool(source, pool, f"nodePools[{place}].")
+        for place, each in source.fields.at("nodePools").parts().named:
+            yield from pool(source, each, f"nodePools[{place}].")
         autopilot = source.fields.at("enableAutopilot").equals("true")
         # The pool that Autopilot begins with is GKE's, and the cluster says nothing of it.
         if autopilot is not True and source.fields.at("removeDefaultNodePool").equals("true") is not True:
-            yield from _pool(source, source.fields, "")
+            yield from pool(source, source.fields, "")
         yield from _auto_provisioning(source)
         if autopilot is not False:
             yield Autopilot(source.identity, autopilot, False)
 
 
-def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
-    node = pool.at("nodeConfig")
+def pool(source: Source, written: Field, where: str) -> Iterator[View]:
+    """A pool as it is written at a path, as capacity and as it is."""
+    node = written.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
-    concerned = _makes_gpus(pool)
+    concerned = _makes_gpus(written)
     taints = node.at("taints").parts()
-    bounds = _pool_bounds(pool, where)
+    bounds = _pool_bounds(written, where)
     spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
@@ -57,17 +58,17 @@ def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
         taints_field=f"{where}nodeConfig.taints",
         effect_spelling="NO_SCHEDULE",
         bounds=bounds,
-        offer=offer_of(pool, spot),
+        offer=offer_of(written, spot),
         spot=spot,
         spot_field=f"{where}nodeConfig.spot",
         notice_seconds=notice_of(node),
-        gpus=gpus_of(pool, bounds),
+        gpus=gpus_of(written, bounds),
         owner_labels=node.at("resourceLabels"),
         owner_field=f"{where}nodeConfig.resourceLabels",
         tainted_by=_TAINTED_BY,
         tainted_by_cloud=source.kind == "Cluster" and _has_plain_nodes(source.fields),
     )
-    yield GkeNodePool(source.identity, True, False, where, pool)
+    yield GkeNodePool(source.identity, True, False, where, written)
 
 
 _TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already"
