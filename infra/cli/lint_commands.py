@@ -159,7 +159,7 @@ def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
     if form is LintFormat.JSON:
         from policies.lint.formats import as_json  # noqa: PLC0415
 
-        return as_json(report)
+        return as_json(report, details=details)
     if form is LintFormat.SARIF:
         from importlib.metadata import version  # noqa: PLC0415
 

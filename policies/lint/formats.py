@@ -21,6 +21,9 @@ _COLOURS: Final = {Severity.CRITICAL: "1;31", Severity.HIGH: "31", Severity.MEDI
 _CLUSTERS_LISTED: Final = 8
 """How many clusters the summary names; JSON has all."""
 
+_KINDS_LISTED: Final = 8
+"""How many kinds that no rule looks at the summary names, the most frequent first; JSON has all."""
+
 _DIM: Final = "2"
 _BOLD: Final = "1"
 
@@ -96,6 +99,11 @@ def _summary(report: Report, paint: _Paint) -> Iterator[str]:
         yield f"{report.settled} entries of the baseline have no finding any more."
     if report.undecided:
         yield f"{len(report.undecided)} could not be decided from these files."
+    if report.unjudged:
+        most = sorted(report.unjudged.items(), key=lambda each: (-each[1], each[0]))
+        more = f" and {len(most) - _KINDS_LISTED} kinds more" if len(most) > _KINDS_LISTED else ""
+        listed = ", ".join(f"{count} {kind}" for kind, count in most[:_KINDS_LISTED])
+        yield printable(f"no rule looks at: {listed}{more}.")
     if report.skipped:
         yield "not judged: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.skipped.items())) + "."
 
@@ -129,9 +137,12 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def as_json(report: Report) -> str:
-    """`{"findings": [...], "summary": {...}}`, the suppressed findings among the others."""
-    return json.dumps({"findings": [_finding(each) for each in report.findings], "summary": summary(report)}, indent=2) + "\n"
+def as_json(report: Report, *, details: bool = False) -> str:
+    """`{"findings": [...], "summary": {...}}`, the suppressed findings among the others; with `details` also `undecided`, in their form."""
+    told: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
+    if details:
+        told["undecided"] = [_finding(each) for each in report.undecided]
+    return json.dumps({**told, "summary": summary(report)}, indent=2) + "\n"
 
 
 def summary(report: Report) -> dict[str, Any]:
@@ -145,6 +156,7 @@ def summary(report: Report) -> dict[str, Any]:
         "undecided": len(report.undecided),
         "suppressed": len(report.findings) - len(report.open),
         "settled_in_baseline": report.settled,
+        "unjudged": dict(sorted(report.unjudged.items())),
         "skipped": {reason.name.lower().replace("_", "-"): count for reason, count in sorted(report.skipped.items())},
         "fail_on": report.fail_on.value,
         "failed": report.failed,

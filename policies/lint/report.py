@@ -143,6 +143,8 @@ class Report:
     skipped: Mapping[Skipped, int] = field(default_factory=Counter)
     settled: int = 0
     """Entries of the baseline whose finding is gone."""
+    unjudged: Mapping[str, int] = field(default_factory=Counter[str])
+    """How many objects there are of each kind that no rule looks at, but for the names of their fields."""
     clusters: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many objects there are in each cluster that objects were compared in."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Verdict
 from policies.core import judge_scopes
+from policies.inventory.objects import KubernetesObject
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
 from policies.lint.configuration import INPUT_RULES, problem_finding
@@ -28,7 +29,7 @@ from policies.lint.yaml_reading import FILE_BYTES
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from policies.lint.configuration import Configuration
     from policies.lint.file_reading import Manifest
@@ -263,7 +264,11 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
 
     places = Places(lambda path: given[path] if path in given else Path(path).read_bytes())
     told_of: list[Placed] = []
+    looked_at: set[int] = set()
+    of_any_kind = {rule.name for rule in all_rules() if KubernetesObject in rule.looks_at}
     for manifest, finding, of_scopes in judged(manifests, scopes, configuration):
+        if finding.rule not in of_any_kind:
+            looked_at.add(id(manifest))
         if finding.verdict in _TOLD_OF:
             wanted = details or finding.verdict is not Verdict.UNKNOWN
             line = places.line(manifest, finding.at, finding.message) if wanted else manifest.line
@@ -280,9 +285,15 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
         files=reading.files,
         documents=reading.documents,
         objects=sum(not each.unread for each in manifests),
+        unjudged=_kinds(each for each in manifests if not each.unread and id(each) not in looked_at),
         clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )
+
+
+def _kinds(manifests: Iterable[Manifest]) -> Counter[str]:
+    """How many there are of each kind. A ConfigMap is looked into, and has nothing to be judged but dashboards and Kueue's configuration."""
+    return Counter(kind for each in manifests if (kind := str(each.value["kind"])) != "ConfigMap")
 
 
 def _whole(reading: Reading) -> list[Manifest]:
