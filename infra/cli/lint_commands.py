@@ -32,7 +32,8 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders of YAML, JSON or Markdown; - is standard input.")],
     form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
     fail_on: Annotated[
-        Severity | None, typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: high.")
+        Severity | None,
+        typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: at those of mandatory rules."),
     ] = None,
     closed: Annotated[
         bool | None, typer.Option("--closed", help="Treat the input as complete: whatever it refers to but does not contain is missing.")
@@ -55,7 +56,8 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 ) -> None:
     """Judge Kubernetes manifests by the same policies that previews are judged by.
 
-    Exit code 0: no finding of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that cannot be used.
+    Exit code 0: no finding of a mandatory rule, or of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that cannot
+    be used.
     """
     # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
     gc.disable()

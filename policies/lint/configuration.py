@@ -11,6 +11,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import PASSES, ObjectIdentity, Severity, Verdict
 from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings
 from policies.lint.file_reading import InputProblem
+from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
 from policies.rules import all_rules
 from policies.values.finding import Finding
@@ -86,13 +87,15 @@ _KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters")
 class Configuration:
     """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative.
 
+    `fail_on` is the bar that somebody set. Without one the rules' levels decide, as in a preview: what is mandatory fails a run.
+
     `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
     name of the cluster that they are of; with none the linter tells clusters apart by itself (policies.lint.scopes).
     """
 
     settings: Settings = DEFAULTS
     exclude: tuple[str, ...] = ()
-    fail_on: Severity = Severity.HIGH
+    fail_on: Severity | None = None
     closed: bool = False
     baseline: Path | None = None
     folder: Path = Path()
@@ -107,6 +110,17 @@ class Configuration:
             name: tuple(spelling for path in paths for spelling in (os.path.relpath(path, start), os.path.normpath(path.absolute())))
             for name, paths in absolute.items()
         }
+
+    def binding(self, rule: str, severity: Severity) -> bool:
+        """Whether a finding decides the exit code: by its rule's level in the file, else the bar, else the shipped level."""
+        written = self.settings.levels.get(rule)
+        if written is not None:
+            return written is Level.MANDATORY
+        if self.fail_on is not None:
+            return GRAVEST_FIRST.index(severity) <= GRAVEST_FIRST.index(self.fail_on)
+        # What is no rule's, such as a defect of a suppression, has no level.
+        level = self.level(rule)
+        return level is Level.MANDATORY if level else severity in GRAVEST_FIRST[:2]
 
     def level(self, rule: str) -> Level | None:
         """The level of a rule; None for what is no rule, such as a defect of a suppression."""
@@ -195,12 +209,12 @@ def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _severity(written: Any, problems: list[str]) -> Severity:
+def _severity(written: Any, problems: list[str]) -> Severity | None:
     if written is None:
-        return Severity.HIGH
+        return None
     if written not in list(Severity):
         problems.append(f"fail-on: {written!r} is not allowed; allowed is one of {', '.join(Severity)}")
-        return Severity.HIGH
+        return None
     return Severity(written)
 
 

@@ -158,7 +158,7 @@ def summary(report: Report) -> dict[str, Any]:
         "settled_in_baseline": report.settled,
         "unjudged": dict(sorted(report.unjudged.items())),
         "skipped": {reason.name.lower().replace("_", "-"): count for reason, count in sorted(report.skipped.items())},
-        "fail_on": report.fail_on.value,
+        "fail_on": report.fail_on.value if report.fail_on else "mandatory",
         "failed": report.failed,
     }
 
@@ -169,6 +169,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "rule": finding.rule,
         "code": finding.code,
         "severity": finding.severity.value,
+        "fails": placed.binding and placed.suppressed is None,
         "path": placed.path,
         "line": placed.line,
         "object": str(finding.object),

@@ -292,7 +292,7 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
 
 
 def _kinds(manifests: Iterable[Manifest]) -> Counter[str]:
-    """How many there are of each kind. A ConfigMap is looked into, and has nothing to be judged but dashboards and Kueue's configuration."""
+    """How many there are of each kind. A ConfigMap is looked into, for dashboards and Kueue's configuration."""
     return Counter(kind for each in manifests if (kind := str(each.value["kind"])) != "ConfigMap")
 
 
@@ -351,6 +351,4 @@ def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, c
         until = accepted.until.isoformat() if accepted.until else None
         configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
         suppressed = Suppression(accepted.reason, until, accepted.by, in_source=not configured)
-    # Only what the configuration calls advisory does not bind: where it says nothing, the severity alone decides.
-    binding = configuration.settings.levels.get(finding.rule) is not Level.ADVISORY
-    return Placed(finding, path, line, suppressed, binding)
+    return Placed(finding, path, line, suppressed, configuration.binding(finding.rule, finding.severity))

@@ -60,6 +60,7 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "rule": "gpu-pool-without-taint",
         "code": "FLX001",
         "severity": "high",
+        "fails": True,
         "path": "pool.yaml",
         "line": 9,
         "object": "karpenter.sh/v1/NodePool/gpu",
