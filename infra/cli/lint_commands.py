@@ -56,8 +56,8 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 ) -> None:
     """Judge Kubernetes manifests by the same policies that previews are judged by.
 
-    Exit code 0: no finding of a mandatory rule, or of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that cannot
-    be used.
+    Exit code 0: no finding of a mandatory rule, or of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that
+    cannot be used.
     """
     # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
     gc.disable()

@@ -80,7 +80,7 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "objects": 1,
         "suppressed": 0,
         "skipped": {"not-kubernetes": 1},
-        "fail_on": "high",
+        "fail_on": "mandatory",
         "failed": True,
     }
 
