@@ -19,7 +19,7 @@ from policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, suppre
 from policies.values.secrecy import Secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from policies.inventory.reading.source import Source
     from policies.inventory.views import View
@@ -114,13 +114,70 @@ def judge_all(
     read: Callable[[Source], Sequence[View]] = views_of,
 ) -> list[list[Finding]]:
     """The findings of every rule, one list for each object in the order of `sources`. `closed`: the objects given are all there are."""
+    given = list(sources)
+    judged = judge_scopes(given, rules, settings, [range(len(given))], closed=closed, read=read)
+    return [[finding for finding, _ in findings] for findings in judged]
+
+
+def judge_scopes(  # noqa: PLR0913 -- what a run is made of
+    sources: Sequence[Source],
+    rules: Iterable[AnyRule],
+    settings: Settings,
+    scopes: Sequence[Sequence[int]],
+    *,
+    closed: bool = False,
+    read: Callable[[Source], Sequence[View]] = views_of,
+) -> list[list[tuple[Finding, tuple[int, ...]]]]:
+    """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
+
+    `scopes` list the places of their objects among `sources`; an object may be in several. A finding that hangs on no other object is of
+    no scope. What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
+    """
     listed = list(rules)
     alone = RuleIndex(listed, settings, among=False)
     readings = [read_source(source, read) for source in sources]
+    across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
+    for number, members in enumerate(scopes):
+        judged = judge_across([readings[place] for place in members], listed, settings, closed=closed)
+        for place, findings in zip(members, judged, strict=True):
+            across[place].append((number, findings))
     return [
-        [*_judged_alone(reading, alone, settings), *across]
-        for reading, across in zip(readings, judge_across(readings, listed, settings, closed=closed), strict=True)
+        [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
+        for reading, of_scopes in zip(readings, across, strict=True)
     ]
+
+
+def _once(findings: Iterable[tuple[Finding, tuple[int, ...]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
+    """Each violation once: what is so of the object is said of each of its pod templates."""
+    told: set[tuple[str, str, str, tuple[int, ...]]] = set()
+    for finding, scopes in findings:
+        key = finding.rule, finding.message, finding.at, scopes
+        if finding.verdict in _DECIDED[0]:
+            if key in told:
+                continue
+            told.add(key)
+        yield finding, scopes
+
+
+_DECIDED = (frozenset({Verdict.FAIL, Verdict.SUPPRESSED}), frozenset({Verdict.PASS}), frozenset({Verdict.NOT_APPLICABLE}))
+"""Verdicts of which the first that there is in any scope is told; UNKNOWN only where there is none of these."""
+
+
+def _merged(of_scopes: list[tuple[int, list[Finding]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
+    """What the scopes of one object say of it. Each asks the same rules of the same views, so that their findings are in one order."""
+    if len(of_scopes) == 1:
+        [(number, findings)] = of_scopes
+        yield from ((finding, (number,)) for finding in findings)
+        return
+    numbers = [number for number, _ in of_scopes]
+    for each in zip(*(findings for _, findings in of_scopes), strict=True):
+        verdicts = {finding.verdict for finding in each}
+        wanted = next((kinds for kinds in _DECIDED if verdicts & kinds), frozenset[Verdict]())
+        alike: dict[tuple[Verdict, str, str], tuple[Finding, list[int]]] = {}
+        for number, finding in zip(numbers, each, strict=True):
+            if finding.verdict in wanted or not wanted:
+                alike.setdefault((finding.verdict, finding.message, finding.at), (finding, []))[1].append(number)
+        yield from ((finding, tuple(of)) for finding, of in alike.values())
 
 
 def judge_alone(reading: Reading, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:

@@ -1,4 +1,5 @@
-"""`python tests/bench_lint.py`: `flexspot lint` over 5,000 documents, against yaml.CSafeLoader over the same files in the same run.
+"""`python tests/bench_lint.py`: `flexspot lint` over 5,000 documents, against yaml.CSafeLoader over the same files in the same run; and
+rules that compare each object of one kind with each of another, which must take twice as long for twice the objects.
 
 The documents are the YAML of the Go modules that the lab is built from (Kueue, Karpenter, KWOK, JobSet), under new names as often as it
 takes, and 500 GPU manifests. Those modules are in Go's module cache once `make tools` has run.
@@ -13,10 +14,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import yaml
 from rich.console import Console
 from rich.table import Table
+
+from policies.core import judge_all
+from policies.inventory.reading.source import from_manifest
+from policies.judging import DEFAULTS
+from policies.rules import all_rules
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -147,8 +154,71 @@ def lint_seconds(corpus: Path) -> float:
     return time.perf_counter() - begun
 
 
+PER_DOUBLING = 2.2
+"""The most that twice the objects may take."""
+
+
+def budgets(count: int) -> list[dict[str, Any]]:
+    """So many PodDisruptionBudgets, each of which selects a Deployment of its own by an expression."""
+    made: list[dict[str, Any]] = []
+    for number in range(count):
+        labels = {"app": f"app-{number}"}
+        selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": [labels["app"]]}]}
+        pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "registry.example/web:1"}]}}
+        deployment = {"replicas": 2, "selector": {"matchLabels": labels}, "template": pod}
+        for api, kind, spec in (
+            ("policy/v1", "PodDisruptionBudget", {"minAvailable": 1, "selector": selector}),
+            ("apps/v1", "Deployment", deployment),
+        ):
+            made.append({"apiVersion": api, "kind": kind, "metadata": {"name": f"web-{number}", "namespace": "web"}, "spec": spec})
+    return made
+
+
+def pools_and_jobs(count: int) -> list[dict[str, Any]]:
+    """So many NodePools with a taint each, and as many Jobs, each of which tolerates one and selects none."""
+    made: list[dict[str, Any]] = []
+    for number in range(count):
+        pool = yaml.safe_load(NODE_POOL.format(number=number, gpus=8))
+        pool["spec"]["template"]["spec"]["taints"].append({"key": f"team-{number}", "effect": "NoSchedule"})
+        filled = GPU_MANIFEST.format(number=number, team=0, parallelism=1, digest=f"{number:064x}", cores=4, memory=16, gpus=1)
+        job = yaml.safe_load(filled)
+        pod = job["spec"]["template"]["spec"]
+        pod["tolerations"].append({"key": f"team-{number}", "operator": "Exists"})
+        del pod["nodeSelector"], job["metadata"]["labels"]
+        made += [pool, job]
+    return made
+
+
+CROSSED = {"PodDisruptionBudgets x Deployments": (budgets, 500), "NodePools x Jobs without a selector": (pools_and_jobs, 100)}
+"""What is compared, and the number of each to begin with."""
+
+
+def judged_seconds(made: list[dict[str, Any]]) -> float:
+    """Processor time of all rules over objects that are read already: the least of three."""
+    sources = [from_manifest(each) for each in made]
+    taken: list[float] = []
+    for _ in range(3):
+        begun = time.process_time()
+        judge_all(sources, all_rules(), DEFAULTS)
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+def crossed() -> dict[str, list[tuple[int, float]]]:
+    """Numbers of objects and seconds, for so many of each, twice and four times as many."""
+    return {name: [(count * times, judged_seconds(make(count * times))) for times in (1, 2, 4)] for name, (make, count) in CROSSED.items()}
+
+
 def main() -> None:
     """Measures and prints a table; fails when the command takes longer than the bar."""
+    grown = Table("of each", "seconds", "times", title="objects compared with one another", title_justify="left", box=None)
+    steepest = 0.0
+    for name, measured in crossed().items():
+        for place, (count, seconds) in enumerate(measured):
+            growth = seconds / measured[place - 1][1] if place else 1.0
+            steepest = max(steepest, growth)
+            grown.add_row(f"{count} {name}", f"{seconds:.2f}", f"{growth:.2f}")
+    Console().print(grown)
     with tempfile.TemporaryDirectory() as root:
         corpus, listing = Path(root) / "corpus", Path(root) / "files"
         corpus.mkdir()
@@ -161,6 +231,8 @@ def main() -> None:
     table.add_row("yaml.CSafeLoader, parsing alone", f"{statistics.median(parse for parse, _ in rounds):.2f}", "1.00")
     table.add_row("flexspot lint, the whole command", f"{statistics.median(lint for _, lint in rounds):.2f}", f"{ratio:.2f}")
     Console().print(table)
+    if steepest > PER_DOUBLING:
+        sys.exit(f"twice the objects take {steepest:.2f} times as long; at most {PER_DOUBLING} is asked for")
     if ratio > AT_MOST:
         sys.exit(f"flexspot lint takes {ratio:.2f} times what parsing takes; at most {AT_MOST} is asked for")
 

@@ -32,13 +32,18 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders of YAML, JSON or Markdown; - is standard input.")],
     form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
     fail_on: Annotated[
-        Severity | None, typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: high.")
+        Severity | None,
+        typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: at those of mandatory rules."),
     ] = None,
     closed: Annotated[
         bool | None, typer.Option("--closed", help="Treat the input as complete: whatever it refers to but does not contain is missing.")
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
+    ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option("--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared inside one alone."),
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
@@ -51,13 +56,14 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 ) -> None:
     """Judge Kubernetes manifests by the same policies that previews are judged by.
 
-    Exit code 0: no finding of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that cannot be used.
+    Exit code 0: no finding of a mandatory rule, or of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that
+    cannot be used.
     """
     # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
     gc.disable()
     from policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
-    configuration = _configured(config, fail_on, closed, baseline)
+    configuration = _configured(config, fail_on, closed, baseline, cluster or [])
     report = run(paths, configuration, details=details)
     if write_baseline:
         _write_baseline(report, configuration.baseline)
@@ -73,7 +79,13 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         raise typer.Exit(1)
 
 
-def _configured(config: Path | None, fail_on: Severity | None, closed: bool | None, baseline: Path | None) -> Configuration:  # noqa: FBT001
+def _configured(
+    config: Path | None,
+    fail_on: Severity | None,
+    closed: bool | None,  # noqa: FBT001
+    baseline: Path | None,
+    clusters: list[str],
+) -> Configuration:
     """The configuration file's word, and over it that of the command line."""
     from dataclasses import replace  # noqa: PLC0415
 
@@ -86,7 +98,23 @@ def _configured(config: Path | None, fail_on: Severity | None, closed: bool | No
         fail_on=read.fail_on if fail_on is None else fail_on,
         closed=read.closed if closed is None else closed,
         baseline=read.baseline if baseline is None else baseline,
+        clusters=_clusters(clusters) if clusters else read.clusters,
     )
+
+
+def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
+    """The clusters of the command line; several paths of one are separated by commas, or the option comes again."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in written:
+        name, _, paths = each.partition("=")
+        listed = [str(Path(path).absolute()) for path in paths.split(",") if path]
+        if not name or not listed:
+            raise typer.BadParameter(f"--cluster {each}: write NAME=PATH, such as --cluster prod=clusters/prod.")
+        for path in listed:
+            if not Path(path).exists():
+                raise typer.BadParameter(f"--cluster {each}: there is no file or folder {path}.")
+        found[name] = (*found.get(name, ()), *listed)
+    return found
 
 
 def _accepting(report: Report, configuration: Configuration) -> Report:
@@ -133,7 +161,7 @@ def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
     if form is LintFormat.JSON:
         from policies.lint.formats import as_json  # noqa: PLC0415
 
-        return as_json(report)
+        return as_json(report, details=details)
     if form is LintFormat.SARIF:
         from importlib.metadata import version  # noqa: PLC0415
 

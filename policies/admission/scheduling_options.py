@@ -9,7 +9,7 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, 
 from capacity.catalog.platform import Platform
 from capacity.workloads.requests import QUEUE_LABEL
 from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
-from policies.pods.scheduling_options import DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
+from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,8 +143,27 @@ OPEN = every(
 """Whether Kueue may give `p` the flavor of the way `w`: nothing that `p` asks for speaks against it."""
 _NAMED = f"variables.ways.filter(w, w[1] != '' && ({OPEN}) && (w[3] == {text(NAMES_SPOT)} || ({NAMES_SPOT_ITSELF}))).map(w, w[1])"
 
-NAMED_BY = first_of(("variables.queue == ''", f"({NAMES_SPOT_ITSELF}) ? ['its nodeSelector'] : []"), otherwise=_NAMED)
-"""What names such nodes for `p`, of whatever pool: its own selector, or flavors that Kueue may give it."""
+_E_KEY, _E_VALUES = text_at("e", "key"), list_at("e", "values")
+_DEMANDS_SPOT = every(
+    f"{text_at('e', 'operator')} == 'In' && size({_E_VALUES}) > 0",
+    either(*(f"{_E_KEY} == {text(key)} && {_E_VALUES}.all(v, v in {texts(sorted(values))})" for key, values in SPOT_LABELS.items())),
+)
+REQUIRES_SPOT_ITSELF = f"size({TERMS}) > 0 && {TERMS}.all(t, {list_at('t', 'matchExpressions')}.exists(e, {_DEMANDS_SPOT}))"
+ITSELF = first_of((NAMES_SPOT_ITSELF, f"[{text(BY_SELECTOR)}]"), (REQUIRES_SPOT_ITSELF, f"[{text(BY_AFFINITY)}]"), otherwise="[]")
+_ELSE = f"({REQUIRES_SPOT_ITSELF}) ? [{text(BY_AFFINITY)}] : []"
+
+NAMED_BY = first_of(
+    (f"variables.queue == '' || !(({_QUEUE_KEY}) in variables.facts)", ITSELF),
+    otherwise=let("flavors", _NAMED, first_of(("size(flavors) > 0", "flavors"), otherwise=_ELSE)),
+)
+"""What names such nodes for `p`, of whatever pool: its own fields, or flavors that Kueue may give it."""
+
+_GKE_KEYS = texts(sorted(key for key in SPOT_LABELS if key.startswith("cloud.google.com/")))
+SPOT_IS_OF_GKE = either(
+    f"{_SELECTOR}.exists(k, k in {_GKE_KEYS})",
+    f"{TERMS}.exists(t, {list_at('t', 'matchExpressions')}.exists(e, {_E_KEY} in {_GKE_KEYS}))",
+)
+"""Whether the labels by which `p` demands such nodes are GKE's."""
 
 SHOWN_BY = first_of(
     ("size(named) > 0", sentence("{via} names Spot nodes", via="named[0]")),

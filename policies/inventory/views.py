@@ -64,7 +64,8 @@ class Pool(View):
     `evidence` says what shows that it has GPUs. `taints_field` and `effect_spelling` are how this kind of pool writes a taint. Unless
     `taints_complete`, there may be more taints than listed. `offer` is what its nodes are before they boot: labels and machines.
     `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, and `gpus` how many GPUs it
-    can have in all (None: no end, or none that can be told). `owner_labels` are the labels or tags that say whose it is.
+    can have in all (None: no end, or none that can be told). `owner_labels` are the labels or tags that say whose it is. `tainted_by` says
+    who taints GPU nodes beside what is listed, and when, `tainted_by_cloud` whether that is certain of this pool's.
     """
 
     evidence: str
@@ -80,6 +81,8 @@ class Pool(View):
     gpus: Decimal | Unknown | None
     owner_labels: Field
     owner_field: str
+    tainted_by: str = ""
+    tainted_by_cloud: Tri = False
 
 
 class GpuPool(Pool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -10,6 +11,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import PASSES, ObjectIdentity, Severity, Verdict
 from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings
 from policies.lint.file_reading import InputProblem
+from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
 from policies.rules import all_rules
 from policies.values.finding import Finding
@@ -78,23 +80,47 @@ FILE_NAME: Final = "flexspot-lint.yaml"
 PACK: Final = "flexspot"
 """The key under which the policy pack has its configuration; the file has the same under the same."""
 
-_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline")
+_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters")
 
 
 @dataclass(frozen=True)
 class Configuration:
     """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative.
 
-    `rules` is what the file says of rules, as it is written: the policy pack's own configuration.
+    `fail_on` is the bar that somebody set. Without one the rules' levels decide, as in a preview: what is mandatory fails a run.
+
+    `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
+    name of the cluster that they are of; with none the linter tells clusters apart by itself (policies.lint.scopes).
     """
 
     settings: Settings = DEFAULTS
     exclude: tuple[str, ...] = ()
-    fail_on: Severity = Severity.HIGH
+    fail_on: Severity | None = None
     closed: bool = False
     baseline: Path | None = None
     folder: Path = Path()
     rules: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+
+    def cluster_paths(self, working: Path | None = None) -> dict[str, tuple[str, ...]]:
+        """The paths of each cluster as paths of files are given: relative to the `working` folder, and absolute."""
+        start = Path.cwd() if working is None else working
+        absolute = {name: [self.folder / path for path in paths] for name, paths in self.clusters.items()}
+        return {
+            name: tuple(spelling for path in paths for spelling in (os.path.relpath(path, start), os.path.normpath(path.absolute())))
+            for name, paths in absolute.items()
+        }
+
+    def binding(self, rule: str, severity: Severity) -> bool:
+        """Whether a finding decides the exit code: by its rule's level in the file, else the bar, else the shipped level."""
+        written = self.settings.levels.get(rule)
+        if written is not None:
+            return written is Level.MANDATORY
+        if self.fail_on is not None:
+            return GRAVEST_FIRST.index(severity) <= GRAVEST_FIRST.index(self.fail_on)
+        # What is no rule's, such as a defect of a suppression, has no level.
+        level = self.level(rule)
+        return level is Level.MANDATORY if level else severity in GRAVEST_FIRST[:2]
 
     def level(self, rule: str) -> Level | None:
         """The level of a rule; None for what is no rule, such as a defect of a suppression."""
@@ -139,11 +165,13 @@ def read_configuration(path: Path) -> Configuration:
     baseline = held.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
         problems.append("baseline: allowed is the path of a file, relative to this one")
+    clusters = _clusters(held.get("clusters"), problems)
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
     accepted = folder / baseline if isinstance(baseline, str) else None
-    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, cast("dict[str, Any]", held.get(PACK) or {}))
+    rules = cast("dict[str, Any]", held.get(PACK) or {})
+    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters)
 
 
 def _settings(written: Any, problems: list[str]) -> Settings:
@@ -165,12 +193,28 @@ def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
     return texts
 
 
-def _severity(written: Any, problems: list[str]) -> Severity:
+def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
     if written is None:
-        return Severity.HIGH
+        return found
+    if not isinstance(written, dict):
+        problems.append("clusters: allowed is a mapping of names to lists of files and folders")
+        return found
+    for name, paths in cast("dict[str, Any]", written).items():
+        listed = cast("list[Any]", paths) if isinstance(paths, list) else [paths]
+        if listed and all(isinstance(each, str) and each for each in listed):
+            found[name] = tuple(listed)
+        else:
+            problems.append(f"clusters.{name}: allowed is a list of files and folders, relative to this file")
+    return found
+
+
+def _severity(written: Any, problems: list[str]) -> Severity | None:
+    if written is None:
+        return None
     if written not in list(Severity):
         problems.append(f"fail-on: {written!r} is not allowed; allowed is one of {', '.join(Severity)}")
-        return Severity.HIGH
+        return None
     return Severity(written)
 
 

@@ -7,16 +7,19 @@ import json
 import posixpath
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from policies.lint.key_scan import has_unique_keys
+from policies.lint.parts import PATCH_MARKS, compared_files, is_assertion_file, is_fragment, is_patch, patch_files
+from policies.lint.scope_links import KUSTOMIZATION_FILES, taking_of
 from policies.lint.yaml_reading import (
     DOCUMENT_BYTES,
     FILE_BYTES,
     FILE_DOCUMENTS,
     FILE_VALUES,
+    FILLED_LATER,
     DocumentRefusedError,
     documents_in,
     markdown_chunks,
@@ -26,6 +29,7 @@ from policies.lint.yaml_reading import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from policies.lint.scope_links import Taking
     from policies.lint.yaml_reading import Chunk, Document
 
 
@@ -37,6 +41,7 @@ class Skipped(StrEnum):
     EXAMPLE = "examples in Markdown that are no whole YAML"
     NOT_YAML = "files that are no YAML and name no Kubernetes object"
     PATCH = "patches of Kustomize, to be judged as part of its output"
+    ASSERTION = "parts of objects that a test holds against a cluster"
     BINARY = "binary files"
     TOO_LARGE = "large files that name no Kubernetes object"
     LINK = "links to folders, or to nothing"
@@ -56,7 +61,8 @@ class Manifest:
     """One Kubernetes object of a file.
 
     `chunk` is how many lines stand before the text that it is in, `line` where that text's first key is, from 1; `steps` lead from the
-    root of the document to the object, and are empty unless it is an item of a List.
+    root of the document to the object, and are empty unless it is an item of a List. `partial`: a page shows a part of it.
+    `unread`: a template makes it, of which its kind alone is known: it is judged by nobody, and others may refer to it.
     """
 
     path: str
@@ -64,6 +70,8 @@ class Manifest:
     line: int
     steps: tuple[str, ...]
     value: dict[str, Any]
+    partial: bool = False
+    unread: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,8 +94,10 @@ class Reading:
     skipped: Counter[Skipped] = field(default_factory=Counter[Skipped])
     files: int = 0
     documents: int = 0
-    patches: list[str] = field(default_factory=list[str])
-    """Paths of files that a kustomization names as patches, in the form of Manifest.path."""
+    parts: list[tuple[str, Skipped]] = field(default_factory=list[tuple[str, Skipped]])
+    """Files that others say to hold parts of objects, as paths in the form of Manifest.path, or patterns of such, with what they are."""
+    takings: list[Taking] = field(default_factory=list["Taking"])
+    """What kustomizations and tools of GitOps take."""
 
     def add(self, other: Reading) -> None:
         """Takes in what another part of the run read."""
@@ -96,7 +106,8 @@ class Reading:
         self.skipped += other.skipped
         self.files += other.files
         self.documents += other.documents
-        self.patches += other.patches
+        self.parts += other.parts
+        self.takings += other.takings
 
 
 # What names a Kubernetes object, where the text as a whole cannot be read.
@@ -108,6 +119,7 @@ _FIELD_TEXT: Final = {
 # A key may be spelled with escapes; then only the parser can tell what it is.
 _ESCAPE = re.compile(rb"\\[uUx]")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MARKDOWN: Final = frozenset({".md", ".markdown"})
 _BINARY_WITHIN: Final = 8192
 _NAMED_WITHIN: Final = 1024 * 1024
 
@@ -118,8 +130,6 @@ _DEFINITION: Final = tuple(
     re.compile(rb"^" + line + rb"[ \t]*$", re.MULTILINE)
     for line in (rb"apiVersion: apiextensions\.k8s\.io/\w+", rb"kind: CustomResourceDefinition")
 )
-
-_PATCH_FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 
 
 def read_text(path: str, text: bytes) -> Reading:
@@ -142,7 +152,7 @@ def read_text(path: str, text: bytes) -> Reading:
         # A tab within a text of JSON is written as an escape, so every tab is a blank; YAML takes no tabs for indentation.
         text = text.replace(b"\t", b" ")
     values = 0
-    for chunk in markdown_chunks(text) if ending in {".md", ".markdown"} else yaml_chunks(text):
+    for chunk in markdown_chunks(text) if ending in _MARKDOWN else yaml_chunks(text):
         values += _read_chunk(reading, path, chunk, ending)
         if reading.documents > FILE_DOCUMENTS or values > FILE_VALUES:
             reason = f"it holds over {FILE_DOCUMENTS} documents or {FILE_VALUES} values, and what comes after this line is not judged"
@@ -161,7 +171,8 @@ def _refuse_file(reading: Reading, path: str, text: bytes, reason: str) -> None:
 def _read_chunk(reading: Reading, path: str, chunk: Chunk, ending: str) -> int:
     """Adds what a chunk holds; returns how many values it has."""
     reading.documents += 1
-    if b"apiVersion" not in chunk.text and _ESCAPE.search(chunk.text) is None:
+    kustomizes = posixpath.basename(path) in KUSTOMIZATION_FILES
+    if b"apiVersion" not in chunk.text and _ESCAPE.search(chunk.text) is None and not kustomizes:
         reading.skipped[Skipped.NOT_KUBERNETES] += 1
         return 0
     if _is_settled(chunk.text):
@@ -172,17 +183,44 @@ def _read_chunk(reading: Reading, path: str, chunk: Chunk, ending: str) -> int:
         _refuse(reading, path, chunk, ending, refused)
         return 0
     for document in documents:
+        if kustomizes and isinstance(document.value, dict):
+            _tell_links(reading, path, cast("dict[str, Any]", document.value))
         found = list(_objects(document.value, ()))
         if not found:
             reading.skipped[Skipped.NOT_KUBERNETES] += 1
             continue
         _tell_duplicates(reading, path, chunk, document)
         for steps, value in found:
-            if value["kind"] == "Kustomization":
-                reading.patches += _patches(path, value)
-            if value["kind"] not in _NO_RULE_LOOKS_AT or _speaks_to_rules(value):
-                reading.manifests.append(Manifest(path, chunk.line, chunk.line + document.line, steps, value))
+            if not kustomizes:
+                _tell_links(reading, path, value)
+            _take(reading, Manifest(path, chunk.line, chunk.line + document.line, steps, value), chunk.text, ending)
     return sum(document.size for document in documents)
+
+
+def _take(reading: Reading, manifest: Manifest, text: bytes, ending: str) -> None:
+    """Takes an object to be judged, unless no rule looks at it or it is a part of another."""
+    value = manifest.value
+    part = _part_of(manifest.path, value, text)
+    if part is not None:
+        reading.skipped[part] += 1
+    elif value["kind"] not in _NO_RULE_LOOKS_AT or _speaks_to_rules(value):
+        reading.manifests.append(replace(manifest, partial=ending in _MARKDOWN and is_fragment(value)))
+
+
+def _tell_links(reading: Reading, path: str, value: dict[str, Any]) -> None:
+    """Notes what an object says of other files."""
+    reading.parts += [(file, Skipped.PATCH) for file in patch_files(path, value)]
+    reading.parts += [(file, Skipped.ASSERTION) for file in compared_files(path, value)]
+    taking = taking_of(path, value)
+    if taking is not None:
+        reading.takings.append(taking)
+
+
+def _part_of(path: str, value: dict[str, Any], text: bytes) -> Skipped | None:
+    """What an object is that is none of its own, by its file's name or by its keys."""
+    if is_assertion_file(path):
+        return Skipped.ASSERTION
+    return Skipped.PATCH if any(mark in text for mark in PATCH_MARKS) and is_patch(value) else None
 
 
 def _is_settled(text: bytes) -> bool:
@@ -213,7 +251,12 @@ def _documents(text: bytes, ending: str) -> list[Document]:
 def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: DocumentRefusedError) -> None:
     if refused.template:
         reading.skipped[Skipped.TEMPLATE] += 1
-    elif ending in {".md", ".markdown"} and refused.syntax:
+        found = [pattern.search(chunk.text) for pattern in _FIELD_TEXT.values()]
+        if all(found):
+            version, kind = (match[1].decode() for match in found if match)
+            value = {"apiVersion": version, "kind": kind, "metadata": {"name": FILLED_LATER}}
+            reading.manifests.append(Manifest(path, chunk.line, chunk.line + 1, (), value, partial=True, unread=True))
+    elif ending in _MARKDOWN and refused.syntax:
         reading.skipped[Skipped.EXAMPLE] += 1
     elif _NAMES_OBJECT.search(chunk.text) is None:
         reading.skipped[Skipped.NOT_YAML] += 1
@@ -227,11 +270,15 @@ def _tell_duplicates(reading: Reading, path: str, chunk: Chunk, document: Docume
     for each in document.duplicates:
         reason = f"the key {each.key} of line {chunk.line + each.first_line} stands there again"
         line = chunk.line + each.line
-        reading.problems.append(Problem(InputProblem.DUPLICATE_KEY, path, line, named(document.value), reason))
+        value = cast("dict[str, Any]", document.value) if isinstance(document.value, dict) else {}
+        reading.problems.append(Problem(InputProblem.DUPLICATE_KEY, path, line, named(value), reason))
 
 
 def _objects(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """The object, or those of a List; the items of a PodList need not say that they are Pods."""
+    """The object, or those of a List or of an array; the items of a PodList need not say that they are Pods."""
+    if isinstance(value, list) and not steps:
+        for place, each in enumerate(cast("list[Any]", value)):
+            yield from _objects(each, (str(place),))
     if not isinstance(value, dict):
         return
     held = cast("dict[str, Any]", value)
@@ -262,13 +309,3 @@ def _speaks_to_rules(value: dict[str, Any]) -> bool:
     metadata = value.get("metadata")
     annotations = cast("dict[str, Any]", metadata).get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and any("flexspot" in key for key in cast("dict[str, Any]", annotations))
-
-
-def _patches(path: str, kustomization: dict[str, Any]) -> Iterator[str]:
-    """The files that a kustomization.yaml takes as patches: parts of objects, which say nothing of what they leave out."""
-    for patches in _PATCH_FIELDS:
-        listed = kustomization.get(patches)
-        for each in cast("list[Any]", listed) if isinstance(listed, list) else []:
-            file = cast("dict[str, Any]", each).get("path") if isinstance(each, dict) else each
-            if isinstance(file, str):
-                yield posixpath.normpath(posixpath.join(posixpath.dirname(path), file))

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 
 _COLOURS: Final = {Severity.CRITICAL: "1;31", Severity.HIGH: "31", Severity.MEDIUM: "33", Severity.LOW: "36"}
+_CLUSTERS_LISTED: Final = 8
+"""How many clusters the summary names; JSON has all."""
+
+_KINDS_LISTED: Final = 8
+"""How many kinds that no rule looks at the summary names, the most frequent first; JSON has all."""
+
 _DIM: Final = "2"
 _BOLD: Final = "1"
 
@@ -76,19 +82,28 @@ def _lines(report: Report, paint: _Paint, *, details: bool) -> Iterator[str]:
 def _line(placed: Placed, word: str, colour: str, paint: _Paint) -> str:
     finding = placed.finding
     name = finding.object.described.strip()
-    said = printable(f"{finding.rule} ({finding.code}): {name + ': ' if name else ''}{finding.message}")
+    said = printable(f"{finding.rule} ({finding.code}): {name + ': ' if name else ''}{placed.message}")
     return f"{paint(f'{placed.path}:{placed.line}:', _BOLD)} {paint(word, colour)} {said}"
 
 
 def _summary(report: Report, paint: _Paint) -> Iterator[str]:
     found = ", ".join(f"{count} {severity}" for severity, count in report.by_severity.items() if count) or "no findings"
     yield paint(f"{found} in {report.objects} objects of {report.files} files.", _BOLD)
+    if len(report.clusters) > 1:
+        named = [f"{name} ({count})" for name, count in sorted(report.clusters.items())]
+        more = f" and {len(named) - _CLUSTERS_LISTED} more" if len(named) > _CLUSTERS_LISTED else ""
+        yield printable(f"compared within {len(named)} clusters: {', '.join(named[:_CLUSTERS_LISTED])}{more}.")
     if suppressed := len(report.findings) - len(report.open):
         yield f"{suppressed} suppressed."
     if report.settled:
         yield f"{report.settled} entries of the baseline have no finding any more."
     if report.undecided:
         yield f"{len(report.undecided)} could not be decided from these files."
+    if report.unjudged:
+        most = sorted(report.unjudged.items(), key=lambda each: (-each[1], each[0]))
+        more = f" and {len(most) - _KINDS_LISTED} kinds more" if len(most) > _KINDS_LISTED else ""
+        listed = ", ".join(f"{count} {kind}" for kind, count in most[:_KINDS_LISTED])
+        yield printable(f"no rule looks at: {listed}{more}.")
     if report.skipped:
         yield "not judged: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.skipped.items())) + "."
 
@@ -105,7 +120,7 @@ def as_github(report: Report) -> str:
 def _annotation(placed: Placed) -> str:
     finding = placed.finding
     name = finding.object.described.strip()
-    text = f"{name + ': ' if name else ''}{finding.message}.\nTo fix it: {finding.remediation}"
+    text = f"{name + ': ' if name else ''}{placed.message}.\nTo fix it: {finding.remediation}"
     if placed.references:
         text += f"\nSee {placed.references}"
     title = f"{finding.rule} ({finding.code}, {finding.severity})"
@@ -122,9 +137,12 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def as_json(report: Report) -> str:
-    """`{"findings": [...], "summary": {...}}`, the suppressed findings among the others."""
-    return json.dumps({"findings": [_finding(each) for each in report.findings], "summary": summary(report)}, indent=2) + "\n"
+def as_json(report: Report, *, details: bool = False) -> str:
+    """`{"findings": [...], "summary": {...}}`, the suppressed findings among the others; with `details` also `undecided`, in their form."""
+    told: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
+    if details:
+        told["undecided"] = [_finding(each) for each in report.undecided]
+    return json.dumps({**told, "summary": summary(report)}, indent=2) + "\n"
 
 
 def summary(report: Report) -> dict[str, Any]:
@@ -133,12 +151,14 @@ def summary(report: Report) -> dict[str, Any]:
         "files": report.files,
         "documents": report.documents,
         "objects": report.objects,
+        "clusters": dict(sorted(report.clusters.items())),
         "findings": {severity.value: count for severity, count in report.by_severity.items()},
         "undecided": len(report.undecided),
         "suppressed": len(report.findings) - len(report.open),
         "settled_in_baseline": report.settled,
+        "unjudged": dict(sorted(report.unjudged.items())),
         "skipped": {reason.name.lower().replace("_", "-"): count for reason, count in sorted(report.skipped.items())},
-        "fail_on": report.fail_on.value,
+        "fail_on": report.fail_on.value if report.fail_on else "mandatory",
         "failed": report.failed,
     }
 
@@ -149,9 +169,11 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "rule": finding.rule,
         "code": finding.code,
         "severity": finding.severity.value,
+        "fails": placed.binding and placed.suppressed is None,
         "path": placed.path,
         "line": placed.line,
         "object": str(finding.object),
+        "clusters": list(placed.clusters),
         "message": finding.message,
         "remediation": finding.remediation,
         "fixable": finding.adds is not None,
@@ -199,7 +221,7 @@ def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, An
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name + ': ' if name else ''}{finding.message}. To fix it: {finding.remediation}"},
+        "message": {"text": f"{name + ': ' if name else ''}{placed.message}. To fix it: {finding.remediation}"},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": _uri(placed.path)}, "region": {"startLine": placed.line}},

@@ -96,13 +96,23 @@ class Suppression:
 
 @dataclass(frozen=True)
 class Placed:
-    """A finding and where it is. `binding` is whether it decides the exit code: an advisory rule's does not."""
+    """A finding and where it is. `binding` is whether it decides the exit code, as the configuration says.
+
+    `clusters` are those in which it is so; none where it hangs on no other object, or where there is one cluster alone.
+    """
 
     finding: Finding
     path: str
     line: int
     suppressed: Suppression | None = None
     binding: bool = True
+    clusters: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is wrong, and in which clusters."""
+        named = f"cluster {', '.join(self.clusters)}: " if self.clusters else ""
+        return f"{named}{self.finding.message}"
 
     @property
     def references(self) -> str:
@@ -122,17 +132,24 @@ class Placed:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that a run says. `findings` are violations, those that are suppressed included; `undecided` hang on what is unknown."""
+    """Everything that a run says. `findings` are violations, those that are suppressed included; `undecided` hang on what is unknown.
+
+    `fail_on` is the bar that somebody set, None where the rules' levels decide.
+    """
 
     findings: tuple[Placed, ...]
     undecided: tuple[Placed, ...]
-    fail_on: Severity
+    fail_on: Severity | None
     files: int
     documents: int
     objects: int
     skipped: Mapping[Skipped, int] = field(default_factory=Counter)
     settled: int = 0
     """Entries of the baseline whose finding is gone."""
+    unjudged: Mapping[str, int] = field(default_factory=Counter[str])
+    """How many objects there are of each kind that no rule looks at, but for the names of their fields."""
+    clusters: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many objects there are in each cluster that objects were compared in."""
 
     @property
     def open(self) -> tuple[Placed, ...]:
@@ -141,9 +158,8 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether there is an open finding of a severity that fails the run."""
-        failing = GRAVEST_FIRST[: GRAVEST_FIRST.index(self.fail_on) + 1]
-        return any(each.binding and each.finding.severity in failing for each in self.open)
+        """Whether there is an open finding that fails the run."""
+        return any(each.binding for each in self.open)
 
     @property
     def by_severity(self) -> dict[Severity, int]:

@@ -16,21 +16,24 @@ from typing import TYPE_CHECKING, Final
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Verdict
-from policies.core import judge_all
+from policies.core import judge_scopes
+from policies.inventory.objects import KubernetesObject
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
 from policies.lint.configuration import INPUT_RULES, problem_finding
 from policies.lint.file_reading import InputProblem, Problem, Reading, Skipped, read_text
 from policies.lint.places import Places
 from policies.lint.report import Placed, Report, Suppression
+from policies.lint.scopes import scopes_of
 from policies.lint.yaml_reading import FILE_BYTES
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from policies.lint.configuration import Configuration
     from policies.lint.file_reading import Manifest
+    from policies.lint.scopes import Scope
     from policies.values.finding import Finding
     from policies.values.finding import Suppression as Accepted
 
@@ -210,16 +213,20 @@ class Walk:
 _OF_INPUT: Final = frozenset(rule.name for rule in INPUT_RULES)
 
 
-def judged(manifests: Sequence[Manifest], configuration: Configuration) -> Iterator[tuple[Manifest, Finding]]:
-    """Every finding of every rule about every manifest, passes included."""
+def judged(
+    manifests: Sequence[Manifest], scopes: Sequence[Scope], configuration: Configuration
+) -> Iterator[tuple[Manifest, Finding, tuple[str, ...]]]:
+    """Every finding of every rule about every manifest, passes included, with the names of the scopes that it is of."""
     # The core knows the rules on objects alone; a suppression of another name is one that it tells of.
     known = tuple(each for each in configuration.settings.suppressions if each.rule not in _OF_INPUT)
     settings = replace(configuration.settings, suppressions=known)
-    sources = [from_manifest(manifest.value) for manifest in manifests]
-    findings = judge_all(sources, all_rules(), settings, closed=configuration.closed)
+    sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
+    members = [scope.members for scope in scopes]
+    findings = judge_scopes(sources, all_rules(), settings, members, closed=configuration.closed)
+    names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
-        for finding in listed:
-            yield manifest, finding
+        for finding, numbers in () if manifest.unread else listed:
+            yield manifest, finding, tuple(names[number] for number in numbers if names[number])
 
 
 def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Accepted | None]:
@@ -252,18 +259,20 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
             )
     given = {STDIN: sys.stdin.buffer.read(FILE_BYTES + 1)} if "-" in paths else {}
     reading = _read([path for path in paths if path != "-"], given, configuration)
-    patches = set(reading.patches)
-    manifests = [each for each in reading.manifests if each.path not in patches]
-    reading.skipped[Skipped.PATCH] += len(reading.manifests) - len(manifests)
-    manifests.sort(key=lambda each: (each.path, each.line, each.chunk))
+    manifests = _whole(reading)
+    scopes = scopes_of(manifests, configuration.cluster_paths(), reading.takings)
 
     places = Places(lambda path: given[path] if path in given else Path(path).read_bytes())
     told_of: list[Placed] = []
-    for manifest, finding in judged(manifests, configuration):
+    looked_at: set[int] = set()
+    of_any_kind = {rule.name for rule in all_rules() if KubernetesObject in rule.looks_at}
+    for manifest, finding, of_scopes in judged(manifests, scopes, configuration):
+        if finding.rule not in of_any_kind:
+            looked_at.add(id(manifest))
         if finding.verdict in _TOLD_OF:
             wanted = details or finding.verdict is not Verdict.UNKNOWN
             line = places.line(manifest, finding.at, finding.message) if wanted else manifest.line
-            told_of.append(_placed(finding, manifest.path, line, finding.suppressed, configuration))
+            told_of.append(replace(_placed(finding, manifest.path, line, finding.suppressed, configuration), clusters=of_scopes))
     for problem in reading.problems:
         finding, accepted = told(problem, configuration)
         if configuration.level(finding.rule) is not Level.DISABLED:
@@ -275,9 +284,30 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
         fail_on=configuration.fail_on,
         files=reading.files,
         documents=reading.documents,
-        objects=len(manifests),
+        objects=sum(not each.unread for each in manifests),
+        unjudged=_kinds(each for each in manifests if not each.unread and id(each) not in looked_at),
+        clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )
+
+
+def _kinds(manifests: Iterable[Manifest]) -> Counter[str]:
+    """How many there are of each kind. A ConfigMap is looked into, for dashboards and Kueue's configuration."""
+    return Counter(kind for each in manifests if (kind := str(each.value["kind"])) != "ConfigMap")
+
+
+def _whole(reading: Reading) -> list[Manifest]:
+    """The objects that no other file says to be parts of objects, in order; the others are counted."""
+    exactly = {path: reason for path, reason in reading.parts if not set(path) & set("*?[")}
+    patterns = [(path, reason) for path, reason in reading.parts if path not in exactly]
+    found: list[Manifest] = []
+    for each in reading.manifests:
+        reason = exactly.get(each.path) or next((reason for pattern, reason in patterns if fnmatchcase(each.path, pattern)), None)
+        if reason is None:
+            found.append(each)
+        else:
+            reading.skipped[reason] += 1
+    return sorted(found, key=lambda each: (each.path, each.line, each.chunk))
 
 
 def _read(paths: list[str], given: dict[str, bytes], configuration: Configuration) -> Reading:
@@ -321,6 +351,4 @@ def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, c
         until = accepted.until.isoformat() if accepted.until else None
         configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
         suppressed = Suppression(accepted.reason, until, accepted.by, in_source=not configured)
-    # Only what the configuration calls advisory does not bind: where it says nothing, the severity alone decides.
-    binding = configuration.settings.levels.get(finding.rule) is not Level.ADVISORY
-    return Placed(finding, path, line, suppressed, binding)
+    return Placed(finding, path, line, suppressed, configuration.binding(finding.rule, finding.severity))

@@ -157,7 +157,27 @@ _TEXT: Final = "text"
 _TEXT_TAG: Final = "tag:yaml.org,2002:str"
 
 FILLED_LATER: Final = UNKNOWN_TEXT
-"""A text that a template fills in, such as ${GPUS} or '{{ .Values.gpus }}': its value is unknown."""
+"""A text that somebody or something fills in, such as ${GPUS}, '{{ .Values.gpus }}' or <image>: its value is unknown."""
+
+_PLACEHOLDER_SIGNS: Final = (b"{{", b"$", b"%", b"<", b"@", b"[[")
+"""A document without any of these has no placeholder."""
+
+_PLACEHOLDER: Final = re.compile(
+    r"\{\{|\$\{"  # Helm, Jinja and Go; envsubst, Flux and Terraform
+    r"|^\S*\$(?:\(\w+\)|[A-Z_][A-Z0-9_]*\b)\S*$"  # of a shell, and Kubernetes' own; a script with variables in it is what it is
+    r"|%\{"  # directives of Terraform
+    r"|^[^\s%]*%(?:[sdvq](?![a-z])|\([a-z_]+\)s)[^\s%]*$"  # printf, and Python's
+    r"|^[^\s<>]*<[A-Za-z][\w .:/-]*>[^\s<>]*$|^<[A-Z][A-Z0-9_ -]*>$"  # what a person is to write
+    r"|^@[A-Za-z_]\w*@$|\[\[ ?[.$\w]+ ?\]\]"
+)
+"""Sources: helm.sh/docs/chart_template_guide, fluxcd.io/flux/components/kustomize/kustomizations/#post-build-variable-substitution,
+
+developer.hashicorp.com/terraform/language/expressions/strings#string-templates, and kubernetes.io's own pages for <image> (2026-11-25).
+"""
+
+_PLACEHOLDER_SCRIPT: Final = re.compile(r"\{\{|\$\{")
+_SCRIPT_LENGTH: Final = 300
+"""Longer texts are scripts and files, in which a person writes no placeholder of one word."""
 
 # Nesting of blocks shows as spaces and indicators before a line's first key, or not at all where a list starts in its key's own column.
 # So a document without a run of 2 * DEPTH of these characters is nested less than 4 * DEPTH deep. Faster than a regular expression.
@@ -217,7 +237,9 @@ def documents_in(text: bytes) -> list[Document]:
     if not text.isascii():
         _refuse_encoding(text)
     _refuse_nesting(text)
-    build = _Builder(aliases=b"&" in text, templates=b"{{" in text or b"${" in text)
+    build = _Builder(
+        aliases=b"&" in text, braces=b"{{" in text or b"${" in text, placeholders=any(sign in text for sign in _PLACEHOLDER_SIGNS)
+    )
     try:
         return [build.document(node) for node in nodes_in(text)]
     except yaml.YAMLError as error:
@@ -281,9 +303,10 @@ def _refuse_nesting(text: bytes) -> None:
 class _Builder:
     """From nodes to dicts and lists. What anchors share is built once and counted as often as it is repeated."""
 
-    def __init__(self, *, aliases: bool, templates: bool) -> None:
+    def __init__(self, *, aliases: bool, braces: bool, placeholders: bool) -> None:
         self._aliases = aliases
-        self._templates = templates
+        self._braces = braces
+        self._placeholders = placeholders
         self._built: dict[int, tuple[Any, int]] = {}
         self._open: set[int] = set()
         self._size = 0
@@ -331,7 +354,7 @@ class _Builder:
         for key_node, value_node in node.value:
             if type(key_node) is not yaml.ScalarNode:
                 # {{ .Values.name }} without quotes is, to YAML, a mapping whose key is a mapping.
-                raise DocumentRefusedError("a key in it is no text", key_node.start_mark.line + 1, template=self._templates)
+                raise DocumentRefusedError("a key in it is no text", key_node.start_mark.line + 1, template=self._braces)
             key = key_node.value
             value = self._value(value_node, depth + 1)
             if key == "<<" and key_node.tag == _PLAIN:
@@ -351,7 +374,7 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         written = node.value
-        if self._templates and ("{{" in written or "${" in written):
+        if self._placeholders and (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written):
             return FILLED_LATER
         if node.tag == _PLAIN:
             return plain_scalar(written)

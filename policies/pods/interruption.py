@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GKE_QUEUED_LABEL
@@ -12,7 +12,7 @@ from policies.inventory.objects import KubernetesObject
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import GpuPool, PodSet, Pool
 from policies.pods.placement import may_be_provisioned, pool_matches
-from policies.pods.scheduling_options import options_of
+from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, options_of, selects_spot
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
@@ -41,18 +41,25 @@ class Interruption:
 def interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
     """What can be said of pods that ask for GPUs.
 
-    A selector that names Spot nodes is enough. Else the pools must be among what was given: they are Spot or they are not.
+    What the pods themselves select is enough, wherever a queue leads them besides. Else the pools must be among what was given: they are
+    Spot or they are not.
     """
     options = options_of(pods, inventory)
     if options is None:
+        selects, field = selects_spot(pods)
+        if selects is True:
+            return Interruption(True, (), f"{field} names Spot nodes")
         return Interruption(UNKNOWN, (), "its queue, or what that leads to, is not among what was given")
     found = pool_matches(pods, inventory)
-    return inventory.once("interruption", (id(options), id(found)), lambda: _interruption(options, found, inventory))
+    shared = inventory.once("interruption", (id(options), id(found)), lambda: _interruption(options, found, inventory))
+    if shared.possible is True or selects_spot(pods) != (True, BY_AFFINITY):
+        return shared
+    return replace(shared, possible=True, by=f"{BY_AFFINITY} names Spot nodes")
 
 
 def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inventory: Inventory) -> Interruption:
     answers: list[Tri] = [option.names_spot for option in options]
-    by = next((f"{option.via or 'its nodeSelector'} names Spot nodes" for option in options if option.names_spot is True), "")
+    by = next((f"{option.via or BY_SELECTOR} names Spot nodes" for option in options if option.names_spot is True), "")
     pools: list[GpuPool] = []
     for pool_match in found:
         if pool_match.possible is False:

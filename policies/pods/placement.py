@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL, GPU_RESOURCE
+from policies.inventory.gke_nodes import FLEX_START_LABEL
 from policies.inventory.objects import ComputeClass, KarpenterController, KarpenterNodePool, PriorityClass
 from policies.inventory.pool_index import index_of
 from policies.inventory.views import GpuPool, NodeAutoProvisioning, PodSet, Pool
@@ -14,7 +16,7 @@ from policies.pods.scheduling_options import KEEPS_AWAY, options_of, tolerates
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from policies.inventory.pool_index import PoolIndex
     from policies.inventory.views import Inventory, Taint
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from policies.values.field import Parts, Unknown
 
 
-_REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Placement:
 def pool_matches(pods: PodSet, inventory: Inventory) -> list[PoolMatch]:
     """Every option with each pool that may suit the pods. Pods that ask for the same get the same list."""
     options = options_of(pods, inventory)
-    terms = pods.pod.at(*_REQUIRED_TERMS)
+    terms = pods.pod.at(*REQUIRED_TERMS)
     shape = (id(options), repr(terms.value), pods.pod.partial)
     return inventory.once("pool_matches", shape, lambda: list(_pool_matches(options or (), terms.parts(), inventory)))
 
@@ -71,10 +73,66 @@ def placement_of(pods: PodSet, inventory: Inventory) -> Placement:
 def _pool_matches(options: Iterable[SchedulingOption], terms: Parts, inventory: Inventory) -> Iterator[PoolMatch]:
     index = index_of(GpuPool, inventory)
     for option in options:
+        if not option.selector and not terms.fields and terms.complete:
+            told_apart = inventory.once("pools by taint", None, lambda: PoolsByTaint(inventory.of(GpuPool)))
+            for pool in told_apart.those_for(option):
+                yield PoolMatch(option, pool, _fits(terms, option, pool), *repelling(option, pool))
+            continue
         for pool in index.among([*(index.places(key, [value]) for key, value in option.selector.items()), _places_of(terms, index)]):
             suits = _fits(terms, option, pool)
             if suits is not False:
                 yield PoolMatch(option, pool, suits, *repelling(option, pool))
+
+
+class PoolsByTaint:
+    """Pools for pods that select none: they differ by their taints alone, so that a few of them stand for all.
+
+    Of pools that are alike the first stands for the others; and of those that surely keep pods off, by a taint that these do not tolerate,
+    the first for all of those. What is asked of pool matches is whether there is one, and the first that there is.
+    """
+
+    def __init__(self, pools: Sequence[GpuPool]) -> None:
+        alike: dict[tuple[object, ...], tuple[int, GpuPool]] = {}
+        for place, pool in enumerate(pools):
+            alike.setdefault(_looks(pool), (place, pool))
+        self._pools = [pool for _, pool in alike.values()]
+        kept_by = [_keeping(pool) for pool in self._pools]
+        times = Counter(key for keys in kept_by for key in keys)
+        self._open = [number for number, keys in enumerate(kept_by) if not keys]
+        self._by_key: dict[object, list[int]] = {}
+        seen: set[tuple[object, ...]] = set()
+        for number, (pool, keys) in enumerate(zip(self._pools, kept_by, strict=True)):
+            # Who does not tolerate the rarest of its keys is kept off, whatever else he tolerates.
+            if keys:
+                self._by_key.setdefault(min(keys, key=lambda key: (times[key], str(key))), []).append(number)
+            # Each taint once, for who asks whether there is one.
+            for taint in pool.taints:
+                looks = (taint.key.text(), taint.value.text(), taint.effect.text())
+                if looks not in seen:
+                    seen.add(looks)
+                    self._by_key.setdefault(looks[0], []).append(number)
+
+    def those_for(self, option: SchedulingOption) -> list[GpuPool]:
+        """The pools that an option has to be held against, in their order."""
+        keys = [each.at("key").text() for each in option.tolerations]
+        if not option.complete or any(not isinstance(key, str) or not key for key in keys):
+            return self._pools
+        left = {*self._open, *(number for key in keys if isinstance(key, str) for number in self._by_key.get(key, ()))}
+        other = next((number for number in range(len(self._pools)) if number not in left), None)
+        chosen = sorted(left if other is None else {*left, other})
+        return [self._pools[number] for number in chosen]
+
+
+def _keeping(pool: GpuPool) -> set[object]:
+    """The keys of taints that keep pods off which do not tolerate them; none where that is not known of the pool."""
+    keys: set[object] = {taint.key.text() for taint in pool.taints if taint.effect.equals(*KEEPS_AWAY) is True}
+    return set() if UNKNOWN in keys or pool.concerned is not True else keys - {GPU_RESOURCE, GKE_QUEUED_LABEL}
+
+
+def _looks(pool: GpuPool) -> tuple[object, ...]:
+    """All of a pool that is asked of it where its labels are not."""
+    taints = tuple((each.key.text(), each.value.text(), each.effect.text()) for each in pool.taints)
+    return pool.concerned, taints, pool.taints_complete, pool.spot, pool.notice_seconds, repr(pool.offer.fixed.get(FLEX_START_LABEL))
 
 
 def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | None:
@@ -96,7 +154,7 @@ def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | Non
 
 def fits(pods: PodSet, option: SchedulingOption, pool: GpuPool) -> Tri:
     """Whether the pool's nodes are of those that the pods select. Only what an affinity requires with In is held against a pool."""
-    return _fits(pods.pod.at(*_REQUIRED_TERMS).parts(), option, pool)
+    return _fits(pods.pod.at(*REQUIRED_TERMS).parts(), option, pool)
 
 
 def _fits(terms: Parts, option: SchedulingOption, pool: GpuPool) -> Tri:

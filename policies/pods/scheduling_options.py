@@ -50,6 +50,37 @@ class SchedulingOption:
         return any_of(self.selector[key].equals(*values) for key, values in SPOT_LABELS.items() if key in self.selector)
 
 
+_REQUIRED = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+
+BY_SELECTOR, BY_AFFINITY = "its nodeSelector", "its node affinity"
+
+
+def selects_spot(pods: PodSet) -> tuple[Tri, str]:
+    """Whether the pods' own fields demand nodes that the cloud takes back, wherever a queue leads them besides; and which field does."""
+    selector = pods.pod.at("nodeSelector").parts()
+    chosen = SchedulingOption(dict(selector.named), (), selector.complete).names_spot
+    terms = pods.pod.at(*_REQUIRED).parts()
+    required = terms.every(lambda term: term.at("matchExpressions").parts().any(_demands_spot))
+    if chosen is True or required is not True:
+        return chosen, BY_SELECTOR
+    return True, BY_AFFINITY
+
+
+def _demands_spot(expression: Field) -> Tri:
+    key, values = expression.at("key").text(), expression.at("values").parts()
+    if key is UNKNOWN:
+        return UNKNOWN
+    spot = SPOT_LABELS.get(key or "", set())
+    return all_of([expression.at("operator").equals("In"), values.every(lambda each: each.equals(*spot))])
+
+
+def spot_is_of_gke(pods: PodSet) -> bool:
+    """Whether the labels by which the pods demand such nodes are GKE's."""
+    affinities = (each for term in pods.pod.at(*_REQUIRED).parts().fields for each in term.at("matchExpressions").parts().fields)
+    keys = [*(key for key, _ in pods.pod.at("nodeSelector").parts().named), *(each.at("key").text() for each in affinities)]
+    return any(isinstance(key, str) and key in SPOT_LABELS and key.startswith("cloud.google.com/") for key in keys)
+
+
 def queue_of(pods: PodSet, inventory: Inventory) -> Field:
     """The name of the LocalQueue that the pods' object goes to; absent for none, UNKNOWN where that hangs on something unknown."""
     named = pods.queue_labels.at(QUEUE_LABEL)
@@ -100,7 +131,7 @@ def _options(pods: PodSet, inventory: Inventory) -> list[SchedulingOption] | Non
     if flavors is None and not queue.absent:
         return None
     selector, tolerations = pods.pod.at("nodeSelector"), pods.pod.at("tolerations")
-    terms = pods.pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    terms = pods.pod.at(*_REQUIRED)
     # Jobs come by the hundred from one template: those that say the same, in the same queue, share one list.
     written = (repr(selector.value), repr(tolerations.value), repr(terms.value), pods.pod.partial)
     shape = (written, None if flavors is None else tuple(map(id, flavors)))

@@ -10,7 +10,7 @@ from policies.inventory.views import PodSet
 from policies.values.field import UNKNOWN, Field, Tri, all_of, negated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from policies.inventory.objects import KubernetesObject
     from policies.inventory.views import Inventory
@@ -88,11 +88,26 @@ def selected(budget: KubernetesObject, inventory: Inventory) -> list[tuple[PodSe
 def _candidates(selector: Field, namespace: str | Unknown, inventory: Inventory) -> list[PodSet]:
     """The pod sets of a namespace that one of the selector's labels leaves."""
     everyone = inventory.once("pods by namespace", None, lambda: _by_namespace(inventory)).get(namespace, [])
-    key, value = next(iter(selector.at("matchLabels").parts().named), ("", Field(UNKNOWN)))
-    if not value.known:
-        return everyone
-    of_key = inventory.once("pods by label", (namespace, key), lambda: _by_label(key, everyone))
-    return [*of_key.get(value.text(), []), *of_key.get(UNKNOWN, [])]
+    bounds: list[list[PodSet]] = []
+    for key, values in _demanded(selector):
+        of_key = inventory.once("pods by label", (namespace, key), lambda key=key: _by_label(key, everyone))
+        wanted = of_key.keys() - {None, UNKNOWN} if values is None else values
+        bounds.append([each for value in (*wanted, UNKNOWN) for each in of_key.get(value, ())])
+    return min(bounds, key=len, default=everyone)
+
+
+def _demanded(selector: Field) -> Iterator[tuple[str, set[object] | None]]:
+    """Labels that what is selected surely has, each with its possible values; None for any."""
+    for key, value in selector.at("matchLabels").parts().named:
+        if value.known:
+            yield key, {value.text()}
+    for expression in selector.at("matchExpressions").parts().fields:
+        key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
+        texts = {each.text() for each in values.fields}
+        if isinstance(key, str) and operator == "In" and values.complete and UNKNOWN not in texts:
+            yield key, texts
+        elif isinstance(key, str) and operator == "Exists":
+            yield key, None
 
 
 def _by_namespace(inventory: Inventory) -> Mapping[object, list[PodSet]]:

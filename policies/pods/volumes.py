@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from policies.inventory.pod_gpus import containers
 from policies.values.field import UNKNOWN, Field
@@ -106,7 +106,7 @@ def _plain(name: str) -> str:
 
 def _named_paths(container: Field) -> Iterator[tuple[str, str]]:
     """The arguments and variables that have a value, each with its name."""
-    arguments = [each.text() for field in ("command", "args") for each in container.at(field).parts().fields]
+    arguments = [word for field in ("command", "args") for each in container.at(field).parts().fields for word in _words(each.text())]
     for each, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         if isinstance(each, str) and each.startswith("-"):
             name, equals, value = each.partition("=")
@@ -116,6 +116,19 @@ def _named_paths(container: Field) -> Iterator[tuple[str, str]]:
         name, value = variable.at("name").text(), variable.at("value").text()
         if isinstance(name, str) and isinstance(value, str):
             yield name, value
+
+
+_SCRIPT: Final = re.compile(r"\s--?[A-Za-z]")
+_QUOTES: Final = str.maketrans("", "", "'\"\\")
+_BETWEEN: Final = re.compile(r"[\s;|&]+")
+"""Of what a shell is given: quotes fall away, and a backslash at a line's end joins lines."""
+
+
+def _words(argument: str | Unknown | None) -> list[str | Unknown | None]:
+    """An argument, or the words of one that is a script with arguments in it, as after `sh -c`."""
+    if isinstance(argument, str) and _SCRIPT.search(argument):
+        return list(_BETWEEN.split(argument.translate(_QUOTES)))
+    return [argument]
 
 
 def _at(path: str, mounts: Iterable[Mount]) -> str | Unknown:

@@ -1,4 +1,4 @@
-"""A queue that would borrow or lend, and has nobody to do it with."""
+"""A queue that would borrow, and has nobody to borrow from; or that speaks of borrowing or lending in no cohort."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort with which i
 
 
 def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
-    """Alone in a cohort, only what speaks of borrowing or lending outright is held against it: a second queue may come any day."""
+    """Alone in a cohort, only what speaks of borrowing outright is held against it: what it may lend waits for others to come."""
     cohort, limits, preemption = cohort_of(queue), list(_limits(queue)), queue.spec.at("preemption")
     reclaims = preemption.at("reclaimWithinCohort").equals("LowerPriority", "Any")
     borrows = preemption.at("borrowWithinCohort", "policy").equals("LowerPriority")
@@ -34,7 +34,8 @@ def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
         if borrows is True or reclaims is True:
             at = f"spec.preemption.{'borrow' if borrows is True else 'reclaim'}WithinCohort"
             return fails(f"{at} is set and the queue has no cohort: there is nobody to take from", _JOIN, at)
-    at = next((path for path, limit in limits if isinstance(amount := limit.number(), Decimal) and amount > 0), "")
+    borrowing = (each for each in limits if each[0].endswith("borrowingLimit"))
+    at = next((path for path, limit in borrowing if isinstance(amount := limit.number(), Decimal) and amount > 0), "")
     at = at or ("spec.preemption.borrowWithinCohort" if borrows is True else "")
     if at and isinstance(name := cohort.text(), str):
         others = shares(queue, inventory)
@@ -75,5 +76,5 @@ RULE = Rule(
     why="Queues lend only inside a cohort: without one, or alone in one, idle GPUs of the others stay idle while this queue's jobs wait.",
     remediation="Give every team a ClusterQueue of its own, and all of them one cohort; limits then say how far each may go.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#cohort",
-    sources=('Kueue 0.19, v1beta2: "borrowingLimit must be nil when cohort is empty".',),
+    sources=("kubernetes-sigs/kueue v0.19, pkg/webhooks/clusterqueue_webhook.go: both limits must be nil when the cohort is empty.",),
 )

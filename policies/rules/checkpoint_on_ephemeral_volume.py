@@ -58,6 +58,9 @@ RULE = Rule(
                 "ckpt-dir",
                 "ckpt-path",
                 "save-checkpoint-dir",
+                # Of Transformers' Trainer, and of Megatron-LM.
+                "output-dir",
+                "save",
             ),
             "Names of arguments and variables that say where checkpoints are written; case, _ and - do not count.",
         ),

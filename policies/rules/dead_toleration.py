@@ -9,7 +9,7 @@ from capacity.values.verdict import PASSES, Severity, fails, not_applicable, und
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pods.placement import PoolMatch, may_be_provisioned, pool_matches
+from policies.pods.placement import REQUIRED_TERMS, PoolMatch, may_be_provisioned, pool_matches
 from policies.pods.scheduling_options import options_of, tolerates
 from policies.values.field import UNKNOWN, Field, Tri, any_of
 from policies.values.parameters import Parameter, Parameters
@@ -41,7 +41,8 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     for place, each in own:
         if _meets(each, taints) is False and all(pool.taints_complete for pool in pools):
             key, at = each.at("key").text(), f"{pods.where}.tolerations[{place}]"
-            names = ", ".join(sorted(pool.identity.described for pool in pools))
+            chosen = [option for option in options if option.selector] or pods.pod.at(*REQUIRED_TERMS).parts().fields
+            names = _listed(pools) if chosen else inventory.once("names of GPU pools", None, lambda: _listed(inventory.of(GpuPool)))
             return fails(f"{at} tolerates {key}, and none of the pools on which it may run has such a taint: {names}", at=at)
     met = all(_meets(each, taints) is True for _, each in own)
     return PASSES if met else undecided(f"{pods.where}: the taints of its pools, or what it tolerates, are not known yet")
@@ -53,6 +54,15 @@ def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool]
     taints = (each for pool in pools for each in pool.taints)
     written = [Field({"key": each.key.value, "value": each.value.value, "effect": each.effect.value}) for each in taints]
     return pools, [*written, *_of_classes(inventory)]
+
+
+_LISTED = 12
+"""How many pools a message lists."""
+
+
+def _listed(pools: Iterable[GpuPool]) -> str:
+    names = sorted({pool.identity.described for pool in pools if pool.concerned is not False})
+    return f"{', '.join(names[:_LISTED])}{f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''}"
 
 
 def _from_elsewhere(key: str | Unknown | None, others: tuple[str, ...]) -> bool:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.pod_gpus import placed_on_gpus, tolerates_gpus
+from policies.inventory.pod_gpus import POOL_LABELS, placed_on_gpus, tolerates_gpus
 from policies.inventory.pool_index import pools_for
-from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
+from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.pods.scheduling_options import queue_of
-from policies.values.field import UNKNOWN, Tri, all_of, any_of
+from policies.pods.scheduling_options import KEEPS_AWAY, SPOT_LABELS, queue_of
+from policies.pods.scheduling_options import tolerates as tolerated_by
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
-    from policies.values.field import Field
     from policies.values.parameters import Parameters
 
 
@@ -28,6 +28,9 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     if asks is True:
         return PASSES
     tolerates = pods.pod.at("tolerations").parts().any(tolerates_gpus)
+    if tolerates is False and any(pool.concerned is True for pool in inventory.of(GpuPool)):
+        # A toleration of everything says nothing of GPUs by itself, and lets the pods onto GPU nodes that are there.
+        tolerates = pods.pod.at("tolerations").parts().any(_tolerates_all)
     selector = pods.pod.at("nodeSelector").parts()
     required = pods.pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     if selector.complete and not selector.named and required.absent:
@@ -41,7 +44,45 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     fits = any_of(answer for _, answer in fitting) if tolerates is False or inventory.tells(GpuPool) else UNKNOWN
     pools = ", ".join(sorted(pool.identity.described for pool, answer in fitting if answer is True))
     told = f"{pods.where}.nodeSelector leads it to GPU nodes of {pools}"
-    return _told(all_of([fits, any_of([tolerates, not _others(wanted, inventory)])]), asks, told, f"{pods.where}.nodeSelector")
+    leads = _leads(pods, wanted, [pool for pool, answer in fitting if answer is not False], inventory)
+    return _told(all_of([fits, any_of([tolerates, leads])]), asks, told, f"{pods.where}.nodeSelector")
+
+
+def _leads(pods: PodSet, wanted: dict[str, Field], pools: list[GpuPool], inventory: Inventory) -> Tri:
+    """Whether the selector means GPU nodes and no others: by a label of these pools' own, or because no others are there.
+
+    A label that any node may have, such as its zone, leads nowhere while the pools' taints keep the pods off, or others may be elsewhere.
+    """
+    if _others(wanted, inventory):
+        return False
+    if any(key in POOL_LABELS or not key.startswith((*pool.offer.open_prefixes, *SPOT_LABELS)) for key in wanted for pool in pools):
+        return True
+    kept_off = all_of([True, *(_keeps_off(pods, pool) for pool in pools)])
+    return all_of([negated(kept_off), inventory.closed or UNKNOWN])
+
+
+def _keeps_off(pods: PodSet, pool: GpuPool) -> Tri:
+    """Whether a taint keeps pods without GPUs off: nobody adds the toleration of the GPU taint to them, and GKE may add that taint."""
+    listed = pods.pod.at("tolerations").parts()
+
+    def away(taint: Taint) -> Tri:
+        field = Field({"key": taint.key.value, "value": taint.value.value, "effect": taint.effect.value})
+        tolerated = any_of([*(tolerated_by(each, field) for each in listed.fields), *([] if listed.complete else [UNKNOWN])])
+        return all_of([taint.effect.equals(*KEEPS_AWAY), negated(tolerated)])
+
+    more = [] if pool.taints_complete and not pool.tainted_by else [UNKNOWN]
+    return any_of([*map(away, pool.taints), *more])
+
+
+def _tolerates_all(toleration: Field) -> Tri:
+    """Whether a toleration has no key, so that it is of every taint."""
+    return all_of(
+        [
+            toleration.at("key").absent if toleration.at("key").known else UNKNOWN,
+            toleration.at("operator").equals("Exists"),
+            negated(toleration.at("effect").equals("PreferNoSchedule")),
+        ]
+    )
 
 
 def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:

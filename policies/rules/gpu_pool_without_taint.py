@@ -27,10 +27,12 @@ def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     wanted = " or ".join(keys)
     if tainted is UNKNOWN:
         return undecided(f"whether {pool.taints_field} holds a taint on {wanted} is not known yet")
-    if tainted:
+    # What GKE adds is a taint on this key, and on none beside.
+    if tainted or (GPU_RESOURCE in keys and pool.tainted_by_cloud is True):
         return PASSES
+    besides = f"; {pool.tainted_by}" if pool.tainted_by else ""
     return fails(
-        f"it makes GPU nodes (by {pool.evidence}), and {pool.taints_field} holds no taint on {wanted} that keeps other pods away",
+        f"it makes GPU nodes (by {pool.evidence}), and {pool.taints_field} holds no taint on {wanted} that keeps other pods away{besides}",
         f"add to {pool.taints_field}: {{key: {keys[0]}, value: present, effect: {pool.effect_spelling}}}",
     )
 

@@ -1,4 +1,4 @@
-"""GPU pods on Spot that ask for more time to end than the cloud gives."""
+"""Pods on Spot that ask for more time to end than the cloud gives."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
-from policies.inventory.views import Inventory, PodSet, Pool
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import GpuPool, Inventory, PodSet, Pool
 from policies.judging import BOTH_CLOUDS, Level, Rule
-from policies.pods.interruption import interruption_of
-from policies.pods.scheduling_options import SPOT_LABELS, options_of
+from policies.pods.interruption import Interruption, interruption_of
+from policies.pods.scheduling_options import SPOT_LABELS, options_of, selects_spot, spot_is_of_gke
 from policies.values.field import UNKNOWN
 from policies.values.parameters import Parameter, Parameters
 
@@ -20,43 +21,70 @@ if TYPE_CHECKING:
 _GKE = ("cloud.google.com/",)
 
 
-TOO_LONG = "{where}.terminationGracePeriodSeconds is {grace}, and {by}: its pods have {notice} seconds"
+TOO_LONG = "{where}.terminationGracePeriodSeconds is {grace}, and {by}: its pods have {given}"
 TOO_LONG_REMEDY = "write {notice} or less and finish a checkpoint within it, or give a GKE pool a longer shutdown, 120 seconds at most"
 BY_DEFAULT = "by default "
+GIVEN, UNLESS, AT_MOST = "{notice} seconds", "{notice} seconds, unless their pool gives more", "at most {notice} seconds"
+"""What pods are given: by the pool or by EC2, by GKE where nobody sees the pool, and by whatever nodes they are."""
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
-    """Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes less the warning's way."""
+    """Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes less the warning's way.
+
+    What asks for no GPUs is judged where somebody wrote a period, by its own selector and the pools without GPUs that it leads to.
+    """
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
-        return not_applicable(exempt)
     field = pods.pod.at("terminationGracePeriodSeconds")
+    other = asks is False and (selects_spot(pods)[0] is not True or field.absent)
+    if exempt := pods.exemption or ("asks for no GPUs, and counts on no time on Spot" if other else ""):
+        return not_applicable(exempt)
     grace = Decimal(parameters.number("kubernetes-default-seconds")) if field.absent else field.number()
     if grace is UNKNOWN or grace is None or asks is UNKNOWN:
         return undecided(f"{pods.where}: its grace period, or what it asks for, is not known yet")
     if grace <= parameters.number("gke-seconds"):
         return PASSES
-    interruption = interruption_of(pods, inventory)
+    interruption = interruption_of(pods, inventory) if asks else _without_gpus(pods, inventory)
     notices = interruption.notices
-    known = [notice for notice in notices if isinstance(notice, Decimal)]
-    notice = min(known, default=None)
-    if not notices and interruption.possible is True and inventory.closed:
-        notice = Decimal(parameters.number("gke-seconds" if _on_gke(pods, inventory) else "ec2-seconds"))
-    if not notices and interruption.possible is True and grace > parameters.number("longest-seconds"):
-        notice = Decimal(parameters.number("longest-seconds"))
+    notice, given = min((each for each in notices if isinstance(each, Decimal)), default=None), GIVEN
+    if not notices and interruption.possible is True:
+        notice, given = _usual(pods, parameters, inventory, written=not field.absent)
     if notice is not None and grace > notice:
         written = f"{BY_DEFAULT}{grace}" if field.absent else grace
         return fails(
-            TOO_LONG.format(where=pods.where, grace=written, by=interruption.by, notice=notice),
+            TOO_LONG.format(where=pods.where, grace=written, by=interruption.by, given=given.format(notice=notice)),
             TOO_LONG_REMEDY.format(notice=notice),
             f"{pods.where}.terminationGracePeriodSeconds",
             Addition(pods.where, "terminationGracePeriodSeconds", int(notice)) if field.absent else None,
         )
     if interruption.possible is False:
         return not_applicable("it does not run on Spot")
-    if interruption.possible is UNKNOWN or UNKNOWN in notices or not notices:
+    if interruption.possible is UNKNOWN or UNKNOWN in notices or (not notices and field.absent):
         return undecided(f"{pods.where}: {interruption.by}, so that how long its pods have is not known")
     return PASSES
+
+
+def _usual(pods: PodSet, parameters: Parameters, inventory: Inventory, *, written: bool) -> tuple[Decimal, str]:
+    """What such nodes give where nobody sees the pool: a grace period that somebody wrote is held against that, and one that nobody wrote
+    against the longest there is, unless there are no other pools.
+    """
+    itself = selects_spot(pods)[0] is True
+    if inventory.closed or (itself and written):
+        on_gke = spot_is_of_gke(pods) if itself else _on_gke(pods, inventory)
+        return (Decimal(parameters.number("gke-seconds")), UNLESS) if on_gke else (Decimal(parameters.number("ec2-seconds")), GIVEN)
+    return Decimal(parameters.number("longest-seconds")), AT_MOST
+
+
+def _without_gpus(pods: PodSet, inventory: Inventory) -> Interruption:
+    possible, field = selects_spot(pods)
+    wanted = dict(pods.pod.at("nodeSelector").parts().named)
+    pools = [
+        pool for pool in pools_for(Pool, wanted, inventory) if not isinstance(pool, GpuPool) and pool.offer.carries(wanted) is not False
+    ]
+    # Of several pools it may be any: the most generous counts.
+    notices = tuple(dict.fromkeys(pool.notice_seconds for pool in pools if pool.spot is not False))
+    known = [each for each in notices if isinstance(each, Decimal)]
+    counted = (max(known),) if known and len(known) == len(notices) else notices
+    return Interruption(possible, (), f"{field} names Spot nodes", counted)
 
 
 def _on_gke(pods: PodSet, inventory: Inventory) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
@@ -30,7 +31,7 @@ def judge(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory
         where = judged.owner_field
         if answer:
             return PASSES
-        remedy, adds = f"add {keys[0]} to {where}", Addition(where, "", None)
+        remedy, adds = f"add {_legal_key(keys, where)} to {where}", Addition(where, "", None)
         return fails(f"it makes GPU nodes, and {where} says not whose they are", remedy, where, adds)
     asks = judged.asks_for_gpus
     if exempt := judged.exemption or ("asks for no GPUs" if asks is False else ""):
@@ -39,6 +40,15 @@ def judge(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory
     if answer is True:
         return PASSES
     return _by_namespace(judged, keys, inventory, undecided_yet=UNKNOWN in (answer, asks))
+
+
+_GCP_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+"""docs.cloud.google.com/compute/docs/labeling-resources#requirements: no dots, slashes or capitals (2026-11-25)."""
+
+
+def _legal_key(keys: tuple[str, ...], field: str) -> str:
+    """The first of the keys that such a field takes: Google Cloud's labels take fewer than Kubernetes'."""
+    return next((key for key in keys if not field.endswith("resourceLabels") or _GCP_KEY.fullmatch(key)), keys[0])
 
 
 def _by_namespace(pods: PodSet, keys: tuple[str, ...], inventory: Inventory, *, undecided_yet: bool) -> Outcome:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import KarpenterNodePool, NodeClass, named
+from policies.inventory.objects import KarpenterNodePool, KubernetesObject, NodeClass, named
 from policies.judging import Cloud, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN, any_of
 
@@ -21,7 +21,7 @@ _LISTED = 12
 """How many classes a message lists."""
 
 
-def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outcome:
+def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """The class has the group, the kind and the name of the reference. That it is missing shows only beside others of its kind."""
     reference = pool.spec.at("template", "spec", "nodeClassRef")
     group, kind, name = (reference.at(part).text() for part in ("group", "kind", "name"))
@@ -36,6 +36,8 @@ def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outco
         return PASSES
     # Classes of another kind say nothing: those of AWS may be here, and those of a second provider in another stack.
     there = inventory.once("node classes of a kind", (group, kind), lambda: _listed(group, kind, inventory))
+    if chart := inventory.once("charts that may make node classes", None, lambda: _chart(inventory)):
+        return undecided(f"{kind} {name} is not among what was given, and {chart} may make it")
     if found is UNKNOWN or not (there or inventory.closed):
         return undecided(f"{kind} {name} is not among what was given, and nothing says that this is all there is")
     return fails(
@@ -43,6 +45,36 @@ def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outco
         f"declare {kind} {name}, or name one that is there",
         "spec.template.spec.nodeClassRef",
     )
+
+
+_CHARTS: Final = frozenset({"HelmRelease", "HelmChart", "Application", "ApplicationSet", "Release"})
+"""Kinds of Flux, of K3s, of Argo CD, and of Pulumi's provider: each brings a chart, or whatever a folder elsewhere holds."""
+
+_WITHOUT_CLASSES: Final = (
+    "karpenter",
+    "kueue",
+    "kube-",
+    "aws-",
+    "nvidia",
+    "gpu-operator",
+    "dcgm",
+    "metrics-server",
+    "prometheus",
+    "cert-manager",
+)
+"""How the names of charts begin that make no node class, Karpenter's own among them (charts/karpenter of its provider, v1.14.1)."""
+
+
+def _chart(inventory: Inventory) -> str:
+    """What brings a chart that may make node classes; empty where nothing does."""
+    for each in inventory.of(KubernetesObject):
+        if each.identity.kind in _CHARTS:
+            spec, own = each.spec, each.fields
+            named = (own.at("chart"), spec.at("chart"), spec.at("chart", "spec", "chart"), spec.at("source", "chart"))
+            chart = next((text for field in named if isinstance(text := field.text(), str)), each.identity.name)
+            if not chart.rstrip("/").rpartition("/")[2].startswith(_WITHOUT_CLASSES):
+                return each.identity.described
+    return ""
 
 
 def _is_of(each: NodeClass, group: object, kind: object) -> bool:

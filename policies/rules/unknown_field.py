@@ -25,16 +25,25 @@ def judge(written: KubernetesObject, _: Parameters) -> Outcome:
     schema = fields()[KINDS].get(kind)
     if schema is None:
         return not_applicable("its kind is none whose fields are known here")
-    hangs = False
-    for path, allowed in _walk(written.fields, schema, ""):
-        if not path:
-            hangs = True
-            continue
-        name = path.rpartition(".")[2]
-        near = get_close_matches(name, allowed, n=1)
-        meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(allowed)[:12])}"
-        return fails(f"{path} is no field of {kind}; {meant}", f"write {near[0]} instead" if near else f"take {path} away", path)
-    return undecided("a part of it is not known yet") if hangs and not written.partial else PASSES
+    found = list(_walk(written.fields, schema, ""))
+    wrong = [_told(path, allowed) for path, allowed in found if path]
+    if wrong:
+        told = [f"{path} is no field of {kind}; {hint}" for path, hint, _ in wrong]
+        more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+        return fails("; ".join(told[:_TOLD]) + more, "; ".join(remedy for _, _, remedy in wrong[:_TOLD]), wrong[0][0])
+    return undecided("a part of it is not known yet") if found and not written.partial else PASSES
+
+
+_TOLD = 10
+"""How many fields of one object are named."""
+
+
+def _told(path: str, allowed: dict[str, Any]) -> tuple[str, str, str]:
+    """The path of a field, what may be meant, and what to do."""
+    near = get_close_matches(path.rpartition(".")[2], allowed, n=1)
+    if near:
+        return path, f"did you mean {near[0]}?", f"write {near[0]} instead"
+    return path, f"there are {', '.join(sorted(allowed)[:12])}", f"take {path} away"
 
 
 def _walk(field: Field, schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:

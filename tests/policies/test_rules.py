@@ -101,3 +101,18 @@ def test_a_failing_pool_is_told_what_to_write_in_its_own_spelling() -> None:
         "add to nodeConfig.taints: {key: nvidia.com/gpu, value: present, effect: NO_SCHEDULE}"
     ]
     assert str(findings[0].object) == "gcp:container/nodePool/NodePool/l4"
+
+
+def test_a_gke_pool_is_advised_a_label_that_google_cloud_takes() -> None:
+    """docs.cloud.google.com/compute/docs/labeling-resources#requirements: keys have small letters, digits, _ and - alone (2026-11-25)."""
+    pool = {"nodeConfig": {"machineType": "g2-standard-8"}}
+    [findings] = judge_all([from_pulumi("gcp:container/nodePool:NodePool", "l4", pool)], rules_named("missing-owner-labels"), DEFAULTS)
+
+    assert [finding.remediation for finding in findings] == ["add owner to nodeConfig.resourceLabels"]
+
+
+def test_what_gke_does_by_itself_is_said_where_a_taint_is_missing() -> None:
+    pool = {"nodeConfig": {"machineType": "g2-standard-8"}}
+    [finding] = judge(from_pulumi("gcp:container/nodePool:NodePool", "l4", pool), rules_named("gpu-pool-without-taint"), DEFAULTS)
+
+    assert "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already" in finding.message

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.admission.cel import as_text, either, entry, every, first_of, let, list_at, mapping_at, optional, text, text_at, texts
+from policies.admission.cel import (
+    as_text,
+    either,
+    entry,
+    every,
+    first_of,
+    let,
+    list_at,
+    mapping_at,
+    optional,
+    sentence,
+    text,
+    text_at,
+    texts,
+)
 from policies.admission.checkpoints import PLACES
-from policies.admission.form import GPU_WORK, POD_MAKERS, Form, of_each, told
-from policies.admission.scheduling_options import QUEUE, SHOWN_BY, on_spot
+from policies.admission.form import GPU_WORK, POD_MAKERS, WORK, Form, of_each, told
+from policies.admission.pods import ASKS
+from policies.admission.scheduling_options import (
+    ITSELF,
+    NAMES_SPOT_ITSELF,
+    QUEUE,
+    REQUIRES_SPOT_ITSELF,
+    SHOWN_BY,
+    SPOT_IS_OF_GKE,
+    on_spot,
+)
 from policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
-from policies.rules.grace_exceeds_notice import BY_DEFAULT, TOO_LONG, TOO_LONG_REMEDY
+from policies.rules.grace_exceeds_notice import AT_MOST, BY_DEFAULT, GIVEN, TOO_LONG, TOO_LONG_REMEDY, UNLESS
 from policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
 from policies.rules.job_dies_on_interruption import DIES, DIES_REMEDY
 from policies.rules.job_dies_on_interruption import RULE as INTERRUPTED_RULE
@@ -31,10 +54,21 @@ _SHORTEST = "string(spot.map(w, int(w[2])).min())"
 def _long_grace(parameters: Parameters) -> str:
     grace = f"int({_FIELD}.orValue({parameters.number('kubernetes-default-seconds')}))"
     written = f"({_FIELD}.hasValue() ? '' : {text(BY_DEFAULT)}) + string({grace})"
-    notice = first_of(("size(spot) > 0", _SHORTEST), otherwise=text(str(parameters.number("longest-seconds"))))
-    too_long = told(TOO_LONG, TOO_LONG_REMEDY, where="p.where", grace=written, by=SHOWN_BY, notice="notice")
-    by_spot = on_spot(let("notice", notice, first_of((f"{grace} > int(notice)", too_long))))
-    return of_each(GPU_WORK, first_of((f"{grace} > {parameters.number('gke-seconds')}", by_spot)))
+    gke, ec2, longest = (text(str(parameters.number(f"{name}-seconds"))) for name in ("gke", "ec2", "longest"))
+    # As nobody sees the pool, what somebody wrote is held against what such nodes give by default.
+    itself = f"{_FIELD}.hasValue() && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF}))"
+    cases = [("size(spot) > 0", _SHORTEST, GIVEN), (f"{itself} && ({SPOT_IS_OF_GKE})", gke, UNLESS), (itself, ec2, GIVEN)]
+    notice = first_of(*((condition, seconds) for condition, seconds, _ in cases), otherwise=longest)
+    given = first_of(
+        *((condition, sentence(told_as, notice="notice")) for condition, _, told_as in cases), otherwise=sentence(AT_MOST, notice="notice")
+    )
+    too_long = told(TOO_LONG, TOO_LONG_REMEDY, where="p.where", grace=written, by=SHOWN_BY, given=given, notice="notice")
+    held = let("notice", notice, first_of((f"{grace} > int(notice)", too_long)))
+    long = f"{grace} > {parameters.number('gke-seconds')}"
+    # Of what asks for no GPUs only its own fields say where it runs. No way, but of the type of ways, which the API server asks for.
+    beside = f"{WORK}.filter(p, !({ASKS}) && {_FIELD}.hasValue() && {long} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF})))"
+    own = let("spot", "variables.ways.filter(w, false)", let("named", ITSELF, held))
+    return f"{of_each(GPU_WORK, first_of((long, on_spot(held))))} + {of_each(beside, own)}"
 
 
 GRACE_EXCEEDS_NOTICE = Form(GRACE_RULE, POD_MAKERS, _long_grace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.inventory.reading import cloud_resources, eks, gke, karpenter, kubernetes, metrics
+from policies.inventory.reading import cloud_resources, eks, gke, karpenter, kubernetes, metrics, more_pods, more_pools
 from policies.inventory.reading import source as pods
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
     gke.read,
     eks.read,
     karpenter.read,
+    more_pools.read,
     pods.read,
+    more_pods.read,
     kubernetes.read,
     kubernetes.read_kueue_configuration,
     karpenter.read_termination_handler,

@@ -27,30 +27,26 @@ def read(source: Source) -> Iterator[View]:
     if source.family != "gcp:container":
         return
     if source.kind == "NodePool":
-        yield from _pool(source, source.fields, "")
+        yield from pool(source, source.fields, "")
     elif source.kind == "Cluster":
-        for place, pool in source.fields.at("nodePools").parts().named:
-            yield from _pool(source, pool, f"nodePools[{place}].")
+        for place, each in source.fields.at("nodePools").parts().named:
+            yield from pool(source, each, f"nodePools[{place}].")
         autopilot = source.fields.at("enableAutopilot").equals("true")
         # The pool that Autopilot begins with is GKE's, and the cluster says nothing of it.
         if autopilot is not True and source.fields.at("removeDefaultNodePool").equals("true") is not True:
-            yield from _pool(source, source.fields, "")
+            yield from pool(source, source.fields, "")
         yield from _auto_provisioning(source)
         if autopilot is not False:
             yield Autopilot(source.identity, autopilot, False)
 
 
-def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
-    node = pool.at("nodeConfig")
-    machine = node.at("machineType").text()
-
-    def attached(accelerator: Field) -> Tri:
-        return negated(accelerator.at("count").equals("0"))
-
-    accelerators = node.at("guestAccelerators").parts().any(attached)
-    concerned = any_of([accelerators, UNKNOWN if machine is UNKNOWN else is_gpu_machine(machine or "")])
+def pool(source: Source, written: Field, where: str) -> Iterator[View]:
+    """A pool as it is written at a path, as capacity and as it is."""
+    node = written.at("nodeConfig")
+    accelerators = node.at("guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
+    concerned = _makes_gpus(written)
     taints = node.at("taints").parts()
-    bounds = _pool_bounds(pool, where)
+    bounds = _pool_bounds(written, where)
     spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
@@ -62,15 +58,33 @@ def _pool(source: Source, pool: Field, where: str) -> Iterator[View]:
         taints_field=f"{where}nodeConfig.taints",
         effect_spelling="NO_SCHEDULE",
         bounds=bounds,
-        offer=offer_of(pool, spot),
+        offer=offer_of(written, spot),
         spot=spot,
         spot_field=f"{where}nodeConfig.spot",
         notice_seconds=notice_of(node),
-        gpus=gpus_of(pool, bounds),
+        gpus=gpus_of(written, bounds),
         owner_labels=node.at("resourceLabels"),
         owner_field=f"{where}nodeConfig.resourceLabels",
+        tainted_by=_TAINTED_BY,
+        tainted_by_cloud=source.kind == "Cluster" and _has_plain_nodes(source.fields),
     )
-    yield GkeNodePool(source.identity, True, False, where, pool)
+    yield GkeNodePool(source.identity, True, False, where, written)
+
+
+_TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already"
+"""docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25)."""
+
+
+def _has_plain_nodes(cluster: Field) -> bool:
+    """Whether a pool of the cluster itself surely has no GPUs: the default pool, or another that is made with it."""
+    own = [] if cluster.at("removeDefaultNodePool").equals("true") is not False else [cluster]
+    return any(_makes_gpus(pool) is False for pool in (*own, *cluster.at("nodePools").parts().fields))
+
+
+def _makes_gpus(pool: Field) -> Tri:
+    machine = pool.at("nodeConfig", "machineType").text()
+    accelerators = pool.at("nodeConfig", "guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
+    return any_of([accelerators, UNKNOWN if machine is UNKNOWN else is_gpu_machine(machine or "")])
 
 
 def _pool_bounds(pool: Field, where: str) -> Bounds:

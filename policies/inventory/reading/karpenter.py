@@ -126,24 +126,23 @@ def _key(requirement: Field) -> str:
 
 
 def _ceilings(spec: Field) -> tuple[Ceiling, ...]:
-    """A pool that scales is limited by GPUs; a static one, with `replicas`, may have no other limit than `nodes` (a rule of the CRD).
+    """A pool that scales ends at GPUs, nodes, cores or memory, whichever is written; a static one, with `replicas`, at `nodes` alone.
 
-    While nobody knows which it is, either limit will do. A patch is judged by what is written in it.
+    Karpenter holds each of them against every pool (pkg/controllers/provisioning/scheduling/scheduler.go of v1.14.1), and the CRD takes no
+    other limit than `nodes` beside `replicas`. While nobody knows which it is, any will do. A patch is judged by what is written in it.
     """
-    gpus, nodes = (
-        Ceiling(f'spec.limits["{resource}"]', unit, spec.at("limits", resource).number())
-        for resource, unit in ((GPU_RESOURCE, Ceiling.GPUS), ("nodes", Ceiling.NODES))
-    )
-    replicas = spec.at("replicas")
-    if replicas.known:
-        return (gpus if replicas.absent else nodes,)
-    written = tuple(ceiling for ceiling in (gpus, nodes) if ceiling.amount is not UNKNOWN)
-    return written if spec.partial and written else (gpus, nodes)
+    replicas, gpus = spec.at("replicas"), spec.at("limits", GPU_RESOURCE)
+    of_gpus = Ceiling(f'spec.limits["{GPU_RESOURCE}"]', Ceiling.GPUS, gpus.number())
+    if replicas.known and not replicas.absent:
+        return (Ceiling("spec.limits.nodes", Ceiling.NODES, spec.at("limits", "nodes").number()),)
+    ceilings = (of_gpus, *(each for each in _ceilings_without_gpus(spec) if each.field != "spec.replicas"))
+    written = tuple(each for each in ceilings if each.amount is not UNKNOWN)
+    return written if spec.partial and written else ceilings
 
 
 def _ceilings_without_gpus(spec: Field) -> tuple[Ceiling, ...]:
     """A pool without GPUs ends at cores, memory or nodes, whichever is written; a static one, with `replicas`, at those too."""
-    units = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY, "nodes": Ceiling.NODES}
+    units = {"nodes": Ceiling.NODES, "cpu": Ceiling.CORES, "memory": Ceiling.MEMORY}
     amounts = {f"spec.limits.{resource}": (unit, spec.at("limits", resource)) for resource, unit in units.items()}
     if not spec.at("replicas").absent:
         amounts["spec.replicas"] = (Ceiling.NODES, spec.at("replicas"))

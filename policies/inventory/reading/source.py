@@ -34,9 +34,9 @@ class Source:
     secrets: Secrets = field(default_factory=Secrets)
 
 
-def from_manifest(manifest: Mapping[str, Any]) -> Source:
-    """A Kubernetes object as YAML or JSON holds it."""
-    return _kubernetes(plain(dict(manifest)), "", "", "", partial=False)
+def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> Source:
+    """A Kubernetes object as YAML or JSON holds it; `partial`: only a part of it."""
+    return _kubernetes(plain(dict(manifest)), "", "", "", partial=partial)
 
 
 def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source:
@@ -80,7 +80,7 @@ def read(source: Source) -> Iterator[PodSet]:
         return
     queued_as = source.fields.at(*maker.queued_as)
     for path in maker.paths:
-        for where, pod, template, job in _places(source.fields, path.split(".")):
+        for where, pod, template, job in pod_places(source.fields, path.split(".")):
             if pod.absent:
                 continue
             yield PodSet(
@@ -105,7 +105,7 @@ def annotations_of(source: Source) -> Iterator[Field]:
     yield source.fields.at("metadata", "annotations")
     maker = POD_MAKERS.get((source.family, source.kind))
     for path in maker.paths if maker else ():
-        for _, _, template, _ in _places(source.fields, path.split(".")):
+        for _, _, template, _ in pod_places(source.fields, path.split(".")):
             if template != source.fields:
                 yield template.at("metadata", "annotations")
 
@@ -114,8 +114,8 @@ def _joined(walked: str, path: list[str]) -> str:
     return ".".join(step for step in (walked, *path) if step)
 
 
-def _places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[str, Field, Field, Field]]:
-    """Path and spec of each pod template, the template itself, and what holds it: in a Job its spec."""
+def pod_places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[str, Field, Field, Field]]:
+    """Path and spec of each pod template that a path leads to, the template itself, and what holds it: in a Job its spec."""
     star = next((place for place, step in enumerate(path) if step in {ELEMENTS, ENTRIES}), None)
     if star is None:
         yield _joined(walked, path), field.at(*path), field.at(*path[:-1]), field.at(*path[:-2])
@@ -125,4 +125,4 @@ def _places(field: Field, path: list[str], walked: str = "") -> Iterator[tuple[s
     if not members.known:
         yield listed, members, members, members
     for key, member in members.parts().named:
-        yield from _places(member, path[star + 1 :], f"{listed}[{key}]")
+        yield from pod_places(member, path[star + 1 :], f"{listed}[{key}]")

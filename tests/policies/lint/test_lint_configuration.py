@@ -9,8 +9,10 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity
+from policies.judging import Level, Settings
 from policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
 from policies.lint.yaml_reading import markdown_chunks
+from policies.rules import all_rules
 
 WHOLE = """\
 flexspot:
@@ -130,3 +132,25 @@ def test_the_example_of_the_guide_is_one(tmp_path: Path) -> None:
     read = configured(tmp_path, example)
 
     assert (read.fail_on, read.closed, len(read.settings.suppressions)) == (Severity.MEDIUM, True, 1)
+
+
+@pytest.mark.parametrize(
+    "level,bar,fails",
+    [
+        (Level.MANDATORY, Severity.CRITICAL, True),
+        (Level.MANDATORY, None, True),
+        (Level.ADVISORY, Severity.LOW, False),
+        (Level.ADVISORY, None, False),
+        (None, None, True),
+        (None, Severity.CRITICAL, False),
+        (None, Severity.HIGH, True),
+    ],
+)
+def test_the_level_of_a_rule_decides_the_exit_code_before_any_bar(
+    level: Level | None, bar: Severity | None, *, fails: bool, tmp_path: Path
+) -> None:
+    levels = {rule.name: Level.DISABLED for rule in all_rules()}
+    del levels[TAINT_RULE]
+    settings = Settings(levels={**levels, **({TAINT_RULE: level} if level else {})})
+
+    assert linted(tmp_path, configuration=Configuration(settings, fail_on=bar), pool_yaml=UNTAINTED_POOL).failed is fails

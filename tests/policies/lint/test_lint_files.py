@@ -62,7 +62,8 @@ def test_items_of_a_list_are_objects_of_their_own(tmp_path: Path) -> None:
 
 
 def test_markdown_is_judged_in_its_fences_alone(tmp_path: Path) -> None:
-    text = f"# Pools\n\n```yaml\n{UNTAINTED_POOL}```\n\n{UNTAINTED_POOL}\n```yaml\napiVersion: v1\nkind: Pod\nspec: [...\n```\n"
+    whole = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
+    text = f"# Pools\n\n```yaml\n{whole}```\n\n{UNTAINTED_POOL}\n```yaml\napiVersion: v1\nkind: Pod\nspec: [...\n```\n"
     report = linted(tmp_path, guide_md=text)
 
     assert [(path, line) for path, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [("guide.md", 12)]

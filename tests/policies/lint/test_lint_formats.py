@@ -60,9 +60,11 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "rule": "gpu-pool-without-taint",
         "code": "FLX001",
         "severity": "high",
+        "fails": True,
         "path": "pool.yaml",
         "line": 9,
         "object": "karpenter.sh/v1/NodePool/gpu",
+        "clusters": [],
         "message": "it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
         "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away",
         "remediation": "add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}",
@@ -78,7 +80,7 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "objects": 1,
         "suppressed": 0,
         "skipped": {"not-kubernetes": 1},
-        "fail_on": "high",
+        "fail_on": "mandatory",
         "failed": True,
     }
 
@@ -171,3 +173,21 @@ def test_sarif_of_nothing_and_of_a_rule_that_is_not_listed_is_valid_too() -> Non
 def test_the_validator_refuses_what_is_no_sarif() -> None:
     with pytest.raises(jsonschema.ValidationError):
         valid_sarif({"version": "2.1.0", "runs": [{"results": []}]})
+
+
+def test_details_in_json_list_what_is_undecided(tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n")
+
+    told = json.loads(as_json(report, details=True))
+    assert [each["rule"] for each in told["undecided"]] == [each.finding.rule for each in report.undecided] != []
+    assert told["summary"]["undecided"] == len(told["undecided"])
+    assert "undecided" not in json.loads(as_json(report))
+
+
+def test_what_no_rule_looks_at_is_counted_by_kind(tmp_path: Path) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: NAME}\nspec: {}\n"
+    report = linted(tmp_path, a_yaml=service.replace("NAME", "a"), b_yaml=service.replace("NAME", "b"), pool_yaml=UNTAINTED_POOL)
+
+    assert report.unjudged == {"Service": 2}
+    assert "no rule looks at: 2 Service." in as_text(report)
+    assert json.loads(as_json(report))["summary"]["unjudged"] == {"Service": 2}

@@ -74,9 +74,32 @@ def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_pat
     def broken(_source: object) -> NoReturn:
         raise TypeError("hunter2")
 
-    monkeypatch.setattr(judging, "judge_all", partial(core.judge_all, read=broken))
+    monkeypatch.setattr(judging, "judge_scopes", partial(core.judge_scopes, read=broken))
     report = linted(tmp_path, pool_yaml=UNTAINTED_POOL)
 
     for text in (as_text(report), as_github(report)):
         assert "no rule could judge it: TypeError" in text
         assert "hunter2" not in text
+
+
+def test_what_is_so_of_an_object_is_said_once_however_many_templates_it_has(tmp_path: Path) -> None:
+    container = "{name: train, image: 'registry.example/train:1', resources: {limits: {nvidia.com/gpu: 1}}}"
+    template = f"{{replicas: 1, template: {{spec: {{containers: [{container}]}}}}}}"
+    job = (
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: train, namespace: a}\nspec:\n"
+        f"  pytorchReplicaSpecs: {{Master: {template}, Worker: {template}}}\n"
+    )
+    report = linted(tmp_path, configuration=Configuration(closed=True), job_yaml=job)
+
+    told = [each.finding.rule for each in report.open]
+    assert "missing-owner-labels" in told
+    assert sorted(told) == sorted(set(told))
+
+
+def test_every_unknown_field_of_an_object_is_told_in_one_run(tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("  limits:\n", "  limit: 3\n  weigth: 1\n  limits:\n"))
+
+    [each] = [each for each in report.open if each.finding.rule == "unknown-field"]
+    assert "spec.limit is no field" in each.finding.message
+    assert "spec.weigth is no field" in each.finding.message
+    assert "did you mean weight?" in each.finding.message

@@ -32,20 +32,12 @@ REVIEWED_IN_MARKDOWN = {
     ("jobset", "keps/463-ElasticJobsets/README.md", "image-not-pinned"),
     ("jobset", "keps/572-stateful-jobset/README.md", "image-not-pinned"),
     ("jobset", "keps/672-serial-job-execution/README.md", "image-not-pinned"),
-    # NodePools of proposals, without limits.
-    ("karpenter", "designs/balanced-consolidation.md", "unbounded-node-pool"),
-    ("karpenter", "designs/capacity-reservations.md", "unbounded-node-pool"),
-    ("karpenter", "designs/disruption-controls-by-reason.md", "unbounded-node-pool"),
-    ("karpenter", "designs/disruption-controls.md", "unbounded-node-pool"),
-    ("karpenter", "designs/gte-lte-operators.md", "unbounded-node-pool"),
-    ("karpenter", "designs/nodeclaim-termination-grace-period.md", "unbounded-node-pool"),
     # `spec.requirements` belongs below spec.template.spec.
     ("karpenter", "designs/capacity-reservations.md", "unknown-field"),
-    # Queues of proposals, without namespaceSelector: Kueue would admit no namespace's work. One has a field that was never released.
-    ("kueue", "keps/10765-workload-priority-class-defaulting/README.md", "queue-admits-no-namespace"),
-    ("kueue", "keps/10765-workload-priority-class-defaulting/README.md", "unknown-field"),
+    # A queue of a proposal, without namespaceSelector: Kueue would admit no namespace's work.
     ("kueue", "keps/2941-DRA/README.md", "queue-admits-no-namespace"),
-    ("kueue", "keps/83-workload-preemption/README.md", "queue-admits-no-namespace"),
+    # A field that was never released.
+    ("kueue", "keps/10765-workload-priority-class-defaulting/README.md", "unknown-field"),
     # v1beta1 and v1alpha2.
     ("kueue", "keps/3258-delayed-admission-check-retries/README.md", "deprecated-kueue-api"),
     ("kueue", "keps/83-workload-preemption/README.md", "deprecated-kueue-api"),

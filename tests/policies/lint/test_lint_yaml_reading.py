@@ -73,7 +73,7 @@ json_values = st.recursive(
 def test_what_is_dumped_is_read_again(value: dict[str, Any]) -> None:
     text = yaml.dump(value, allow_unicode=True, Dumper=yaml.CSafeDumper)
 
-    if "{{" not in text and "${" not in text:
+    if not set("{$%<@[") & set(text):
         assert value_of(text) == value
 
 
@@ -109,6 +109,30 @@ def test_what_a_template_fills_in_is_not_known() -> None:
     text = "gpus: ${GPUS}\nname: '{{ .Values.name }}'\nplain: $HOME {x}\n"
 
     assert value_of(text) == {"gpus": FILLED_LATER, "name": FILLED_LATER, "plain": "$HOME {x}"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("${GPUS}", "$GPUS", "$(GPUS)", "repo/$IMAGE:latest", "'{{ gpus }}'", "a-{{ gpus }}", "<gpus>", "<NUMBER OF GPUS>"),
+        *("us-docker.pkg.dev/<project>/train:1", "'%{ if gpus }8%{ endif }'", "'%s'", "name-%d", "'%(gpus)s'", "'@gpus@'", "'[[ .gpus ]]'"),
+    ],
+)
+def test_what_nobody_has_filled_in_yet_is_not_known(written: str) -> None:
+    assert value_of(f"a: {written}\n") == {"a": FILLED_LATER}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("50%", "'100%'", "'^gpu$'", "'$1'", "echo $HOME", "a < b", "'rate(x[5m]) < 3 > 2'", "user@example.com", "'{{'", "'[[a]]'"),
+        *("'<b>bold</b> text'", "'sum($labels.gpu)'", "'python -m train --n=%d gpus'", "image@sha256:abc"),
+    ],
+)
+def test_what_looks_a_little_like_it_is_what_it_says(written: str) -> None:
+    expected = yaml.safe_load(written)
+
+    assert value_of(f"a: {written}\n") == {"a": FILLED_LATER if expected in {"{{", "[[a]]"} else expected}
 
 
 def test_an_unquoted_template_is_refused_as_one() -> None:

@@ -10,6 +10,7 @@ from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import PodSet
 from policies.pods.volumes import checkpoint_places
+from policies.rules.checkpoint_on_ephemeral_volume import RULE
 
 WORDS, NAMES = ("checkpoint", "ckpt"), ("checkpoint-dir", "ckpt-path")
 
@@ -56,3 +57,22 @@ def test_the_value_of_a_variable_is_read_and_never_told() -> None:
     assert told == [
         ("spec: what CHECKPOINT_DIR of container train names", "the container's own file system, which ends with the container"),
     ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sh", "-c", "torchrun train.py --checkpoint-dir /out"],
+        ["bash", "-lc", "set -e\npython train.py \\\n  --checkpoint-dir='/out' \\\n  --epochs 3\n"],
+        ["/bin/sh", "-c", "python train.py --ckpt_path=/out; sync"],
+    ],
+)
+def test_what_a_shell_is_given_is_read_word_by_word(arguments: list[str]) -> None:
+    assert len(places(command=arguments)) == 1
+
+
+def test_the_rule_knows_how_trainers_call_it() -> None:
+    """huggingface/transformers, TrainingArguments.output_dir; NVIDIA/Megatron-LM, --save (2026-11-25)."""
+    names = RULE.defaults().texts("names")
+
+    assert {"output-dir", "save"} <= set(names)

@@ -55,6 +55,19 @@ def test_what_is_nowhere_is_held_against_an_object_only_in_a_closed_input(rule: 
     assert verdict(rule, *manifests, closed=True) is Verdict.FAIL
 
 
+def test_a_queue_name_that_nothing_declares_is_told_in_a_closed_input() -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "research", "labels": {"kueue.x-k8s.io/queue-name": "gpus"}},
+        "spec": {"template": {"spec": {"containers": [{"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}},
+    }
+
+    assert verdict("work-in-missing-queue", job, closed=False) is Verdict.NOT_APPLICABLE
+    assert verdict("work-in-missing-queue", job, closed=True) is Verdict.FAIL
+    assert verdict("work-in-missing-queue", job, kueue("LocalQueue", "gpus", clusterQueue="a"), closed=True) is Verdict.PASS
+
+
 def test_an_autoscaler_of_ones_own_needs_the_definition_of_its_requests() -> None:
     objects = [check("dws"), asks("check-capacity.autoscaling.x-k8s.io")]
 

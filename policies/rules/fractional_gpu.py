@@ -1,0 +1,54 @@
+"""A container that asks for a part of a GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.pod_gpus import GPU_PREFIXES, containers
+from policies.inventory.views import PodSet
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
+
+_DEVICES = (*GPU_PREFIXES, "amd.com/gpu")
+
+
+def judge(pods: PodSet, _: Parameters) -> Outcome:
+    """Devices are whole: a quantity such as 0.5 or 500m is refused, in requests and in limits."""
+    hangs = asks = False
+    for name, container in containers(pods.pod):
+        for field in ("requests", "limits"):
+            listed = container.at("resources", field).parts()
+            hangs |= not listed.complete
+            for device, amount in listed.named:
+                if not device.startswith(_DEVICES):
+                    continue
+                number, asks = amount.number(), True
+                if number is UNKNOWN:
+                    hangs = True
+                elif number is not None and number % 1:
+                    at = f'{pods.where}: {field}["{device}"] of {name}'
+                    return fails(f"{at} is {amount.text()}, and Kubernetes gives whole devices alone", at=f"{pods.where}.containers")
+    if hangs:
+        return undecided(f"{pods.where}: what it asks for is not known yet")
+    return PASSES if asks else not_applicable("it asks for no GPUs")
+
+
+RULE = Rule(
+    code="FLX069",
+    name="fractional-gpu",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge=judge,
+    without_cel=WithoutCel.BUILT_IN,
+    why="The API server refuses the pod, and a Job or a Deployment that makes such pods makes none.",
+    remediation="Ask for a whole GPU; or share one by time-slicing or MPS, where each pod asks for 1; or ask for a slice of one (MIG).",
+    link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",
+    sources=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#consuming-extended-resources",),
+)

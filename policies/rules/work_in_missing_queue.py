@@ -1,0 +1,70 @@
+"""Work that names a queue which is nowhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.workloads.requests import QUEUE_LABEL
+from policies.inventory.objects import LocalQueue
+from policies.inventory.views import Inventory, PodSet
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN
+
+if TYPE_CHECKING:
+    from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
+
+_LISTED = 12
+"""How many queues a message lists."""
+
+
+def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
+    """That it is missing shows beside other queues of its namespace, or where the input is all there is.
+
+    Where the work or a queue names no namespace, whoever applies it does, so that the name alone counts.
+    """
+    named = pods.queue_labels.at(QUEUE_LABEL)
+    name, space = named.text(), pods.namespace.text()
+    if named.absent or name == "":
+        return not_applicable("it names no queue")
+    if UNKNOWN in (name, space):
+        return undecided("its queue, or its namespace, is not known yet")
+    queues = inventory.once("queues of any namespace", None, lambda: _by_namespace(inventory))
+    near = {*queues.get(space, ()), *queues.get(None, ())} if space else {each for names in queues.values() for each in names}
+    if name in near:
+        return PASSES
+    if UNKNOWN in near or UNKNOWN in queues or not (near or inventory.closed):
+        return not_applicable("no queue of its namespace is among what was given")
+    listed = sorted(str(each) for each in near)
+    there = f"{', '.join(listed[:_LISTED])}{f' and {len(listed) - _LISTED} more' if len(listed) > _LISTED else ''}" or "none"
+    where = f"its namespace {space}" if space else "any namespace"
+    return fails(
+        f"its label {QUEUE_LABEL} is {name}, and there is no such LocalQueue in {where}; there is {there}",
+        f"name a LocalQueue that is there, or declare {name}",
+        "metadata.labels",
+    )
+
+
+def _by_namespace(inventory: Inventory) -> dict[object, set[object]]:
+    """The names of the LocalQueues by namespace, None for those that name none."""
+    found: dict[object, set[object]] = {}
+    for queue in inventory.of(LocalQueue):
+        found.setdefault(queue.fields.at("metadata", "namespace").text(), set()).add(queue.name.text())
+    return found
+
+
+RULE = Rule(
+    code="FLX068",
+    name="work-in-missing-queue",
+    severity=Severity.HIGH,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
+    why="Kueue keeps the work suspended until a LocalQueue of that name comes, with nothing but a condition on its Workload to say why.",
+    remediation="Let the label kueue.x-k8s.io/queue-name name a LocalQueue of the work's own namespace.",
+    link="https://kueue.sigs.k8s.io/docs/tasks/run/jobs/",
+    sources=("kubernetes-sigs/kueue v0.19, pkg/cache/queue/manager.go: a workload of a LocalQueue that does not exist is not queued.",),
+)

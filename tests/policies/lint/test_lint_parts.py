@@ -1,0 +1,133 @@
+"""What is a part of an object is not judged as the whole, wherever kustomize, a test or a page says so.
+
+Shapes looked up on 2026-11-25: kubernetes-sigs/kustomize (examples/components, api/konfig/general.go: no kind is needed), kyverno/chainsaw
+(testdata/e2e/examples/*/chainsaw-test.yaml), kudobuilder/kuttl (docs/testing/steps.md), karpenter.sh/docs/concepts/nodepools (fragments).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
+
+from policies.lint.file_reading import Skipped
+from policies.lint.parts import is_assertion_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WHOLE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
+
+
+def rules(folder: Path, **files: str) -> set[str]:
+    return {rule for _, _, rule in found(linted(folder, **files), folder)}
+
+
+@pytest.mark.parametrize(
+    "kustomization",
+    [
+        "patches: [{path: pool.yaml}]\n",
+        "resources: [../base]\npatches:\n  - path: pool.yaml\n    target: {kind: NodePool}\n",
+        "patchesStrategicMerge: [pool.yaml]\n",
+        "patchesJson6902: [{path: pool.yaml, target: {version: v1, kind: NodePool, name: gpu}}]\n",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches: [{path: pool.yaml}]\n",
+        "kind: Kustomization\npatches: [{path: ./pool.yaml}]\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["kustomization_yaml", "kustomization_yml"])
+def test_a_patch_is_one_whatever_the_kustomization_says_of_itself(kustomization: str, name: str, tmp_path: Path) -> None:
+    report = linted(tmp_path, **{name: kustomization, "pool_yaml": UNTAINTED_POOL})
+
+    assert [each for each in found(report, tmp_path) if each[0] == "pool.yaml"] == []
+    assert report.skipped[Skipped.PATCH] == 1
+
+
+def test_a_resource_of_a_kustomization_is_judged(tmp_path: Path) -> None:
+    assert TAINT_RULE in rules(tmp_path, kustomization_yaml="resources: [pool.yaml]\n", pool_yaml=UNTAINTED_POOL)
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["$patch: replace", "$retainKeys: [limits]", "$setElementOrder/taints: [{key: a}]", "$deleteFromPrimitiveList/finalizers: [a]"],
+)
+def test_an_object_with_a_directive_of_a_strategic_merge_is_a_patch(mark: str, tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("spec:\n", f"spec:\n  {mark}\n", 1))
+
+    assert found(report, tmp_path) == []
+    assert report.skipped[Skipped.PATCH] == 1
+
+
+@pytest.mark.parametrize(
+    "name,is_one",
+    [
+        *(("00-assert.yaml", True), ("01-errors.yaml", True), ("chainsaw-assert.yaml", True), ("pool-assert-1.yaml", True)),
+        *(("assert.yaml", True), ("assertions.yaml", True), ("02-assert-pods.yml", True), ("chainsaw-error.yaml", True)),
+        *(("00-install.yaml", False), ("errors.yaml", False), ("asserter.yaml", False), ("01-pool.yaml", False), ("assert.json", False)),
+    ],
+)
+def test_a_file_is_an_assertion_by_the_names_that_kuttl_and_chainsaw_give(name: str, is_one: bool) -> None:  # noqa: FBT001
+    assert is_assertion_file(f"tests/e2e/{name}") is is_one
+
+
+@pytest.mark.parametrize("operation", ["assert", "error", "patch", "delete"])
+@pytest.mark.parametrize("file", ["expected.yaml", "exp*.yaml", "../case/expected.yaml"])
+def test_what_a_test_of_chainsaw_compares_with_is_a_part(operation: str, file: str, tmp_path: Path) -> None:
+    test = (
+        "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: pools}\nspec:\n  steps:\n    - try:\n"
+        f"        - apply: {{file: pool.yaml}}\n        - {operation}: {{file: '{file}'}}\n"
+    )
+    files = {"case__chainsaw-test_yaml": test, "case__expected_yaml": UNTAINTED_POOL, "case__pool_yaml": UNTAINTED_POOL}
+    report = linted(tmp_path, **files)
+
+    assert {path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE} == {"case/pool.yaml"}
+    assert report.skipped[Skipped.ASSERTION] == 1
+
+
+def test_a_page_that_shows_three_fields_of_a_pool_is_not_told_what_it_leaves_out(tmp_path: Path) -> None:
+    for number, shown in enumerate(
+        [
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec:\n  limits: {nvidia.com/gpu: 8}\n",
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: gpu}\nspec:\n  disruption: {consolidationPolicy: WhenEmpty}\n",
+            UNTAINTED_POOL,
+            "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {nodeSelector: {cloud.google.com/gke-spot: 'true'}}}}\n",
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {cohortName: b}\n",
+        ]
+    ):
+        assert rules(tmp_path / str(number), guide_md=f"```yaml\n{shown}```\n") == set()
+
+
+def test_a_page_that_shows_a_whole_pool_is_judged(tmp_path: Path) -> None:
+    assert TAINT_RULE in rules(tmp_path, guide_md=f"```yaml\n{WHOLE_POOL}```\n")
+
+
+def test_what_a_fragment_shows_wrong_is_told(tmp_path: Path) -> None:
+    quota = "apiVersion: v1\nkind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 8}}\n"
+
+    assert rules(tmp_path, guide_md=f"```yaml\n{quota}```\n") == {"quota-key-never-enforced"}
+
+
+def test_the_objects_of_a_json_array_are_judged_each_at_its_line(tmp_path: Path) -> None:
+    pool = (
+        '{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"},\n"spec": {"limits": {"nvidia.com/gpu": 8}, '
+        '"template": {"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]}]}}}}'
+    )
+    other = pool.replace('"name": "gpu"', '"name": "two"')
+    report = linted(tmp_path, pools_json=f"[\n{pool},\n{other}\n]\n")
+
+    assert report.objects == 2
+    assert [line for _, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [3, 5]
+
+
+def test_a_class_that_a_template_makes_is_not_held_to_be_nowhere(tmp_path: Path) -> None:
+    """As in charts that bring their own NodePools: aws-samples/karpenter-blueprints and others put the class beside them (2026-11-25)."""
+    template = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata:\n  name: {{ .Values.name }}\nspec: {}\n"
+    other = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: cpu}\nspec: {role: nodes}\n"
+    without = linted(tmp_path / "without", pool_yaml=WHOLE_POOL, other_yaml=other)
+    report = linted(tmp_path / "with", pool_yaml=WHOLE_POOL, other_yaml=other, chart__templates__class_yaml=template)
+
+    rule = "nodepool-references-missing-class"
+    assert rule in {each.finding.rule for each in without.open}
+    assert rule not in {each.finding.rule for each in report.open}
+    assert report.objects == 2
+    assert report.skipped[Skipped.TEMPLATE] == 1
