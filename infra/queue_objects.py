@@ -13,7 +13,7 @@ from components.kueue.controller import DwsProvisioning
 from components.kueue.queues import Queues, Topology
 
 if TYPE_CHECKING:
-    from capacity.plan.cpu_work import CpuWorkPlan
+    from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
     from capacity.plan.model import CohortPlan, FlavorPlan, FlavorQuota, Plan, QueuePlan, Taint
     from components.kueue.queues import AmountArgs, CohortArgs, FlavorArgs, QueueArgs, QuotaArgs
     from components.shared_args import NodeTaint
@@ -109,7 +109,7 @@ def _launchers(work: CpuWorkPlan | None, queue: QueuePlan) -> list[QuotaArgs]:
     own = [each.launchers for each in work.queues if each.namespace == queue.namespace] if work else []
     alone = _amount(Amount(0, 0, 0))
     return [
-        {"flavor": work.flavor, "nominal": _amount(each), "borrowing_limit": alone, "lending_limit": alone}
+        {"flavor": work.flavor, "nominal": _cpu_amount(each), "borrowing_limit": alone, "lending_limit": alone}
         for each in own
         if work is not None and each.vcpu and each.memory_mib
     ]
@@ -145,8 +145,12 @@ def _cpu_queues(work: CpuWorkPlan | None) -> list[QueueArgs]:
     ]
 
 
-def _cpu_quota(work: CpuWorkPlan, nominal: Amount) -> QuotaArgs:
-    return {"flavor": work.flavor, "nominal": _amount(nominal), "borrowing_limit": None, "lending_limit": None}
+def _cpu_amount(amount: CpuAmount) -> AmountArgs:
+    return _amount(Amount(0, amount.vcpu, amount.memory_mib))
+
+
+def _cpu_quota(work: CpuWorkPlan, nominal: CpuAmount) -> QuotaArgs:
+    return {"flavor": work.flavor, "nominal": _cpu_amount(nominal), "borrowing_limit": None, "lending_limit": None}
 
 
 def _amount(amount: Amount) -> AmountArgs:

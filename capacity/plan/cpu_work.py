@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.catalog.platform import Platform
-from capacity.plan.model import Amount
+from capacity.plan.cpu_work_model import CpuAmount, CpuQueuePlan, CpuWorkPlan
 from capacity.plan.queues import stop_of
 from capacity.settings.cluster import OtherWork
 from capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import FlavorPlan, QueuePlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
-    from capacity.settings.teams import Stop, TeamSettings
+    from capacity.settings.teams import TeamSettings
 
 OTHER_WORK = "other-work"
 """Karpenter's NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
@@ -34,45 +33,6 @@ _LAUNCHERS = 4
 
 _GIB_PER_VCPU = 8
 """Of the machines with the most memory that Karpenter may take, EC2's family r."""
-
-
-@dataclass(frozen=True)
-class CpuQueuePlan:
-    """The ClusterQueue of one team's work without GPUs, and its LocalQueue.
-
-    `nominal` is the team's own, which it lends while it does not use it. `launchers` are in the queue of the team's GPUs, for pods without
-    GPUs of work that has some, and lent to nobody. `stop` keeps work out.
-    """
-
-    cluster_queue: str
-    namespace: str
-    local_queue: str
-    weight: int
-    nominal: Amount
-    launchers: Amount
-    stop: Stop
-
-
-@dataclass(frozen=True)
-class CpuWorkPlan:
-    """Work without GPUs: a flavor without any GPU node, and a queue for each team in a cohort of its own.
-
-    `node_labels` are those of its nodes, where they have one that others have not; it tolerates no taint of GPU nodes. `unowned` is the
-    cohort's: any team may borrow it. No pod can ask for more than `largest`.
-    """
-
-    flavor: str
-    node_labels: dict[str, str]
-    cohort: str
-    unowned: Amount
-    largest: Amount
-    queues: tuple[CpuQueuePlan, ...]
-
-    @property
-    def reach(self) -> Amount:
-        """The most that one team can have at once."""
-        owned = [self.unowned, *(queue.nominal for queue in self.queues)]
-        return Amount(0, sum(each.vcpu for each in owned), sum(each.memory_mib for each in owned))
 
 
 def room_of(settings: PlatformSettings) -> OtherWork:
@@ -103,15 +63,15 @@ def largest_vcpu(max_vcpu: int) -> int:
     return max(2, max_vcpu // 2)
 
 
-def own_share(settings: PlatformSettings, team: TeamSettings) -> Amount:
+def own_share(settings: PlatformSettings, team: TeamSettings) -> CpuAmount:
     """What is a team's own: as it is written, else an equal part of what those that are written leave."""
     if team.cpu_work is not None:
-        return Amount(0, team.cpu_work.vcpu, team.cpu_work.memory_gib * _GIB)
+        return CpuAmount(team.cpu_work.vcpu, team.cpu_work.memory_gib * _GIB)
     written = [each.cpu_work for each in settings.teams if each.cpu_work is not None]
     room, teams = _for_queues(settings), len(settings.teams) - len(written)
     vcpu = room.vcpu - sum(each.vcpu for each in written)
     gib = room.memory_mib // _GIB - sum(each.memory_gib for each in written)
-    return Amount(0, max(0, vcpu) // teams, max(0, gib) // teams * _GIB)
+    return CpuAmount(max(0, vcpu) // teams, max(0, gib) // teams * _GIB)
 
 
 def cpu_names(settings: PlatformSettings) -> tuple[str, dict[str, str]]:
@@ -134,10 +94,9 @@ def cpu_work_plan(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], q
     of_gpus = {queue.namespace for queue in queues if any(quota.flavor not in placed for quota in queue.quotas)}
     teams = sorted(settings.teams, key=lambda each: each.name)
     own = {team.name: own_share(settings, team) for team in teams}
-    launchers = {team.name: _part(own[team.name], _LAUNCHERS) if team.name in of_gpus else Amount(0, 0, 0) for team in teams}
+    launchers = {team.name: _part(own[team.name], _LAUNCHERS) if team.name in of_gpus else CpuAmount(0, 0) for team in teams}
     ceiling, room = _for_queues(settings), room_of(settings)
-    left = Amount(
-        0,
+    left = CpuAmount(
         max(0, ceiling.vcpu - sum(each.vcpu for each in own.values())),
         max(0, ceiling.memory_mib - sum(each.memory_mib for each in own.values())),
     )
@@ -146,7 +105,7 @@ def cpu_work_plan(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], q
         node_labels={} if settings.cloud is Platform.GKE else {KARPENTER_POOL_LABEL: OTHER_WORK},
         cohort=name,
         unowned=left,
-        largest=Amount(0, room.max_vcpu, room.max_memory_gib * _GIB)
+        largest=CpuAmount(room.max_vcpu, room.max_memory_gib * _GIB)
         if settings.cloud is Platform.GKE
         else _largest(room.max_vcpu, room.max_memory_gib * _GIB),
         queues=tuple(
@@ -164,21 +123,21 @@ def cpu_work_plan(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], q
     )
 
 
-def _for_queues(settings: PlatformSettings) -> Amount:
+def _for_queues(settings: PlatformSettings) -> CpuAmount:
     room = room_of(settings)
-    return Amount(
-        0, room.max_vcpu - room.max_vcpu // _KEPT_FROM_QUEUES, (room.max_memory_gib - room.max_memory_gib // _KEPT_FROM_QUEUES) * _GIB
+    return CpuAmount(
+        room.max_vcpu - room.max_vcpu // _KEPT_FROM_QUEUES, (room.max_memory_gib - room.max_memory_gib // _KEPT_FROM_QUEUES) * _GIB
     )
 
 
-def _part(whole: Amount, parts: int) -> Amount:
-    return Amount(0, whole.vcpu // parts, whole.memory_mib // parts)
+def _part(whole: CpuAmount, parts: int) -> CpuAmount:
+    return CpuAmount(whole.vcpu // parts, whole.memory_mib // parts)
 
 
-def _less(whole: Amount, part: Amount) -> Amount:
-    return Amount(0, whole.vcpu - part.vcpu, whole.memory_mib - part.memory_mib)
+def _less(whole: CpuAmount, part: CpuAmount) -> CpuAmount:
+    return CpuAmount(whole.vcpu - part.vcpu, whole.memory_mib - part.memory_mib)
 
 
-def _largest(max_vcpu: int, max_memory_mib: int) -> Amount:
+def _largest(max_vcpu: int, max_memory_mib: int) -> CpuAmount:
     vcpu = largest_vcpu(max_vcpu)
-    return Amount(0, vcpu, min(max_memory_mib, vcpu * _GIB_PER_VCPU * _GIB))
+    return CpuAmount(vcpu, min(max_memory_mib, vcpu * _GIB_PER_VCPU * _GIB))

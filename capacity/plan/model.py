@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from capacity.catalog.machines import Machine
     from capacity.catalog.platform import Platform
     from capacity.catalog.workload_classes import Removal
-    from capacity.plan.cpu_work import CpuWorkPlan
+    from capacity.plan.cpu_work_model import CpuWorkPlan
     from capacity.plan.kueue_configuration import PodsReady
     from capacity.plan.versions import VersionPlan
     from capacity.settings.teams import AdmissionMode, Stop

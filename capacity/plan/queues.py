@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.catalog.workload_classes import WorkloadClass
-    from capacity.plan.cpu_work import CpuWorkPlan
+    from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
     from capacity.settings.teams import CohortSettings, GpusOfPools, TeamSettings
@@ -350,7 +350,7 @@ def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
 
 def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
     """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
+    nodes: list[Amount | CpuAmount] = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
     return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
 
 

@@ -17,7 +17,7 @@ from capacity.workloads.requests import image_problems, label_problems, refuse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from capacity.plan.cpu_work import CpuQueuePlan
+    from capacity.plan.cpu_work_model import CpuQueuePlan
     from capacity.plan.model import FlavorQuota, Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
     from capacity.workloads.requests import WorkloadRequest
 

@@ -19,7 +19,7 @@ from policies.admission.scheduling_options import facts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from capacity.plan.cpu_work import CpuQueuePlan
+    from capacity.plan.cpu_work_model import CpuQueuePlan
     from capacity.plan.model import Plan, QueuePlan
 
 NAME, LEAVING = "flexspot-guarantee", "flexspot-guarantee-leaving"
