@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import pytest
 from flexspot_runtime import Checkpointer, EverySteps, Group, Interruption, LocalFolder
 from flexspot_runtime.agreement import Action
 from flexspot_runtime.folder_run import FolderRun
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pytest
     from flexspot_runtime.storage import Storage
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from workload_plans import job_of, objects, pod_of, pools_of, variables
 
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, WorkloadError
+
+GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 
 DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
 INTERRUPTED = {"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [143]}}
@@ -57,6 +61,15 @@ def test_one_pod_alone_meets_itself_by_the_same_variables(kind: str) -> None:
         "NODE_RANK": "0",
         "NPROC_PER_NODE": "8",
     }
+
+
+@pytest.mark.parametrize("pods", [1, 4])
+def test_commands_of_the_guides_name_variables_that_pods_have(pods: int) -> None:
+    guides = "".join((GUIDES / name).read_text() for name in ("workloads.md", "training.md"))
+    named = set(re.findall(r"\$\((\w+)\)", guides))
+
+    assert {"NNODES", "NPROC_PER_NODE", "MASTER_ADDR"} < named
+    assert named - variables(objects("prod-eks", "checkpointed-job", pods=pods)[0]["spec"]["template"]["spec"]).keys() == set()
 
 
 def test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself() -> None:
