@@ -234,9 +234,15 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.judge_among))
 
     def _told(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
-        """A diagnostic for each finding that a person should see. What is no rule's, such as a suppression that does not count, advises."""
+        """A diagnostic for each finding that a person should see, once however many pod templates it is so of.
+
+        What is no rule's, such as a suppression that does not count, advises.
+        """
+        said: set[tuple[str, str, str]] = set()
         for finding in findings:
-            if finding.verdict in _TOLD:
+            words = (finding.rule, finding.verdict, finding.message)
+            if finding.verdict in _TOLD and words not in said:
+                said.add(words)
                 rule = self._named.get(finding.rule)
                 level = self._settings.level(rule) if rule and finding.verdict is Verdict.FAIL else Level.ADVISORY
                 text = violation_text(finding) if rule else f"{finding.rule}: {violation_text(finding)}"

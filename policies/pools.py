@@ -47,7 +47,7 @@ def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
         return ceiling.amount is not None and 0 <= ceiling.amount <= most(ceiling)
 
     answers = [(group, any_of(map(finite, group))) for group in bounds]
-    if missing := [group for group, answer in answers if answer is False]:
+    if missing := [_advised(group) for group, answer in answers if answer is False]:
         fields = ", ".join(" or ".join(ceiling.field for ceiling in group) for group in missing)
         highest = min(most(ceiling) for group in missing for ceiling in group)
         # Within a group one is enough; each of several groups needs its own.
@@ -57,9 +57,13 @@ def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
             f"{makes} without a limit: {fields} is not set to a number from 0 to {highest}",
             f"set {fields} to the most {units} that you would pay for",
         )
-    if unknown := [group for group, answer in answers if answer is UNKNOWN]:
+    if unknown := [_advised(group) for group, answer in answers if answer is UNKNOWN]:
         return undecided(f"{', '.join(' or '.join(ceiling.field for ceiling in group) for group in unknown)} is not known yet")
     return PASSES
+
+
+def _advised(group: tuple[Ceiling, ...]) -> tuple[Ceiling, ...]:
+    return tuple(ceiling for ceiling in group if ceiling.advised)
 
 
 _MIB = 1024 * 1024

@@ -41,7 +41,10 @@ class Taint:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """A field that bounds how far capacity grows. `amount` is None where no number is written."""
+    """A field that bounds how far capacity grows. `amount` is None where no number is written.
+
+    `advised` is whether it is what such a pool should have; a pool that has another instead is bounded all the same.
+    """
 
     NODES: ClassVar[str] = "nodes"
     GPUS: ClassVar[str] = "GPUs"
@@ -51,6 +54,7 @@ class Ceiling:
     field: str
     unit: str
     amount: Decimal | Unknown | None
+    advised: bool = True
 
 
 Bounds = tuple[tuple[Ceiling, ...], ...]

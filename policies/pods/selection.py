@@ -103,7 +103,7 @@ def _demanded(selector: Field) -> Iterator[tuple[str, set[object] | None]]:
             yield key, {value.text()}
     for expression in selector.at("matchExpressions").parts().fields:
         key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
-        texts = {each.text() for each in values.fields}
+        texts: set[object] = {each.text() for each in values.fields}
         if isinstance(key, str) and operator == "In" and values.complete and UNKNOWN not in texts:
             yield key, texts
         elif isinstance(key, str) and operator == "Exists":

@@ -53,7 +53,11 @@ def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool]
     pools = list({id(each.pool): each.pool for each in found}.values())
     taints = (each for pool in pools for each in pool.taints)
     written = [Field({"key": each.key.value, "value": each.value.value, "effect": each.effect.value}) for each in taints]
-    return pools, [*written, *_of_classes(inventory)]
+    return pools, [*written, *inventory.once("taints of classes", None, lambda: _distinct(_of_classes(inventory)))]
+
+
+def _distinct(taints: Iterable[Field]) -> list[Field]:
+    return list({repr(each.value): each for each in taints}.values())
 
 
 _LISTED = 12

@@ -77,8 +77,9 @@ _TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when th
 
 def _has_plain_nodes(cluster: Field) -> bool:
     """Whether a pool of the cluster itself surely has no GPUs: the default pool, or another that is made with it."""
-    own = [] if cluster.at("removeDefaultNodePool").equals("true") is not False else [cluster]
-    return any(_makes_gpus(pool) is False for pool in (*own, *cluster.at("nodePools").parts().fields))
+    pools = cluster.at("nodePools").parts().fields
+    has_default = cluster.at("removeDefaultNodePool").equals("true") is False
+    return any(_makes_gpus(each) is False for each in ((cluster, *pools) if has_default else pools))
 
 
 def _makes_gpus(pool: Field) -> Tri:

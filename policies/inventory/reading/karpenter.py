@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -135,9 +136,11 @@ def _ceilings(spec: Field) -> tuple[Ceiling, ...]:
     of_gpus = Ceiling(f'spec.limits["{GPU_RESOURCE}"]', Ceiling.GPUS, gpus.number())
     if replicas.known and not replicas.absent:
         return (Ceiling("spec.limits.nodes", Ceiling.NODES, spec.at("limits", "nodes").number()),)
-    ceilings = (of_gpus, *(each for each in _ceilings_without_gpus(spec) if each.field != "spec.replicas"))
+    others = (each for each in _ceilings_without_gpus(spec) if each.field != "spec.replicas")
+    # Nodes too are advised while it may be a static pool.
+    ceilings = (of_gpus, *(replace(each, advised=each.unit == Ceiling.NODES and not replicas.known) for each in others))
     written = tuple(each for each in ceilings if each.amount is not UNKNOWN)
-    return written if spec.partial and written else ceilings
+    return tuple(replace(each, advised=True) for each in written) if spec.partial and written else ceilings
 
 
 def _ceilings_without_gpus(spec: Field) -> tuple[Ceiling, ...]:

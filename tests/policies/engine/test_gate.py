@@ -83,6 +83,25 @@ def test_an_unknown_value_beside_a_provable_violation_downgrades_nothing() -> No
     assert 'cannot be decided yet: spec.limits["nvidia.com/gpu"] is not known yet' in reported[1][1]
 
 
+def test_what_is_so_of_an_object_is_reported_once_however_many_pod_templates_it_has() -> None:
+    container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    replica = {"template": {"spec": {"containers": [container]}}}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": {"name": "train", "namespace": "team-a"},
+        "spec": {"pytorchReplicaSpecs": {"Master": replica, "Worker": replica}},
+    }
+    kind = "kubernetes:kubeflow.org/v1:PyTorchJob"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}
+    server = PolicyServer(Gate())
+    server.analyze(kind, "train", job)
+    server.analyze("kubernetes:core/v1:Namespace", "team-a", namespace)
+
+    told = [message for _, _, message in server.analyze_stack([(kind, "train", {}), ("kubernetes:core/v1:Namespace", "team-a", {})])]
+    assert [message.partition(":")[0] for message in told].count("missing-owner-labels") == 1
+
+
 def test_the_advice_about_one_resource_is_not_told_of_the_next() -> None:
     server = PolicyServer(Gate())
     server.analyze(NODE_POOL, "gpu", {**UNTAINTED, "spec": UNKNOWN_STRING})

@@ -61,6 +61,20 @@ def test_standard_input_is_judged_beside_files(repository: Path) -> None:
     assert {each["path"] for each in json.loads(printed)["findings"]} == {"<stdin>", "teams/pool.yaml"}
 
 
+def test_clusters_are_named_on_the_command_line(repository: Path) -> None:
+    pool = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: NAME}\n"
+    node_class = "---\napiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: NAME}\nspec: {role: nodes}\n"
+    for name, other in (("a", "a"), ("b", "a")):
+        (repository / f"{name}.yaml").write_text(pool.replace("NAME", other) + node_class.replace("NAME", name))
+
+    code, printed, told = flexspot_lint(repository, ".", "--cluster", "a=a.yaml", "--cluster", "b=b.yaml", "--format", "json")
+    missing = [each for each in json.loads(printed)["findings"] if each["rule"] == "nodepool-references-missing-class"]
+    assert [(each["path"], each["clusters"]) for each in missing] == [("b.yaml", ["b"])], told
+    assert code == 1
+    for wrong in ("a", "=a.yaml", "a=nowhere"):
+        assert flexspot_lint(repository, ".", "--cluster", wrong)[0] == 2
+
+
 def test_a_folder_that_keeps_the_rules_passes(repository: Path) -> None:
     (repository / "teams" / "pool.yaml").write_text(CONFIG_MAP)
 

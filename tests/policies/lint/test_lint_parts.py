@@ -21,7 +21,7 @@ WHOLE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, ki
 
 
 def rules(folder: Path, **files: str) -> set[str]:
-    return {rule for _, _, rule in found(linted(folder, **files), folder)}
+    return {rule for _, _, rule in found(linted(folder, configuration=None, **files), folder)}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def rules(folder: Path, **files: str) -> set[str]:
 )
 @pytest.mark.parametrize("name", ["kustomization_yaml", "kustomization_yml"])
 def test_a_patch_is_one_whatever_the_kustomization_says_of_itself(kustomization: str, name: str, tmp_path: Path) -> None:
-    report = linted(tmp_path, **{name: kustomization, "pool_yaml": UNTAINTED_POOL})
+    report = linted(tmp_path, configuration=None, pool_yaml=UNTAINTED_POOL, **{name: kustomization})
 
     assert [each for each in found(report, tmp_path) if each[0] == "pool.yaml"] == []
     assert report.skipped[Skipped.PATCH] == 1
@@ -78,7 +78,7 @@ def test_what_a_test_of_chainsaw_compares_with_is_a_part(operation: str, file: s
         f"        - apply: {{file: pool.yaml}}\n        - {operation}: {{file: '{file}'}}\n"
     )
     files = {"case__chainsaw-test_yaml": test, "case__expected_yaml": UNTAINTED_POOL, "case__pool_yaml": UNTAINTED_POOL}
-    report = linted(tmp_path, **files)
+    report = linted(tmp_path, configuration=None, **files)
 
     assert {path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE} == {"case/pool.yaml"}
     assert report.skipped[Skipped.ASSERTION] == 1
