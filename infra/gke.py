@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
-from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL, TEAM_LABEL
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL
 from capacity.plan.cluster_needs import cluster_needs
 from capacity.settings.cluster import GkeMode
 from capacity.settings.pools import GkeNodeOptions
 from capacity.values.names import is_production
-from capacity.workloads.requests import SERVICE_ACCOUNT
 from components.cloud_names import ACCOUNT_ID_LENGTH, fitted
 from components.gke.cluster import GkeCluster
 from components.gke.compute_class import ComputeClass
@@ -21,10 +21,7 @@ from components.gke.existing_cluster import ExistingGkeCluster
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from components.gke.network import GkeNetwork
 from components.gke.system_nodes import GkeNodeIdentity
-from components.storage.claimed_volume import CHECKPOINTS, DATASETS
-from components.storage.gcs_bucket import GcsBucket, GcsFuseVolume, bucket_name
-from components.storage.gcs_team_access import GcsTeamAccess, account_id
-from components.storage.pubsub_work_queue import PubsubWorkQueue
+from infra.gke_storage import declare_storage, workload_annotations
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
@@ -38,15 +35,12 @@ from infra.platform_objects import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pulumi_kubernetes import Provider
-
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import GkeSettings
     from capacity.settings.pools import GkePool
     from components.gke.cluster_args import GkeMaintenanceArgs, GkeSecurityArgs
     from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
-    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeNodeOptionsArgs
-    from components.tenancy.team import Team
+    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeMachineArgs, GkeNodeOptionsArgs
     from policies.judging import Settings
 
 
@@ -98,6 +92,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         "machine": pool.machines[0],
         "accelerator": pool.accelerator,
         "gpus_per_node": pool.gpus_per_node,
+        "machine_description": machine_description(settings, pool),
         "capacity_type": pool.capacity_type.value,
         "min_nodes": pool.min_nodes,
         "max_nodes": pool.max_nodes,
@@ -108,6 +103,22 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         # A queued pool's run time is its jobs' own, and other types have none to set.
         "max_run_seconds": pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
         "max_pods_per_node": settings.network.max_pods_per_node,
+    }
+
+
+def machine_description(settings: GkeSettings, pool: PoolPlan) -> GkeMachineArgs | None:
+    """What the settings say of a pool's machine; None of one that the catalog has."""
+    described = next((each for each in settings.machines if each.name == pool.machines[0]), None)
+    if described is None or described.gpu is None or described.name in machines_of(Cloud.GCP):
+        return None
+    return {
+        "vcpu": described.vcpu,
+        "memory_mib": described.memory_mib,
+        "gpu_memory_mib": described.gpu.memory_mib,
+        "bundled_local_ssd_disks": described.bundled_local_ssd_disks,
+        "boot_disk": described.boot_disk.value,
+        "compact_placement": described.compact_placement,
+        "flex_start": described.flex_start,
     }
 
 
@@ -128,18 +139,19 @@ def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.Reso
             "consolidation_delay_minutes": each.consolidation_delay_minutes,
         }
         if autopilot:
-            made = [_made(pools[name], options[name]) for name in each.pools]
+            made = [_made(pools[name], options[name], machine_description(settings, pools[name])) for name in each.pools]
             args = {**args, "priorities": made, "autopilot": True, "service_account": nodes.email, "owner_labels": plan.labels}
         ComputeClass(f"class-{each.name}", args, opts)
 
 
-def _made(pool: PoolPlan, options: GkePool) -> ComputeClassPriorityArgs:
+def _made(pool: PoolPlan, options: GkePool, description: GkeMachineArgs | None) -> ComputeClassPriorityArgs:
     """What GKE is to make for a pool of the plan."""
     reservation = options.reservation
     priority: ComputeClassPriorityArgs = {
         "machine": pool.machines[0],
         "accelerator": pool.accelerator,
         "gpus": pool.gpus_per_node,
+        "machine_description": description,
         "capacity_type": pool.capacity_type.value,
         "zones": sorted(options.zones) or None,
         "driver": options.gpu_driver.value,
@@ -149,101 +161,6 @@ def _made(pool: PoolPlan, options: GkePool) -> ComputeClassPriorityArgs:
     if reservation is not None and reservation.name is not None:
         priority["reservation"] = {"name": reservation.name, "project": reservation.project}
     return priority
-
-
-def workload_annotations(settings: GkeSettings) -> dict[str, dict[str, str]]:
-    """What makes each team's service account in Kubernetes the one of GcsTeamAccess in Google Cloud, by name of the team.
-
-    Written from the account's id, which is ours: a namespace waits for no identity, and a pod that comes before its identity has none yet.
-    The address of a project of a domain, acme.com:ai, ends in ai.acme.com (https://docs.cloud.google.com/iam/docs/service-account-types).
-    """
-    domain, _, project = settings.project.rpartition(":")
-    place = f"{project}.{domain}" if domain else project
-    return {
-        team.name: {"iam.gke.io/gcp-service-account": f"{account_id(team.name, settings.environment)}@{place}.iam.gserviceaccount.com"}
-        for team in settings.teams
-    }
-
-
-def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, each from its own place
-    plan: Plan,
-    settings: GkeSettings,
-    labels: dict[str, str],
-    *,
-    teams: dict[str, Team],
-    provider: Provider,
-    cluster: GkeCluster | ExistingGkeCluster,
-) -> None:
-    """Registers the buckets, and for each team its access, volumes and work queue; exports their addresses."""
-    buckets = {purpose: _bucket(settings, labels, purpose) for purpose in (CHECKPOINTS, DATASETS)}
-    subscriptions: dict[str, pulumi.Output[str]] = {}
-    checkpoints: dict[str, pulumi.Output[str]] = {}
-    grace = max(route.grace_seconds for route in plan.routes)
-    for team in sorted(settings.teams, key=lambda each: each.name):
-        own_labels = {**labels, "team": team.name}
-        access = GcsTeamAccess(
-            f"{team.name}-storage",
-            {
-                "team": team.name,
-                "environment": settings.environment,
-                "project": settings.project,
-                "namespace": team.name,
-                "service_account": SERVICE_ACCOUNT,
-                "checkpoint_bucket": buckets[CHECKPOINTS].name,
-                "dataset_bucket": buckets[DATASETS].name,
-            },
-            # The identity pool that it is bound to appears with the cluster.
-            pulumi.ResourceOptions(depends_on=[cluster]),
-        )
-        checkpoints[team.name] = access.checkpoint_url
-        for purpose, bucket in buckets.items():
-            GcsFuseVolume(
-                f"{team.name}-{purpose}",
-                {
-                    "team": team.name,
-                    "namespace": team.name,
-                    "bucket": bucket.name,
-                    "purpose": purpose,
-                    "labels": {**plan.labels, TEAM_LABEL: team.name},
-                },
-                pulumi.ResourceOptions(provider=provider, depends_on=[teams[team.name]]),
-            )
-        if team.work_queue is not None:
-            queue = PubsubWorkQueue(
-                f"{team.name}.{team.work_queue.name}",
-                {
-                    # With a dot, which no name holds: a-b of c and a of b-c stay apart.
-                    "queue": f"{settings.environment}.{team.name}.{team.work_queue.name}",
-                    "project": settings.project,
-                    "worker_email": access.email,
-                    "grace_seconds": grace,
-                    "labels": own_labels,
-                    "kms_key": settings.storage.encryption_key,
-                    "ack_deadline_seconds": team.work_queue.lease_seconds,
-                    "max_delivery_attempts": team.work_queue.max_attempts,
-                },
-            )
-            subscriptions[team.name] = queue.subscription
-    pulumi.export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
-    pulumi.export("checkpoints", checkpoints)
-    pulumi.export("subscriptions", subscriptions)
-
-
-def _bucket(settings: GkeSettings, labels: dict[str, str], purpose: str) -> GcsBucket:
-    return GcsBucket(
-        purpose,
-        {
-            "bucket": bucket_name(settings.project, settings.environment, purpose),
-            "project": settings.project,
-            "location": settings.storage.location or settings.region,
-            "cluster_region": settings.region,
-            "purpose": purpose,
-            "labels": labels,
-            "retention_days": settings.storage.checkpoint_days if purpose == CHECKPOINTS else None,
-            "kms_key": settings.storage.encryption_key,
-            "force_destroy": purpose == CHECKPOINTS and not is_production(settings.environment),
-        },
-    )
 
 
 @dataclass(frozen=True)
@@ -339,6 +256,7 @@ def _cluster(
                 "machine": system.machine,
                 "min_nodes": system.min_nodes,
                 "max_nodes": system.max_nodes,
+                "boot_disk_type": next((each.boot_disk.value for each in settings.machines if each.name == system.machine), None),
                 "confidential_nodes": system.confidential_nodes,
             }
             if standard

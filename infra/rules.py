@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity.plan.build import plan_of_stack_file
+from capacity.settings.platform import GkeSettings
 from capacity.settings.stack_file import lines_of, read_stack_file
 from capacity.values.errors import ExplainedError, SettingsError, SettingsProblem
+from infra.shared_project import same_teams_elsewhere
 from policies.judging import DEFAULTS, SUPPRESSIONS
 from policies.lint.configuration import PACK, read_configuration
 from policies.rules import all_rules
@@ -44,13 +47,19 @@ def rules_of(settings: PlatformSettings, folder: Path, source: str) -> Settings:
 
 
 def checked_stack(path: Path) -> StackPlan:
-    """The plan of a stack file whose rules can be read, too. Raises what plan_of_stack_file and rules_of do, with lines."""
+    """The plan of a stack file whose rules can be read, too, with warnings of what the stacks beside it share with it.
+
+    Raises what plan_of_stack_file and rules_of do, with lines.
+    """
     found = plan_of_stack_file(path)
     try:
         rules_of(found.settings, path.parent, path.name)
     except SettingsError as error:
         raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
-    return found
+    if not isinstance(found.settings, GkeSettings):
+        return found
+    warnings = (*found.plan.warnings, *same_teams_elsewhere(path, found.settings))
+    return replace(found, plan=replace(found.plan, warnings=warnings))
 
 
 def rules_in_words(settings: PlatformSettings, folder: Path) -> Iterator[str]:

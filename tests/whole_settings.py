@@ -165,6 +165,7 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             maintenance=st.builds(with_exclusions, WINDOWS, EXCLUSIONS),
             other_work=OTHER_WORK,
             groups_domain=st.just("example.com"),
+            team_identity=st.sampled_from(["service_account", "direct"]),
             security=SECURED,
             existing=st.just("somebodys"),
         )

@@ -6,34 +6,42 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Source
-from capacity.catalog.machines import Gpu, Machine, is_zone_id, machines_of, unserved_family
+from capacity.catalog.machines import Cloud, machines_of, unserved_family
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import Price, PriceFile
-from capacity.settings.platform import EksSettings
+from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Machine
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.machines import DescribedMachine
     from capacity.settings.platform import PlatformSettings
 
 
-_SOURCE = "the stack file"
+_COMPARED = {
+    Cloud.AWS: ("vcpu", "memory_mib", "architecture", "local_ssd_gb", "efa_interfaces", "efa_first_card"),
+    Cloud.GCP: ("vcpu", "memory_mib", "architecture", "bundled_local_ssd_disks", "boot_disk", "compact_placement", "flex_start"),
+}
+"""Facts of a machine that a description says, too."""
 
 _SETTINGS = {"local_ssd_gb": "local_nvme_gb"}
-"""Fields of a machine that settings call otherwise."""
+"""Those that settings call otherwise."""
 
-_COMPARED = ("vcpu", "memory_mib", "architecture", "local_ssd_gb", "efa_interfaces", "efa_first_card")
+_SERVICES = {Cloud.AWS: "EC2", Cloud.GCP: "Compute Engine"}
+
+
+def _descriptions(settings: PlatformSettings) -> tuple[DescribedMachine, ...]:
+    return settings.machines if isinstance(settings, EksSettings | GkeSettings) else ()
 
 
 def described_machines(settings: PlatformSettings) -> dict[str, Machine]:
     """The machines that settings describe, by name; none where they describe none."""
-    if not isinstance(settings, EksSettings):
+    if not isinstance(settings, EksSettings | GkeSettings):
         return {}
-    return {each.name: _machine(each, settings.region) for each in settings.machines}
+    return {each.name: each.machine(settings.region) for each in settings.machines}
 
 
 def with_described(settings: PlatformSettings, cloud: Cloud, known: dict[str, Machine]) -> tuple[dict[str, Machine], list[SettingsProblem]]:
@@ -43,7 +51,7 @@ def with_described(settings: PlatformSettings, cloud: Cloud, known: dict[str, Ma
     which does not: so a stack file stays right when the catalog learns of its machine.
     """
     described = described_machines(settings)
-    written = settings.machines if isinstance(settings, EksSettings) else ()
+    written = _descriptions(settings)
     problems = [
         problem
         for number, each in enumerate(written)
@@ -67,7 +75,7 @@ def machines_of_pool(plan: Plan, pool: PoolPlan) -> tuple[Machine, ...]:
 
 def described_prices(settings: PlatformSettings) -> PriceFile | None:
     """The prices that settings give for the machines that they describe; None where they give none."""
-    if not isinstance(settings, EksSettings):
+    if not isinstance(settings, EksSettings | GkeSettings):
         return None
     sources: dict[str, Source] = {}
     prices: list[Price] = []
@@ -95,27 +103,6 @@ def own_price_rows(settings: PlatformSettings, file: PriceFile | None) -> PriceF
     return file.model_copy(update={"sources": described.sources | file.sources, "prices": [*file.prices, *others]})
 
 
-def _machine(described: DescribedMachine, region: str) -> Machine:
-    gpu = described.gpu
-    by_id, by_name = ([zone for zone in described.zones if is_zone_id(zone) is wanted] for wanted in (True, False))
-    return Machine(
-        name=described.name,
-        vcpu=described.vcpu,
-        memory_mib=described.memory_mib,
-        max_pods=described.max_pods or 0,
-        gpu=None
-        if gpu is None
-        else Gpu(name=gpu.name, model=gpu.model or gpu.name, manufacturer="nvidia", counts=(gpu.count,), memory_mib=gpu.memory_mib),
-        local_ssd_gb=described.local_nvme_gb,
-        efa_interfaces=described.efa_interfaces,
-        efa_first_card=described.efa_first_card,
-        architecture=described.architecture,
-        zones={region: tuple(by_name)} if described.zones else {},
-        zone_ids={region: tuple(by_id)} if by_id else {},
-        source=_SOURCE,
-    )
-
-
 def _problems(  # noqa: PLR0913 -- one description, and all that it may contradict
     number: int,
     written: DescribedMachine,
@@ -138,8 +125,8 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
     if own.gpu is not None and catalogued.gpu is not None and written.gpu is not None and written.gpu.model is None:
         # A name in reports that was left to us is not wrong.
         own = own.model_copy(update={"gpu": own.gpu.model_copy(update={"model": catalogued.gpu.model})})
-    differing = list(_differences(own, catalogued))
-    remedy = "a machine is as EC2 describes it: correct it, or leave the description out"
+    differing = list(_differences(cloud, own, catalogued))
+    remedy = f"a machine is as {_SERVICES[cloud]} describes it: correct it, or leave the description out"
     for field, value, right in differing:
         problem = f"{name} has {right} in the catalog ({catalogued.source})"
         yield SettingsProblem(f"{path}.{field}", value, problem, remedy, "machine-contradicts-catalog")
@@ -148,9 +135,9 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         yield SettingsProblem(path, repr(name), problem, "leave it out", "machine-in-catalog", refused=False)
 
 
-def _differences(own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
+def _differences(cloud: Cloud, own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
     """The setting, what it says, and what the catalog says."""
-    for field in _COMPARED:
+    for field in _COMPARED[cloud]:
         said, right = getattr(own, field), getattr(catalogued, field)
         if said != right:
             yield _SETTINGS.get(field, field), str(said), str(right)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
@@ -18,6 +19,7 @@ from capacity.settings.cluster import EksMode, GkeMode
 from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
+from capacity.values.names import EC2_MACHINE, GKE_MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -257,6 +259,10 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
     return ResolvedPool(path, pool, found, gpu, gpus_per_node, max_nodes, served, ceiling)
 
 
+_DESCRIBED = {Cloud.AWS: (EC2_MACHINE, "EC2"), Cloud.GCP: (GKE_MACHINE, "Compute Engine")}
+"""How a cloud's machines are called, and what a description says."""
+
+
 def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Cloud) -> Iterator[SettingsProblem]:
     machine = machines.get(name)
     with_gpus = [each.name for each in machines.values() if each.gpu]
@@ -265,8 +271,8 @@ def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Cloud) -
         yield SettingsProblem(path, repr(name), unserved.problem, unserved.instead, "machine-not-served")
     elif machine is None:
         allowed = nearest(name, with_gpus)
-        if cloud is Cloud.AWS and "." in name:
-            allowed += "; on EKS, describe one that EC2 has and the catalog does not know in `machines`"
+        if re.fullmatch(_DESCRIBED[cloud][0], name):
+            allowed += f"; describe one that {_DESCRIBED[cloud][1]} has and the catalog does not know in `machines`"
         yield SettingsProblem(path, repr(name), "is not a machine of the catalog", allowed, "unknown-machine")
     elif machine.gpu is None:
         yield SettingsProblem(path, repr(name), "has no GPU", f"pools are GPU pools; {nearest(name, with_gpus)}", "machine-without-gpu")

@@ -78,6 +78,15 @@ class GkeMode(StrEnum):
     AUTOPILOT = "autopilot"
 
 
+class TeamIdentity(StrEnum):
+    """What a team's pods are in Google Cloud. SERVICE_ACCOUNT is an account of IAM for each team, which its pods act as. With DIRECT the
+    Kubernetes service account is granted its roles itself, by its principal:// identifier.
+    """
+
+    SERVICE_ACCOUNT = "service_account"
+    DIRECT = "direct"
+
+
 class ReleaseChannel(StrEnum):
     """GKE's release channels, as GKE means them."""
 
@@ -132,8 +141,13 @@ class GkeCluster(DescribedRecord):
     groups_domain: Annotated[str, Field(pattern=DOMAIN)] | None = None
     """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""
 
+    team_identity: TeamIdentity = TeamIdentity.SERVICE_ACCOUNT
+    """What a team's pods are in Google Cloud: a `service_account` for each team, which they act as, or `direct`, without one: roles are
+    granted to the team's Kubernetes service account itself. A project has 100 service accounts unless Google raises its quota; without an
+    account nothing can sign URLs."""
+
     existing: Name | None = None
-    """A cluster of the project and region that is there already, by name; of the other fields `zone`, `mode` and
+    """A cluster of the project and region that is there already, by name; of the other fields `zone`, `mode`, `team_identity` and
     `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used. Default: one is made."""
 
     zone: Zone | None = None

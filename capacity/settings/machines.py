@@ -9,27 +9,54 @@ from typing import Annotated, Self
 from pydantic import Field, WithJsonSchema, model_validator
 
 from capacity.catalog.data_files import DescribedRecord
-from capacity.catalog.machines import Architecture
-from capacity.values.names import EC2_MACHINE, GPU_NAME, Zone
+from capacity.catalog.machines import LOCAL_SSD_GB, Architecture, BootDisk, Gpu, Machine, is_zone_id
+from capacity.values.names import EC2_MACHINE, GKE_MACHINE, GPU_NAME, Zone
+
+_SOURCE = "the stack file"
 
 UsdPerHour = Annotated[Decimal, Field(gt=0, le=10_000), WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 10_000})]
+
+
+GpuName = Annotated[str, Field(pattern=GPU_NAME)]
+GpuMemoryMib = Annotated[int, Field(ge=1024, le=4_194_304)]
 
 
 class DescribedGpu(DescribedRecord):
     """The GPUs of a described machine: whole ones of NVIDIA's, as everything that is counted here is."""
 
-    name: Annotated[str, Field(pattern=GPU_NAME)]
-    """The GPU's name in Karpenter's label karpenter.k8s.aws/instance-gpu-name: EC2's in lower case with hyphens, such as l4 or
-    rtx-pro-server-6000."""
+    name: GpuName
+    """The cloud's name of the GPU."""
 
     count: Annotated[int, Field(ge=1, le=16)]
     """GPUs of one machine."""
 
-    memory_mib: Annotated[int, Field(ge=1024, le=4_194_304)]
+    memory_mib: GpuMemoryMib
+    """Memory of one GPU, in MiB."""
+
+    model: GpuName | None = None
+    """The GPU's name in reports, with its memory where one name has several sizes, such as h100-80gb. Default: `name`."""
+
+    def gpu(self) -> Gpu:
+        """As a row of the catalog has it."""
+        return Gpu(name=self.name, model=self.model or self.name, manufacturer="nvidia", counts=(self.count,), memory_mib=self.memory_mib)
+
+
+class DescribedEc2Gpu(DescribedGpu):
+    """The GPUs of a described machine of EC2."""
+
+    name: GpuName
+    """The GPU's name in Karpenter's label karpenter.k8s.aws/instance-gpu-name: EC2's in lower case with hyphens, such as l4 or
+    rtx-pro-server-6000."""
+
+    memory_mib: GpuMemoryMib
     """Memory of one GPU, in MiB, exactly as EC2 reports it (GpuInfo.Gpus.MemoryInfo.SizeInMiB): nodes are chosen by it."""
 
-    model: Annotated[str, Field(pattern=GPU_NAME)] | None = None
-    """The GPU's name in reports, with its memory where one name has several sizes, such as h100-80gb. Default: `name`."""
+
+class DescribedGkeGpu(DescribedGpu):
+    """The GPUs of a described machine of Compute Engine."""
+
+    name: GpuName
+    """The GPU's name in GKE's label cloud.google.com/gke-accelerator, such as nvidia-l4 (accelerators.guestAcceleratorType)."""
 
 
 class DescribedPrice(DescribedRecord):
@@ -52,22 +79,52 @@ class DescribedPrice(DescribedRecord):
 
 
 class DescribedMachine(DescribedRecord):
-    """A machine of EC2 that the catalog does not know, in the figures of `aws ec2 describe-instance-types`."""
+    """A machine that the catalog does not know."""
 
-    name: Annotated[str, Field(pattern=EC2_MACHINE)]
-    """The instance type, by which pools and the system pool mean it."""
+    name: str
+    """The machine type, by which pools and the system pool mean it."""
 
     vcpu: Annotated[int, Field(ge=1, le=4096)]
-    """vCPU (VCpuInfo.DefaultVCpus)."""
+    """vCPU (EC2: VCpuInfo.DefaultVCpus; Compute Engine: guestCpus)."""
 
     memory_mib: Annotated[int, Field(ge=1024, le=67_108_864)]
-    """Memory, in MiB (MemoryInfo.SizeInMiB)."""
+    """Memory, in MiB (EC2: MemoryInfo.SizeInMiB; Compute Engine: memoryMb)."""
 
     gpu: DescribedGpu | None = None
     """Its GPUs. Default: none, for a machine of the system pool."""
 
     architecture: Architecture = Architecture.AMD64
     """For which processors its images are built: amd64 (x86_64) or arm64."""
+
+    zones: tuple[Zone, ...] = ()
+    """Zones of the platform's region that offer it, by name or id as the platform's own. Default: not known, and not checked."""
+
+    price: DescribedPrice | None = None
+    """Its price in the platform's region. Default: not known, and told as such wherever costs are added up."""
+
+    def machine(self, region: str) -> Machine:
+        """As a row of the catalog of `region` has it."""
+        by_id, by_name = ([zone for zone in self.zones if is_zone_id(zone) is wanted] for wanted in (True, False))
+        return Machine(
+            name=self.name,
+            vcpu=self.vcpu,
+            memory_mib=self.memory_mib,
+            gpu=self.gpu and self.gpu.gpu(),
+            architecture=self.architecture,
+            zones={region: tuple(by_name)} if self.zones else {},
+            zone_ids={region: tuple(by_id)} if by_id else {},
+            source=_SOURCE,
+        )
+
+
+class DescribedEc2Machine(DescribedMachine):
+    """A machine of EC2 that the catalog does not know, in the figures of `aws ec2 describe-instance-types`."""
+
+    name: Annotated[str, Field(pattern=EC2_MACHINE)]
+    """The instance type, by which pools and the system pool mean it."""
+
+    gpu: DescribedEc2Gpu | None = None
+    """Its GPUs. Default: none, for a machine of the system pool."""
 
     local_nvme_gb: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """NVMe disks that come with it, in GB in all (InstanceStorageInfo.TotalSizeInGB)."""
@@ -81,14 +138,50 @@ class DescribedMachine(DescribedRecord):
     max_pods: Annotated[int, Field(ge=4, le=4096)] | None = None
     """Pods that a node has addresses for, as in awslabs/amazon-eks-ami's eni-max-pods.txt. The system pool needs it; default: not known."""
 
-    zones: tuple[Zone, ...] = ()
-    """Zones of the platform's region that offer it, by name or id as the platform's own. Default: not known, and not checked."""
-
-    price: DescribedPrice | None = None
-    """Its price in the platform's region. Default: not known, and told as such wherever costs are added up."""
-
     @model_validator(mode="after")
     def _a_first_card_is_one_of_some(self) -> Self:
         if self.efa_first_card and not self.efa_interfaces:
             raise ValueError("has efa_first_card without efa_interfaces; give both, or leave both out")
         return self
+
+    def machine(self, region: str) -> Machine:
+        """As a row of the catalog of `region` has it."""
+        own = {
+            "max_pods": self.max_pods or 0,
+            "local_ssd_gb": self.local_nvme_gb,
+            "efa_interfaces": self.efa_interfaces,
+            "efa_first_card": self.efa_first_card,
+        }
+        return super().machine(region).model_copy(update=own)
+
+
+class DescribedGkeMachine(DescribedMachine):
+    """A machine of Compute Engine that the catalog does not know, in the figures of `gcloud compute machine-types describe`."""
+
+    name: Annotated[str, Field(pattern=GKE_MACHINE)]
+    """The machine type, by which pools and the system pool mean it. Of a family to which GPUs are attached, such as n1, none."""
+
+    gpu: DescribedGkeGpu | None = None
+    """Its GPUs. Default: none, for a machine of the system pool."""
+
+    bundled_local_ssd_disks: Annotated[int, Field(ge=0, le=64)] = 0
+    """Disks of 375 GB that come with it (bundledLocalSsds.partitionCount)."""
+
+    boot_disk: BootDisk = BootDisk.HYPERDISK_BALANCED
+    """The type of disk that it boots from: `hyperdisk-balanced`, as all families since 2024, or `pd-balanced`."""
+
+    compact_placement: bool = False
+    """Whether it can be placed compactly."""
+
+    flex_start: bool = False
+    """Whether DWS gives it, for pools of flex-start and queued capacity."""
+
+    def machine(self, region: str) -> Machine:
+        """As a row of the catalog of `region` has it."""
+        own = {
+            "local_ssd_gb": self.bundled_local_ssd_disks * LOCAL_SSD_GB,
+            "boot_disk": self.boot_disk,
+            "compact_placement": self.compact_placement,
+            "flex_start": self.flex_start,
+        }
+        return super().machine(region).model_copy(update=own)

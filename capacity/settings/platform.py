@@ -12,7 +12,7 @@ from capacity.catalog.platform import Platform, default_services
 from capacity.settings.aws import AwsTags, Iam
 from capacity.settings.cluster import EksCluster, GkeCluster
 from capacity.settings.controllers import Controllers, EksControllers
-from capacity.settings.machines import DescribedMachine
+from capacity.settings.machines import DescribedEc2Machine, DescribedGkeMachine
 from capacity.settings.network import CONTROL_PLANE_ZONES, Access, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
@@ -128,6 +128,9 @@ class GkeSettings(PlatformSettings):
     measurement: GkeMeasurement = GkeMeasurement()
     """What tells Prometheus of GPUs, and what it records."""
 
+    machines: tuple[DescribedGkeMachine, ...] = ()
+    """Machines of Compute Engine that the catalog does not know, for pools and the system pool."""
+
     pools: Annotated[tuple[GkePool, ...], Field(min_length=1)]
     """Pools of GPU machines."""
 
@@ -190,7 +193,7 @@ class EksSettings(PlatformSettings):
     measurement: EksMeasurement = EksMeasurement()
     """What tells Prometheus of GPUs, and what it records."""
 
-    machines: tuple[DescribedMachine, ...] = ()
+    machines: tuple[DescribedEc2Machine, ...] = ()
     """Machines of EC2 that the catalog does not know, for pools and the system pool."""
 
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]

@@ -14,11 +14,14 @@ from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.settings.platform import MODELS
 from capacity.settings.pools import EksPool, GkePool, LocalPool
 from capacity.settings.stack_file import SETTINGS_KEY
-from capacity.values.names import EC2_MACHINE, FORMS, NAME
+from capacity.values.names import EC2_MACHINE, FORMS, GKE_MACHINE, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+_DESCRIBED = {Platform.GKE: GKE_MACHINE, Platform.EKS: EC2_MACHINE}
+"""How machines are called that a stack file may describe."""
 
 _POOLS = {Platform.LOCAL: LocalPool, Platform.GKE: GkePool, Platform.EKS: EksPool}
 
@@ -68,7 +71,7 @@ def _name_the_machines(definitions: dict[str, Any]) -> None:
         machines = machines_of(VOCABULARIES[platform].catalog).values()
         names = [machine.name for machine in machines if machine.gpu]
         fields: dict[str, Any] = definitions[_POOLS[platform].__name__]["properties"]
-        own = [{"type": "string", "pattern": EC2_MACHINE}] if "machines" in MODELS[platform].model_fields else []
+        own = [{"type": "string", "pattern": _DESCRIBED[platform]}] if platform in _DESCRIBED else []
         wanted = [fields["machine"]] + ([fields["alternatives"]["items"]] if "alternatives" in fields else [])
         for each in wanted:
             if own:

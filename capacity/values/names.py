@@ -111,6 +111,7 @@ def how_it_moves(image: str) -> str:
 
 
 EC2_MACHINE = _form(r"^[a-z]+\d+[a-z0-9-]*\.[a-z0-9-]+$", "an instance type of EC2, such as p6-b300.48xlarge")
+GKE_MACHINE = _form(r"^[a-z]+\d+[a-z]*-[a-z0-9-]*[a-z0-9]$", "a machine type of Compute Engine, such as a4-highgpu-8g")
 GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower case with hyphens, such as l4 or rtx-pro-server-6000")
 VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")
 CHECKPOINT_FOLDER = _form(

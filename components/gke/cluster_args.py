@@ -35,6 +35,9 @@ class GkeSystemPoolArgs(TypedDict):
     disk_gib: NotRequired[int]
     """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
 
+    boot_disk_type: NotRequired[str | None]
+    """`pd-balanced` or `hyperdisk-balanced`. Default: what the catalog says of the machine; pd-balanced of one that it does not have."""
+
     confidential_nodes: NotRequired[str | None]
     """How the nodes' memory is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
 
@@ -202,11 +205,14 @@ class SystemPool:
     min_nodes: int = SystemPoolSettings.default("min_nodes")
     max_nodes: int = SystemPoolSettings.default("max_nodes")
     disk_gib: int = 100
+    boot_disk_type: str | None = None
     confidential_nodes: str | None = None
 
     @property
     def boot_disk(self) -> BootDisk:
-        """The type of its nodes' boot disks; a machine that is not known boots from Persistent Disk, as nearly all do."""
+        """The type of its nodes' boot disks."""
+        if self.boot_disk_type is not None:
+            return BootDisk(self.boot_disk_type)
         known = machines_of(Cloud.GCP).get(self.machine)
         return BootDisk.PD_BALANCED if known is None else known.boot_disk
 
@@ -358,6 +364,8 @@ def _check_system_pool(where: str, pool: SystemPool, zones: int) -> None:
         )
     if pool.disk_gib < _SMALLEST_DISK_GIB:
         raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; allowed is at least {_SMALLEST_DISK_GIB}; use 100 if in doubt")
+    if pool.boot_disk_type is not None:
+        _check_choice(f"{where} system_pool.boot_disk_type", pool.boot_disk_type, list(BootDisk))
 
 
 def _check_confidential(where: str, pool: SystemPool) -> None:

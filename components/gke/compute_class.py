@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.pools import GkePool
-from components.gke.gpu_pool_args import gpu_machine
+from components.gke.gpu_pool_args import AskedGpus, GkeMachineArgs, gpu_machine
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
 
@@ -47,6 +47,9 @@ class ComputeClassPriorityArgs(TypedDict):
 
     gpus: NotRequired[int | None]
     """GPUs of one node. Default: none."""
+
+    machine_description: NotRequired[GkeMachineArgs | None]
+    """What the machine is, where the catalog does not have it. Default: it has."""
 
     capacity_type: NotRequired[str | None]
     """`spot` or `flex-start`; on Autopilot `reserved` and `on-demand` too. Default: none."""
@@ -108,7 +111,8 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
             f"{where}: capacity_type is {capacity_type}; GKE makes pools of spot and flex-start here; "
             "for any other name a capped pool in pools, since pools that GKE makes have no ceiling of their own"
         )
-    machine = gpu_machine(where, str(priority.get("machine")), str(priority.get("accelerator")), cast("int", priority.get("gpus")))
+    gpus, described = cast("int", priority.get("gpus")), priority.get("machine_description")
+    machine = gpu_machine(where, AskedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
         raise ValueError(f"{where}: machine is {machine.name}; DWS does not give it; use another machine, or spot")
     driver = priority.get("driver") or "default"

@@ -12,6 +12,7 @@ from capacity.catalog.capacity_type import CapacityType, Origin, facts_of, gpu_m
 from capacity.catalog.machines import Cloud, Machine, machines_of, machines_with
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.settings.gke_rules import AskedPool, refusals
+from capacity.settings.machines import DescribedGkeMachine
 from capacity.settings.network import GkeNetwork
 from capacity.settings.pools import GkeNodeOptions, GpuDriver, SharingStrategy
 from capacity.values.errors import SettingsProblem
@@ -19,18 +20,62 @@ from capacity.values.names import FORMS, NAME
 from components.shared_args import NodeTaint, checked_options, refuse, refuse_first
 
 
-def gpu_machine(where: str, machine: str, accelerator: str, gpus: int) -> Machine:
-    """The catalog's row of `machine`, which has `gpus` GPUs of `accelerator` (GKE's name, such as nvidia-l4).
+class GkeMachineArgs(TypedDict):
+    """What a machine is that the catalog does not have, beside its GPUs; bounds and defaults are those of the settings' `machines`."""
 
-    Raises ValueError, beginning with `where`, when there is no such machine, and names the machines that have those GPUs.
+    vcpu: int
+    """vCPU."""
+
+    memory_mib: int
+    """Memory, in MiB."""
+
+    gpu_memory_mib: int
+    """Memory of one GPU, in MiB."""
+
+    bundled_local_ssd_disks: NotRequired[int]
+    """Disks of 375 GB that come with it. Default: 0."""
+
+    boot_disk: NotRequired[str]
+    """The type of disk that it boots from, hyperdisk-balanced or pd-balanced. Default: hyperdisk-balanced."""
+
+    compact_placement: NotRequired[bool]
+    """Whether it can be placed compactly. Default: False."""
+
+    flex_start: NotRequired[bool]
+    """Whether DWS gives it. Default: False."""
+
+
+@dataclass(frozen=True)
+class AskedGpus:
+    """GPUs that a pool asks for: by machine, accelerator (GKE's name, such as nvidia-l4) and number, and what the machine is where the
+    catalog does not have it.
     """
+
+    machine: str
+    accelerator: str
+    gpus: int
+    described: GkeMachineArgs | None = None
+
+
+def gpu_machine(where: str, asked: AskedGpus) -> Machine:
+    """The catalog's row of the machine that is asked for, or what its description says.
+
+    Raises ValueError, beginning with `where`, when there is no such machine, and names the machines that have those GPUs; and for a
+    description of a machine that the catalog has, or one that settings would refuse.
+    """
+    machine, accelerator, gpus = asked.machine, asked.accelerator, asked.gpus
     machines = machines_of(Cloud.GCP)
+    if asked.described is not None:
+        if machine in machines:
+            raise ValueError(f"{where}: machine_description (is of {machine}): the machine catalog has it; leave it out")
+        gpu = {"name": accelerator, "count": gpus, "memory_mib": asked.described["gpu_memory_mib"]}
+        return checked_options(where, DescribedGkeMachine, {**asked.described, "name": machine, "gpu": gpu}).machine("")
     fits = machines_with(machines, accelerator, gpus)
     if machine in fits:
         return machines[machine]
     found = machines.get(machine)
     if found is None:
-        has = "is not in the machine catalog (capacity/catalog/gcp.yaml)"
+        has = "is not in the machine catalog (capacity/catalog/gcp.yaml) and has no machine_description"
     elif found.gpu is None:
         has = "has no GPUs"
     else:
@@ -159,6 +204,9 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     gpus_per_node: int
     """GPUs of one node: those that the machine has, or one of the counts that can be attached to it."""
 
+    machine_description: NotRequired[GkeMachineArgs | None]
+    """What the machine is, where the catalog does not have it; then it has `gpus_per_node` GPUs of `accelerator`. Default: it has."""
+
     capacity_type: str
     """How the capacity is bought: reserved, flex-start, queued, spot or on-demand."""
 
@@ -237,7 +285,8 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
         refuse(where, SettingsProblem("capacity_type", args["capacity_type"], f"GKE has {', '.join(types)}", "use one of these"))
     _check_limits(where, args)
     refuse_first(where, _taints_and_labels(where, args))
-    machine = gpu_machine(where, args["machine"], args["accelerator"], args["gpus_per_node"])
+    asked_for = AskedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
+    machine = gpu_machine(where, asked_for)
     options = checked_options(where, GkeNodeOptions, args)
     refuse_first(where, _place(args))
     asked = AskedPool(CapacityType(args["capacity_type"]), machine, args.get("min_nodes") or 0, args.get("max_run_seconds"), options)

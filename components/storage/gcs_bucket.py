@@ -87,6 +87,9 @@ class GcsBucket(pulumi.ComponentResource):
     url: pulumi.Output[str]
     """gs:// and the name."""
 
+    project_number: pulumi.Output[int]
+    """The number of the project that owns the bucket, which principal:// identifiers are made with."""
+
     def __init__(self, name: str, args: GcsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         _check(name, args)
         super().__init__("flexspot:index:GcsBucket", name, {**args}, opts)
@@ -121,7 +124,8 @@ class GcsBucket(pulumi.ComponentResource):
         ]
         self.name = pulumi.Output.all(bucket.name, *(folder.name for folder in folders)).apply(_first)
         self.url = pulumi.Output.concat("gs://", self.name)
-        self.register_outputs({"name": self.name, "url": self.url})
+        self.project_number = bucket.project_number
+        self.register_outputs({"name": self.name, "url": self.url, "project_number": self.project_number})
 
 
 def bucket_name(project: str, environment: str, purpose: str) -> str:

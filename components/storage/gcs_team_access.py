@@ -1,4 +1,4 @@
-"""A team's identity in Google Cloud, and what it may do with the buckets."""
+"""What a team's pods are in Google Cloud, and what they may do with the buckets."""
 
 import hashlib
 from typing import NotRequired, TypedDict
@@ -13,7 +13,7 @@ ACCOUNT_ID_CHARACTERS = 30
 
 
 class GcsTeamAccessArgs(TypedDict):
-    """Arguments of GcsTeamAccess. Neither service accounts nor managed folders have labels: the account's description names the owner."""
+    """Arguments of GcsTeamAccess. Neither service accounts nor managed folders have labels: an account's description names the owner."""
 
     team: str
     """The team's name, which is also the name of its folder in the checkpoint bucket."""
@@ -33,6 +33,9 @@ class GcsTeamAccessArgs(TypedDict):
     checkpoint_bucket: pulumi.Input[str]
     """Name of the bucket in which the team's folder is made."""
 
+    project_number: NotRequired[pulumi.Input[int] | None]
+    """The number of `project`. With it there is no account: the Kubernetes service account itself is granted the roles. Default: none."""
+
     dataset_bucket: NotRequired[pulumi.Input[str] | None]
     """Name of the bucket with datasets. Default: none, the team reads no dataset."""
 
@@ -41,7 +44,13 @@ class GcsTeamAccessArgs(TypedDict):
 
 
 class GcsTeamAccess(pulumi.ComponentResource):
-    """A service account that the team's pods act as: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
+    """What the team's pods may do: read and write the team's checkpoints, read its datasets, and nothing else.
+
+    They act as a service account of IAM that is made for the team, or, with `project_number`, as themselves: roles are granted to the
+    principal:// identifier of their Kubernetes service account (https://docs.cloud.google.com/iam/docs/principal-identifiers; used so for
+    folders and topics by Google's own samples, GoogleCloudPlatform/accelerated-platforms; read 2026-11-25).
+    Either way the identity is that of the project, the namespace and the name: pods of the same names in another cluster of the project
+    are the same to Google Cloud.
 
     Access is given on managed folders, not by IAM conditions on object names: a listing is checked on the bucket, where a condition on
     `resource.name` does not match an object's name, so such a team could read a checkpoint and not find it. A role on a managed folder
@@ -50,13 +59,16 @@ class GcsTeamAccess(pulumi.ComponentResource):
     without its options fails. Written from documentation and the sources of gcsfuse, and not tried in a live project.
 
     The cluster must exist before, with workload identity: hand it over in `depends_on`, as its identity pool appears with it. Annotate the
-    Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
+    Kubernetes service account with iam.gke.io/gcp-service-account and `email` where there is one.
 
     Raises ValueError for names that Kubernetes or Google Cloud refuses, and for dataset folders without a dataset bucket.
     """
 
-    email: pulumi.Output[str]
-    """The service account's address."""
+    member: pulumi.Output[str]
+    """Who the team's pods are, as IAM names members: serviceAccount: and an address, or a principal:// identifier."""
+
+    email: pulumi.Output[str] | None
+    """The service account's address; None where there is no account."""
 
     checkpoint_url: pulumi.Output[str]
     """Where the team's checkpoints are: gs://bucket/team/."""
@@ -65,22 +77,9 @@ class GcsTeamAccess(pulumi.ComponentResource):
         _check(name, args)
         super().__init__("flexspot:index:GcsTeamAccess", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        account = serviceaccount.Account(
-            f"{name}-account",
-            account_id=account_id(args["team"], args["environment"]),
-            project=args["project"],
-            display_name=f"Team {args['team']}, {args['environment']}",
-            description=f"Pods of team {args['team']} in namespace {args['namespace']} of {args['environment']}; made by Flexspot.",
-            opts=child,
-        )
-        serviceaccount.IAMMember(
-            f"{name}-workload-identity",
-            service_account_id=account.name,
-            role="roles/iam.workloadIdentityUser",
-            member=f"serviceAccount:{args['project']}.svc.id.goog[{args['namespace']}/{args['service_account']}]",
-            opts=child,
-        )
-        member = pulumi.Output.concat("serviceAccount:", account.email)
+        number = args.get("project_number")
+        self.email = _account(name, args, child).email if number is None else None
+        self.member = _principal(args, number) if self.email is None else pulumi.Output.concat("serviceAccount:", self.email)
         checkpoints = storage.ManagedFolder(
             f"{name}-checkpoints",
             bucket=args["checkpoint_bucket"],
@@ -94,7 +93,7 @@ class GcsTeamAccess(pulumi.ComponentResource):
             bucket=checkpoints.bucket,
             managed_folder=checkpoints.name,
             role="roles/storage.objectUser",
-            member=member,
+            member=self.member,
             opts=child,
         )
         dataset_bucket = args.get("dataset_bucket")
@@ -107,12 +106,40 @@ class GcsTeamAccess(pulumi.ComponentResource):
                     bucket=dataset_bucket,
                     managed_folder=f"{folder}/",
                     role="roles/storage.objectViewer",
-                    member=member,
+                    member=self.member,
                     opts=child,
                 )
-        self.email = account.email
         self.checkpoint_url = pulumi.Output.concat("gs://", checkpoints.bucket, "/", checkpoints.name)
-        self.register_outputs({"email": self.email, "checkpoint_url": self.checkpoint_url})
+        self.register_outputs({"member": self.member, "email": self.email, "checkpoint_url": self.checkpoint_url})
+
+
+def _account(name: str, args: GcsTeamAccessArgs, child: pulumi.ResourceOptions) -> serviceaccount.Account:
+    """An account that the pods of the team's Kubernetes service account may act as."""
+    account = serviceaccount.Account(
+        f"{name}-account",
+        account_id=account_id(args["team"], args["environment"]),
+        project=args["project"],
+        display_name=f"Team {args['team']}, {args['environment']}",
+        description=f"Pods of team {args['team']} in namespace {args['namespace']} of {args['environment']}; made by Flexspot.",
+        opts=child,
+    )
+    serviceaccount.IAMMember(
+        f"{name}-workload-identity",
+        service_account_id=account.name,
+        role="roles/iam.workloadIdentityUser",
+        member=f"serviceAccount:{args['project']}.svc.id.goog[{args['namespace']}/{args['service_account']}]",
+        opts=child,
+    )
+    return account
+
+
+def _principal(args: GcsTeamAccessArgs, number: pulumi.Input[int] | None) -> pulumi.Output[str]:
+    """The Kubernetes service account, as IAM identifies it."""
+    pool = f"{args['project']}.svc.id.goog"
+    subject = f"ns/{args['namespace']}/sa/{args['service_account']}"
+    return pulumi.Output.format(
+        "principal://iam.googleapis.com/projects/{0}/locations/global/workloadIdentityPools/{1}/subject/{2}", number, pool, subject
+    )
 
 
 def account_id(team: str, environment: str) -> str:

@@ -39,8 +39,8 @@ class PubsubWorkQueueArgs(TypedDict):
     project: str
     """The project of the queue."""
 
-    worker_email: pulumi.Input[str]
-    """Address of the service account that publishes and pulls: a GcsTeamAccess's `email`."""
+    worker_member: pulumi.Input[str]
+    """Who publishes and pulls, as IAM names members: a GcsTeamAccess's `member`."""
 
     grace_seconds: int
     """How long a worker goes on after the warning of an interruption, in seconds; 15 on GKE Spot unless the pool raises it."""
@@ -136,7 +136,7 @@ class PubsubWorkQueue(pulumi.ComponentResource):
             labels=labels,
             opts=pulumi.ResourceOptions(parent=self, depends_on=[kept, may_give_up]),
         )
-        worker = pulumi.Output.concat("serviceAccount:", args["worker_email"])
+        worker = args["worker_member"]
         for part, member in (("agent", agent.member), ("worker", worker)):
             pubsub.SubscriptionIAMMember(
                 f"{name}-{part}-subscriber", project=project, subscription=subscription.name, role=_SUBSCRIBER, member=member, opts=child

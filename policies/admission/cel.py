@@ -14,11 +14,9 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"\{(\w+)\}")
 
-MOST_PLACES = 64
-"""How long a list of a pod or of a job may be whose elements are looked at by place; in teams' namespaces a longer one is refused."""
-
-PLACES = f"[{', '.join(map(str, range(MOST_PLACES)))}]"
-"""The places of a list: CEL's macros give elements without saying where they stand."""
+FEW_PLACES, MOST_PLACES = 64, 256
+"""How long nearly all lists of a pod or of a job are, and how long one may be whose elements are looked at by place; in teams' namespaces a
+longer one is refused."""
 
 
 def text(value: str) -> str:
@@ -67,9 +65,21 @@ def places_between(first: int, end: int) -> str:
     return f"[{', '.join(map(str, range(first, end)))}]"
 
 
+PLACES = places_between(0, FEW_PLACES)
+"""The places of a list: CEL's macros give elements without saying where they stand."""
+
+FURTHER_PLACES = places_between(FEW_PLACES, MOST_PLACES)
+"""Those of a long list, for which long lists alone pay."""
+
+
+def all_places(listed: str) -> str:
+    """As many places as the list may have, or more; of the variables `places` and `furtherPlaces`."""
+    return f"(size({listed}) > {FEW_PLACES} ? variables.places + variables.furtherPlaces : variables.places)"
+
+
 def places(listed: str) -> str:
-    """The places of a list, of which the variable `places` holds as many as there may be."""
-    return f"variables.places.filter(i, i < size({listed}))"
+    """The places of a list."""
+    return f"{all_places(listed)}.filter(i, i < size({listed}))"
 
 
 def either(*conditions: str) -> str:

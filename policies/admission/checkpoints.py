@@ -10,7 +10,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from policies.admission.cel import MOST_PLACES, either, every, first_of, let, list_at, places_between, sentence, text, text_at, texts
+from policies.admission.cel import (
+    FEW_PLACES,
+    MOST_PLACES,
+    all_places,
+    either,
+    every,
+    first_of,
+    let,
+    list_at,
+    places_between,
+    sentence,
+    text,
+    text_at,
+    texts,
+)
 from policies.admission.pods import containers_where
 from policies.pods.volumes import IN_CONTAINER, IN_VOLUME, MOUNTED, NAMED
 from policies.rules.checkpoint_on_ephemeral_volume import LOST
@@ -24,12 +38,11 @@ if TYPE_CHECKING:
 PLACES = "checkpointPlaces"
 """The variable with a list for each pod set of GPU work: how it loses checkpoints, in the rule's words; an empty one where it does not."""
 
-_AT_ONCE = 4
-"""Containers whose paths one variable looks for among their mounts: what one expression may cost, at a hundred paths and sixty mounts."""
+_AT_ONCE, _FURTHER_AT_ONCE = 4, 16
+"""Containers whose paths one variable looks for among their mounts: what one expression may cost, at a hundred paths and sixty mounts.
 
-
-_MOST_ARGUMENTS = 256
-"""How many arguments of a container are looked at. Few have more than MOST_PLACES, and those alone pay for it."""
+Of more than FEW_PLACES containers each is smaller, or the API server takes no object so large.
+"""
 
 
 def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
@@ -56,8 +69,10 @@ def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
     previous = "checkpointWriters"
     yield previous, f"variables.checkpointPaths.map(p, {_pod_set(writers, '[]')})"
 
-    for first in range(0, MOST_PLACES, _AT_ONCE):
-        some = f"{places_between(first, first + _AT_ONCE)}.filter(i, i < size(p.containers)).map(i, p.containers[i])"
+    steps = [(first, first + _AT_ONCE) for first in range(0, FEW_PLACES, _AT_ONCE)]
+    steps += [(first, first + _FURTHER_AT_ONCE) for first in range(FEW_PLACES, MOST_PLACES, _FURTHER_AT_ONCE)]
+    for first, end in steps:
+        some = f"{places_between(first, end)}.filter(i, i < size(p.containers)).map(i, p.containers[i])"
         losing = f"size(p.losing) > 0 ? p.losing : {some}.filter(c, size(c.said) > 0 || c.given.exists(g, {_IS_LOST}))"
         name = f"checkpointsLost{first}"
         yield name, f"variables.{previous}.map(p, {_pod_set('p.containers', losing)})"
@@ -105,8 +120,7 @@ def _given(parameters: Parameters) -> str:
     # Most arguments are none of these: so their names alone are made, and all else of those that are.
     name = "a[j].split('=')[0]"
     value = "a[j].contains('=') ? a[j].substring(a[j].indexOf('=') + 1) : j + 1 < size(a) ? a[j + 1] : ''"
-    listed = f"(variables.places + (size(a) > {MOST_PLACES} ? {places_between(MOST_PLACES, _MOST_ARGUMENTS)} : []))"
-    named = f"{listed}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
+    named = f"{all_places('a')}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
     arguments = let("a", f"{list_at('CONTAINER', 'command')} + {list_at('CONTAINER', 'args')}", f"{named}.map(j, {_pair(name, value)})")
     written = every("v.?name.hasValue()", "v.?value.hasValue()", is_spelled("v.name"), is_folder("v.value"))
     return (

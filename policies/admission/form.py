@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.admission.cel import PLACES, either, every, mapping, mapping_at, sentence, text, text_at
+from policies.admission.cel import FURTHER_PLACES, PLACES, either, every, mapping, mapping_at, sentence, text, text_at
 from policies.admission.checkpoints import checkpoint_variables
 from policies.admission.pods import ASKS, MATCHED, SERVES_NODES, pod_sets, queued_metadata
 from policies.admission.scheduling_options import QUEUE_NAME, WAYS
@@ -69,6 +69,7 @@ POD_SETS, WORK, GPU_WORK = "variables.podSets", "variables.work", "variables.gpu
 
 _SHARED: Mapping[str, str] = {
     "places": PLACES,
+    "furtherPlaces": FURTHER_PLACES,
     "podSets": pod_sets(),
     # What serves the nodes themselves is no work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",

@@ -218,7 +218,7 @@ def test_more_containers_than_rules_look_at_are_refused(ground: QueueGround, clu
     job = ground.job("alpha", "many")
     [first] = job["spec"]["template"]["spec"]["containers"]
     small = {"cpu": "10m", "memory": "10Mi"}
-    more = [first | {"name": f"more-{number}", "resources": {"limits": small, "requests": small}} for number in range(64)]
+    more = [first | {"name": f"more-{number}", "resources": {"limits": small, "requests": small}} for number in range(256)]
     job["spec"]["template"]["spec"]["containers"] = [first, *more]
 
     assert outcome(Member(cluster.kubeconfig, MEMBERS), job) == "more-than-is-looked-at"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.system_room import system_room
 from capacity.settings.controllers import EksControllers
 from capacity.settings.gke_rules import confidential_refusals
@@ -91,7 +90,7 @@ def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[Set
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
         return
-    known = {each.gpu.name for each in machines_of(Cloud.GCP).values() if each.gpu is not None}
+    known = {each.gpu.name for each in resolved.machines.values() if each.gpu is not None}
     used = {pool.gpu.name for pool in resolved.pools.values()}
     for number, name in enumerate(settings.cluster.former_accelerators):
         path = f"cluster.former_accelerators.{number}"

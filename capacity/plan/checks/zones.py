@@ -72,7 +72,7 @@ def zonal_clusters_are_there_already(resolved: ResolvedSettings) -> Iterator[Set
 
 
 def _described(resolved: ResolvedSettings) -> tuple[DescribedMachine, ...]:
-    return resolved.settings.machines if isinstance(resolved.settings, EksSettings) else ()
+    return resolved.settings.machines if isinstance(resolved.settings, EksSettings | GkeSettings) else ()
 
 
 _OF_EKS = "network.control_plane_zones"

@@ -208,6 +208,6 @@ def test_the_system_pool_takes_a_described_machine_that_says_enough(machine: dic
         assert [each.rule for each in refusals(settings)] == [rule]
 
 
-def test_gke_describes_no_machines() -> None:
-    with pytest.raises(SettingsError, match="machines: is a setting of cloud eks, not of gke"):
+def test_gke_takes_no_description_of_a_machine_of_ec2() -> None:
+    with pytest.raises(SettingsError, match=r"machines\.0\.name .*allowed: a machine type of Compute Engine"):
         parse_settings(gke(pool("p", "g2-standard-4", "spot", 1, "training"), machines=[NEW]), "test")

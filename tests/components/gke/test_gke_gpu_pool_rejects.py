@@ -100,7 +100,10 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
             "machine g2-standard-8 has 1 of nvidia-l4; asked for 8 of nvidia-l4; machines that have these are g2-standard-96",
         ),
         ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; asked for 3 of nvidia-tesla-t4; no"),
-        ({"machine": "g2-standard-5"}, "machine g2-standard-5 is not in the machine catalog (capacity/catalog/gcp.yaml); asked for 1"),
+        (
+            {"machine": "g2-standard-5"},
+            "machine g2-standard-5 is not in the machine catalog (capacity/catalog/gcp.yaml) and has no machine_description; asked for 1",
+        ),
         ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; asked for 1 of nvidia-l4; machines that have these are g2-"),
         ({"gpu_driver": "newest"}, "gpu_driver (is 'newest'): is not one of the allowed values; allowed: default, latest, disabled"),
         (

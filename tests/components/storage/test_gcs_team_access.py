@@ -85,16 +85,40 @@ def test_a_team_reads_the_shared_datasets_and_those_that_it_is_given(register: R
     assert len(registered.of(FOLDER)) == 1, "folders of datasets belong to their bucket"
 
 
-def test_its_outputs_are_the_address_and_the_folder(register: Register) -> None:
+def test_its_outputs_are_who_the_team_is_and_the_folder(register: Register) -> None:
     found: list[str] = []
 
     def declare() -> None:
         access = GcsTeamAccess("red", args())
-        pulumi.Output.all(access.email, access.checkpoint_url).apply(found.extend)
+        pulumi.Output.all(access.member, access.email, access.checkpoint_url).apply(found.extend)
 
     register(declare)
 
-    assert found == [EMAIL, "gs://acme-ai-dev-checkpoints/red/"]
+    assert found == [f"serviceAccount:{EMAIL}", EMAIL, "gs://acme-ai-dev-checkpoints/red/"]
+
+
+# As Google's own samples write it: GoogleCloudPlatform/accelerated-platforms, docs of data preparation; read 2026-11-25.
+PRINCIPAL = (
+    "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/acme-ai.svc.id.goog"
+    "/subject/ns/team-red/sa/trainer"
+)
+
+
+def test_with_the_projects_number_the_kubernetes_service_account_itself_has_the_roles_and_no_account_is_made(register: Register) -> None:
+    found: list[str | None] = []
+
+    def declare() -> None:
+        access = GcsTeamAccess("red", args(project_number=pulumi.Output.from_input(123456789012), dataset_bucket="datasets"))
+        pulumi.Output.all(access.member, access.email).apply(found.extend)
+
+    registered = register(declare)
+
+    assert (registered.of(ACCOUNT), registered.of(ACCOUNT_MEMBER)) == ([], [])
+    assert {(each["managedFolder"], each["role"], each["member"]) for each in registered.of(FOLDER_MEMBER)} == {
+        ("red/", "roles/storage.objectUser", PRINCIPAL),
+        ("shared/", "roles/storage.objectViewer", PRINCIPAL),
+    }
+    assert found == [PRINCIPAL, None]
 
 
 def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:

@@ -33,7 +33,7 @@ def args(**changes: Any) -> PubsubWorkQueueArgs:
     arguments: PubsubWorkQueueArgs = {
         "queue": "red-images",
         "project": "acme-ai",
-        "worker_email": WORKER,
+        "worker_member": f"serviceAccount:{WORKER}",
         "grace_seconds": 15,
         "labels": {"team": "red"},
     }
@@ -70,7 +70,7 @@ def test_tasks_wait_for_workers_are_tried_again_and_are_given_up_to_people(regis
 
 
 def test_the_service_agent_may_give_tasks_up_and_the_worker_may_publish_and_pull(register: Register) -> None:
-    registered = register(lambda: PubsubWorkQueue("images", args(worker_email=pulumi.Output.from_input(WORKER))))
+    registered = register(lambda: PubsubWorkQueue("images", args(worker_member=pulumi.Output.from_input(f"serviceAccount:{WORKER}"))))
 
     assert registered.of(IDENTITY) == [{"project": "acme-ai", "service": "pubsub.googleapis.com"}]
     worker = f"serviceAccount:{WORKER}"
