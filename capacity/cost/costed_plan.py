@@ -15,7 +15,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records
 from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, priced_as, prices_of
+from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, prices_of
 from capacity.plan.model import SpendingPlan, plan_data
 from capacity.values.errors import ExitCode, ExplainedError, nearest
 from capacity.values.names import Name
@@ -31,6 +31,12 @@ class MachinePrices:
     on_demand_usd_per_hour: Decimal
     spot_usd_per_hour: Decimal | None = None
     flex_start_usd_per_hour: Decimal | None = None
+    reserved_usd_per_hour: Decimal | None = None
+
+    @property
+    def of_reservations_usd_per_hour(self) -> Decimal:
+        """What a reserved machine is billed at: its own price, or where no contract gives it one, the on-demand price."""
+        return self.reserved_usd_per_hour or self.on_demand_usd_per_hour
 
 
 def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
@@ -38,7 +44,7 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
 
     Raises ExplainedError when it has no on-demand price, which is what everything else is measured against.
     """
-    found = {each: book.find(machine, region, priced_as(each)) for each in CapacityType}
+    found = {each: book.paid(machine, region, each) for each in CapacityType}
     on_demand = found[CapacityType.ON_DEMAND]
     if on_demand is None:
         machines = sorted({name for name, place, each in book.prices if place == region and each is CapacityType.ON_DEMAND})
@@ -50,9 +56,8 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
             exit_code=ExitCode.BAD_USAGE,
         )
     usd = {each: price.usd_per_hour if price else None for each, price in found.items()}
-    # Queued capacity is flex-start with all nodes at once; the cloud has one price for both.
-    flex_start = usd[CapacityType.FLEX_START] or usd[CapacityType.QUEUED]
-    return MachinePrices(on_demand.usd_per_hour, usd[CapacityType.SPOT], flex_start)
+    reserved = book.find(machine, region, CapacityType.RESERVED)
+    return MachinePrices(on_demand.usd_per_hour, usd[CapacityType.SPOT], usd[CapacityType.FLEX_START], reserved and reserved.usd_per_hour)
 
 
 class _Part(BaseModel):

@@ -284,11 +284,10 @@ def estimates(needs: JobNeeds, prices: MachinePrices) -> Estimates:
     plan = spot_plan(needs)
     elsewhere = needs.data_region is not None and needs.data_region != needs.region
     moving = needs.data_gib * assumed.usd_per_gib_between_regions.value if elsewhere else Decimal(0)
-    on_demand_usd = usd_of_hours(prices.on_demand_usd_per_hour, needs.work_hours, needs.nodes) + moving
     late = None if needs.deadline_hours is None else 0.0
-    found = {
-        each: Estimate(each, on_demand_usd, on_demand_usd, 0.0, needs.work_hours, late) for each in (Method.ON_DEMAND, Method.RESERVED)
-    }
+    stays = {Method.ON_DEMAND: prices.on_demand_usd_per_hour, Method.RESERVED: prices.of_reservations_usd_per_hour}
+    usd = {each: usd_of_hours(price, needs.work_hours, needs.nodes) + moving for each, price in stays.items()}
+    found = {each: Estimate(each, usd[each], usd[each], 0.0, needs.work_hours, late) for each in stays}
     found[Method.SPOT] = _spot(needs, plan, prices.spot_usd_per_hour, moving)
     slack = needs.deadline_hours is not None and _has_slack(needs.deadline_hours, needs.work_hours, plan)
     if needs.deadline_hours is not None and slack and needs.interruptible and plan.run.ends:

@@ -54,13 +54,11 @@ def check(
 
 def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:
     """A row for each machine of each pool. Money is text, so that no program rounds it."""
-    from capacity.catalog.price_book import priced_as  # noqa: PLC0415
-
     today = datetime.now(UTC).date()
     plan, book = planned_stack.plan, planned_stack.prices
     for pool in plan.pools:
         for machine in pool.machines:
-            price = book.find(machine, plan.region, priced_as(pool.capacity_type))
+            price = book.paid(machine, plan.region, pool.capacity_type, pool.name)
             source = book.source_of(price) if price else None
             per_gpu = (price.usd_per_hour / pool.gpus_per_node).quantize(Decimal("0.0001")) if price else None
             yield {

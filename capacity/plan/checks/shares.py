@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CloudQuota
 from capacity.catalog.platform import PrometheusKind
-from capacity.catalog.price_book import HOURS_OF_A_MONTH, priced_as
+from capacity.catalog.price_book import HOURS_OF_A_MONTH
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.teams import CohortSettings, Stop
 from capacity.values.errors import SettingsProblem, nearest
@@ -171,8 +171,8 @@ def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> 
 
 def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal | None:
     """The least that a GPU of a pool costs an hour; None when no price is known."""
-    capacity_type = priced_as(pool.settings.capacity_type)
-    prices = [resolved.prices.find(machine.name, resolved.region, capacity_type) for machine in pool.machines]
+    kind = pool.settings.capacity_type
+    prices = [resolved.prices.paid(machine.name, resolved.region, kind, pool.settings.name) for machine in pool.machines]
     known = [price.usd_per_hour for price in prices if price is not None]
     return min(known) / pool.gpus_per_node if known else None
 
