@@ -1,4 +1,4 @@
-"""Commitments: what is reserved is billed whether its nodes are there or not, and nobody reads a report as complete that does not know it."""
+"""Commitments: what is reserved is billed whether its nodes are there or not, and a report that does not know it is not complete."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
 
 
 def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
-    """The month is October 2026: a block of four for the first twelve days has nothing unused, one from the 11th to the 21st has nine days."""
+    """It is October 2026. A block of four for the first twelve days has nothing unused, one from the 11th to the 21st nine days."""
     block = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T00:00:00Z", "end": "2026-10-13T00:00:00Z"}])
     later = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-11", "end": "2026-10-22"}])
 
@@ -152,7 +152,9 @@ def test_committed_machines_without_gpus_are_the_platforms() -> None:
 
 POOLS = st.sampled_from(["h100", "dev"])
 NODES = st.lists(st.tuples(st.integers(0, 500), st.integers(3, 300), POOLS), max_size=6)
-COMMITMENTS = st.lists(st.tuples(st.integers(1, 3), st.sampled_from([None, "h100", "dev"]), st.integers(0, 6), st.integers(1, 6)), max_size=4)
+COMMITMENTS = st.lists(
+    st.tuples(st.integers(1, 3), st.sampled_from([None, "h100", "dev"]), st.integers(0, 6), st.integers(1, 6)), max_size=4
+)
 
 
 @settings(max_examples=60)
