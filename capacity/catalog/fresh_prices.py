@@ -208,7 +208,9 @@ def changes(before: PriceFile | None, after: PriceFile) -> list[PriceChange]:
 
 def as_yaml(file: PriceFile) -> str:
     """The file as text, a row a line. Money is quoted, so that no reader takes it for a float."""
-    sources = yaml.safe_dump({"sources": {name: each.model_dump() for name, each in file.sources.items()}}, sort_keys=False, width=120)
+    sources = yaml.safe_dump(
+        {"sources": {name: each.model_dump(exclude_defaults=True) for name, each in file.sources.items()}}, sort_keys=False, width=120
+    )
     parts = [_HEADER, f"cloud: {file.cloud}\n", sources]
     for name in ("services", "prices", "discounts", "commitments"):
         if rows := [_row(each.model_dump(mode="json", exclude_none=True)) for each in getattr(file, name)]:

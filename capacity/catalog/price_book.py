@@ -116,6 +116,13 @@ ServiceKey = tuple[ServiceItem, str | None]
 HOURS_OF_A_MONTH = 730
 """Hours in an average month; what cloud price lists use."""
 
+HOURS_OF_A_LONG_MONTH = 744
+"""Hours in a month of 31 days, the most that is billed: AWS bills in UTC, Google in Pacific time, whose clocks go back in November."""
+
+
+SPOT_PRICE_DAYS, LIST_PRICE_DAYS = 30, 180
+"""For so many days a price is taken for today's, and older ones are warned of: Spot moves by the hour, lists a few times a year."""
+
 
 def priced_as(capacity_type: CapacityType) -> CapacityType:
     """The capacity type whose price counts where the book has none of its own: a reservation is billed at the on-demand price."""

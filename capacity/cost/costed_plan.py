@@ -67,9 +67,11 @@ class _Part(BaseModel):
 
 
 class CostedCeiling(_Part):
-    """The most of a pool, in GPUs."""
+    """The most of a pool, in GPUs, with the vCPU and memory (MiB) that belong to them."""
 
     gpus: int = Field(ge=1)
+    vcpu: int = Field(default=0, ge=0)
+    memory_mib: int = Field(default=0, ge=0)
 
 
 class CostedPool(_Part):
@@ -78,6 +80,7 @@ class CostedPool(_Part):
     name: str
     machines: tuple[str, ...] = Field(min_length=1)
     capacity_type: CapacityType
+    accelerator: str = ""
     min_nodes: int = Field(ge=0)
     max_nodes: int = Field(ge=1)
     ceiling: CostedCeiling
@@ -100,10 +103,11 @@ class CostedRoute(_Part):
 
 
 class CostedTeam(_Part):
-    """A team and its budget in US dollars a month."""
+    """A team, its budget in US dollars a month, and the most GPUs that it may hold at once, borrowed ones among them."""
 
     name: str
     budget: int | None = Field(alias="monthly_budget_usd")
+    max_gpus: int | None = None
 
 
 class CostedPlan(_Part):
@@ -227,6 +231,11 @@ class ExpectedUse(Record):
     nat_gib: Gib
     load_balancers: LoadBalancers
 
+    @property
+    def shipped_classes(self) -> frozenset[str]:
+        """The classes of which something is expected where nobody says anything."""
+        return frozenset(shipped_use().classes)
+
     def of_class(self, name: str) -> ClassUse:
         """The use of a class, or of any class of one's own."""
         return self.classes.get(name, self.other_classes)
@@ -271,7 +280,7 @@ def read_use_file(path: Path) -> ExpectedUse:
     try:
         own = read_records(path, OwnUse)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "write it as capacity/cost/costed_plan.yaml is written, with only the fields that differ."
+        remedy = "write it as capacity/cost/expected_use.yaml is written, with only the fields that differ."
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
     shipped = shipped_use()
     changes = {name: value for name in own.model_fields_set - {"classes", "other_classes"} if (value := getattr(own, name)) is not None}

@@ -11,6 +11,7 @@ import yaml
 
 from capacity.catalog.data_files import Record
 from capacity.catalog.price_book import ServiceItem  # noqa: TC001 -- capacity.cost reads these annotations at run time
+from capacity.settings.spending import OnUnknownPrices
 
 if TYPE_CHECKING:
     from capacity.catalog.capacity_type import CapacityType
@@ -32,20 +33,22 @@ class Charge:
 
 @dataclass(frozen=True)
 class PoolDisks:
-    """What each node of a pool has for as long as it is there."""
+    """What each node of a pool has for as long as it is there, and how many nodes more an upgrade of the pool makes at once."""
 
     pool: str
     charges: tuple[Charge, ...]
+    surge_nodes: int = 0
 
 
 @dataclass(frozen=True)
 class SystemNodes:
-    """The nodes of the controllers, on demand, each with its disk."""
+    """The nodes of the controllers, on demand, each with its disk; an upgrade makes `surge_nodes` more at once."""
 
     machine: str
     min_nodes: int
     max_nodes: int
     charges: tuple[Charge, ...]
+    surge_nodes: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,19 @@ class OtherWork:
 
     max_vcpu: int
     max_memory_gib: int
+    charges: tuple[Charge, ...]
+
+
+@dataclass(frozen=True)
+class MadeByItself:
+    """What GKE's node auto-provisioning may make on demand in place of declared nodes: limits of the whole cluster, GPUs by accelerator.
+
+    Each node has a disk.
+    """
+
+    max_vcpu: int
+    max_memory_gib: int
+    gpus: tuple[tuple[str, int], ...]
     charges: tuple[Charge, ...]
 
 
@@ -80,7 +96,8 @@ class PoolShare:
 class SpendingPlan:
     """What the platform is billed for besides its pools' machines, whose the pools are, and the environment's budget in US dollars a month.
 
-    What was there before the stack (a cluster, a network) is not among it. `budget_usd` is None where nobody has set one.
+    What was there before the stack (a cluster, a network) is not among it. `budget_usd` is None where nobody has set one;
+    `on_unknown_prices` is what becomes of a budget that missing prices may exceed.
     """
 
     budget_usd: int | None
@@ -89,6 +106,8 @@ class SpendingPlan:
     other_work: OtherWork | None
     services: tuple[ServicePart, ...]
     shares: tuple[PoolShare, ...]
+    made_by_itself: MadeByItself | None = None
+    on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
 
 
 class TaintEffect(StrEnum):

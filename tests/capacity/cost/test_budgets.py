@@ -9,7 +9,8 @@ from costed_plans import plan, pool, round_prices
 
 from capacity.cost.costed_plan import shipped_use
 from capacity.cost.plan_comparison import BudgetCheck, Standing, budget_checks
-from capacity.cost.plan_cost import Scenario, plan_cost
+from capacity.cost.figures import Scenario
+from capacity.cost.plan_cost import plan_cost
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from costed_plans import CLOUD_STACKS, line, plan, pool, round_prices, shipped, 
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import shipped_use
-from capacity.cost.plan_cost import Section, plan_cost
+from capacity.cost.figures import Section
+from capacity.cost.plan_cost import plan_cost
 
 USE = shipped_use()
 

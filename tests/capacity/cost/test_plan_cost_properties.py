@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from capacity.cost.costed_plan import shipped_use
 from capacity.cost.plan_comparison import compared
-from capacity.cost.plan_cost import Figures, PlanCost, Section, divided, plan_cost, total
+from capacity.cost.figures import Figures, Section, divided, total
+from capacity.cost.plan_cost import PlanCost, plan_cost
 
 few = settings(max_examples=60)
 TEAMS = ("red", "green", "blue")
