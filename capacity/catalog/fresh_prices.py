@@ -194,7 +194,7 @@ def with_fresh_rows(file: PriceFile | None, cloud: Cloud, rows: Iterable[Price],
     known = PriceFile(cloud=cloud, sources={}) if file is None else file
     by_key = {_key(each): each for each in known.prices if each.pool is None} | {_key(each): each for each in rows}
     prices = [*(by_key[key] for key in sorted(by_key)), *(each for each in known.prices if each.pool is not None)]
-    used = {each.source for each in (*prices, *known.services, *known.discounts, *known.commitments)}
+    used = {each.source for each in (*prices, *known.services, *known.families, *known.discounts, *known.commitments)}
     kept = {name: source for name, source in (known.sources | sources).items() if name in used}
     return known.model_copy(update={"sources": kept, "prices": prices})
 
@@ -212,7 +212,7 @@ def as_yaml(file: PriceFile) -> str:
         {"sources": {name: each.model_dump(exclude_defaults=True) for name, each in file.sources.items()}}, sort_keys=False, width=120
     )
     parts = [_HEADER, f"cloud: {file.cloud}\n", sources]
-    for name in ("services", "prices", "discounts", "commitments"):
+    for name in ("services", "families", "prices", "discounts", "commitments"):
         if rows := [_row(each.model_dump(mode="json", exclude_none=True)) for each in getattr(file, name)]:
             parts += [f"{name}:\n", *rows]
     return "".join(parts)

@@ -167,6 +167,20 @@ class ServicePrice(Record):
     source: str
 
 
+class FamilyPrice(Record):
+    """The smallest machine of a family without GPUs on demand, in US dollars an hour; larger ones cost no more for what they have.
+
+    An autoscaler may make any size of these families for work without GPUs, and no other families.
+    """
+
+    family: str
+    region: str
+    vcpu: Annotated[int, Field(ge=1)]
+    memory_gib: Annotated[int, Field(ge=1)]
+    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
+    source: str
+
+
 class PriceFile(Record):
     """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
 
@@ -174,13 +188,14 @@ class PriceFile(Record):
     sources: dict[str, Source]
     services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
     prices: list[Price] = Field(default_factory=list[Price])
+    families: list[FamilyPrice] = Field(default_factory=list[FamilyPrice])
     discounts: list[Discount] = Field(default_factory=list[Discount])
     commitments: list[Commitment] = Field(default_factory=list[Commitment])
 
     @model_validator(mode="after")
     def _every_row_has_a_source(self) -> PriceFile:
         rows: list[tuple[str, str]] = [(each.machine, each.source) for each in self.prices]
-        rows += [(each.item, each.source) for each in self.services]
+        rows += [(each.item, each.source) for each in self.services] + [(each.family, each.source) for each in self.families]
         rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments)]
         if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
@@ -192,6 +207,7 @@ class PriceFile(Record):
         for what, told in (
             ([each.what for each in self.prices], "has two prices"),
             (services, "has two prices"),
+            ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
             ([each.what for each in self.discounts], "has two discounts"),
         ):
             if twice := sorted(each for each in set(what) if what.count(each) > 1):
@@ -222,6 +238,12 @@ class PriceBook:
     listed: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
     of_pools: dict[PoolPriceKey, Price] = field(default_factory=dict["PoolPriceKey", Price])
     commitments: tuple[Commitment, ...] = ()
+    families: dict[tuple[str, str], FamilyPrice] = field(default_factory=dict[tuple[str, str], FamilyPrice])
+
+    @property
+    def family_names(self) -> list[str]:
+        """The families without GPUs of which a price is known somewhere."""
+        return sorted({family for family, _ in self.families})
 
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
         """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""
@@ -246,7 +268,7 @@ class PriceBook:
         """Likewise for what is no machine: the region's own price, or that of all regions."""
         return self.services.get((item, region)) or self.services.get((item, None))
 
-    def source_of(self, price: Price | ServicePrice) -> Source:
+    def source_of(self, price: Price | ServicePrice | FamilyPrice) -> Source:
         """Where a price is from."""
         return self.sources[price.source]
 
@@ -274,6 +296,7 @@ class PriceBook:
             self.listed,
             self.of_pools | _by_pool(discounted) | _by_pool(rows),
             tuple(file.commitments) or self.commitments,
+            self.families | _by_family(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.families),
         )
 
     def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:
@@ -311,6 +334,10 @@ def _by_pool(prices: Iterable[Price]) -> dict[PoolPriceKey, Price]:
     return {(price.machine, price.region, price.capacity_type, price.pool): price for price in prices if price.pool is not None}
 
 
+def _by_family(families: Iterable[FamilyPrice]) -> dict[tuple[str, str], FamilyPrice]:
+    return {(each.family, each.region): each for each in families}
+
+
 def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
     return {(price.item, price.region): price for price in services}
 
@@ -319,7 +346,16 @@ def read_prices(path: Path) -> PriceBook:
     """The prices of a file. Raises DataFileError when the file breaks its schema."""
     file = read_records(path, PriceFile)
     listed = _by_key(file.prices)
-    return PriceBook(file.cloud, listed, file.sources, _by_item(file.services), listed, _by_pool(file.prices), tuple(file.commitments))
+    return PriceBook(
+        cloud=file.cloud,
+        prices=listed,
+        sources=file.sources,
+        services=_by_item(file.services),
+        listed=listed,
+        of_pools=_by_pool(file.prices),
+        commitments=tuple(file.commitments),
+        families=_by_family(file.families),
+    )
 
 
 @cache

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import date
 
-    from capacity.catalog.price_book import Price, PriceBook
+    from capacity.catalog.price_book import FamilyPrice, Price, PriceBook
 
 
 class Scenario(StrEnum):
@@ -156,6 +156,13 @@ def price_used(book: PriceBook, price: Price) -> PriceUsed:
     what = f"{price.machine} {price.capacity_type}" + (f" of pool {price.pool}" if price.pool else "")
     spot = price.capacity_type is CapacityType.SPOT
     return PriceUsed(what, price.usd_per_hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated, spot)
+
+
+def family_price_used(book: PriceBook, price: FamilyPrice) -> PriceUsed:
+    """Likewise of a family's."""
+    source = book.source_of(price)
+    what = f"smallest {price.family} on-demand"
+    return PriceUsed(what, price.usd_per_hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated)
 
 
 @dataclass(frozen=True)

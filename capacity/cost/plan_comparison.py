@@ -105,10 +105,15 @@ class LineChange:
         return line
 
     @property
+    def priced(self) -> bool:
+        """Whether some price is known on each of the sides that have it; else what is expected of it differs nobody knows by how much."""
+        return all(each.priced for each in (self.before, self.after) if each is not None)
+
+    @property
     def difference(self) -> Figures | None:
         """How much more the later plan costs by this line. None where no price is known on one of the sides that have it."""
         sides = [each for each in (self.before, self.after) if each is not None]
-        if any(each.figures is None or not each.priced for each in sides):
+        if any(each.figures is None for each in sides):
             return None
         return _figures(self.after) - _figures(self.before)
 
@@ -187,6 +192,10 @@ def plan_cost_data(cost: PlanCost) -> dict[str, Any]:
     }
 
 
+_ONLY_PRICED = ("expected_usd", "idle_floor_usd")
+"""What of a line nobody can say where none of its prices is known."""
+
+
 def comparison_data(found: PlanComparison) -> dict[str, Any]:
     """The difference in all, then each line and team that is not the same."""
     return {
@@ -198,12 +207,19 @@ def comparison_data(found: PlanComparison) -> dict[str, Any]:
                 "name": each.line.name,
                 "before": None if each.before is None else _line(each.before),
                 "after": None if each.after is None else _line(each.after),
-                "difference": None if each.difference is None else figures_data(each.difference),
+                "difference": _difference(each),
             }
             for each in found.lines
         ],
         "teams": [{"name": each.name, "difference": figures_data(each.difference)} for each in found.teams],
     }
+
+
+def _difference(change: LineChange) -> dict[str, str | None] | None:
+    if change.difference is None:
+        return None
+    figures: dict[str, str | None] = {**figures_data(change.difference)}
+    return figures if change.priced else figures | dict.fromkeys(_ONLY_PRICED)
 
 
 def budgets_data(checks: Sequence[BudgetCheck]) -> list[dict[str, str | None]]:
@@ -247,7 +263,7 @@ def _line(line: CostLine) -> dict[str, Any]:
     if line.figures is None:
         figures = dict.fromkeys(figures)
     elif not line.priced:
-        figures |= dict.fromkeys(("expected_usd", "idle_floor_usd"))
+        figures |= dict.fromkeys(_ONLY_PRICED)
     return {
         "section": line.section.value,
         "name": line.name,

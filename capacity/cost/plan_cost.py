@@ -17,6 +17,7 @@ from capacity.cost.figures import (
     PriceUsed,
     Section,
     divided,
+    family_price_used,
     in_cents,
     price_used,
     shown_amount,
@@ -144,6 +145,17 @@ class _Lines:
                 usd = price.usd_per_hour * HOURS_OF_A_LONG_MONTH + disk
                 memory = Decimal(machine.memory_mib) / _MEBIBYTES
                 shapes.append(Shape(machine.name, Decimal(machine.vcpu), memory, usd, price_used(self._book, price)))
+        unpriced = 0
+        for family in self._book.family_names:
+            row = self._book.families.get((family, region))
+            if row is None:
+                unpriced += 1
+                continue
+            usd = row.usd_per_hour * HOURS_OF_A_LONG_MONTH + disk
+            name = f"of the smallest {family}"
+            shapes.append(Shape(name, Decimal(row.vcpu), Decimal(row.memory_gib), usd, family_price_used(self._book, row)))
+        if unpriced:
+            missing.append(f"on-demand price of {unpriced} families of machines without GPUs in {region}")
         return shapes, tuple(missing)
 
     def made_by_itself(self, lines: Sequence[CostLine]) -> Iterator[CostLine]:

@@ -145,7 +145,7 @@ def in_place_of_pools(plan: CostedPlan, book: PriceBook, shapes: Sequence[Shape]
     more = max(bound - told, _NOTHING)
     if more or unknown:
         quantity = ", ".join(f"{gpus} {name}" for name, gpus in room.gpus) or "no GPUs"
-        prices = tuple(dict.fromkeys(each.shape.price for each in with_gpus))
+        prices = tuple(dict.fromkeys(each.price for each in ([one.shape for one in with_gpus] or shapes)))
         told_as = f"on demand, {quantity}, within {room.max_vcpu} vCPU and {room.max_memory_gib} GiB"
         yield CostLine(Section.INSTEAD, "made by GKE in place of pools", told_as, in_cents(more, _NOTHING, _NOTHING), prices, unknown)
 

@@ -6,17 +6,18 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, zone_label
+from capacity.catalog.price_book import prices_of
 from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
-_CATEGORY_LABEL = "karpenter.k8s.aws/instance-category"
-_GENERATION_LABEL = "karpenter.k8s.aws/instance-generation"
+_FAMILY_LABEL = "karpenter.k8s.aws/instance-family"
+_HYPERVISOR_LABEL = "karpenter.k8s.aws/instance-hypervisor"
 _CPU_LABEL = "karpenter.k8s.aws/instance-cpu"
 
-_CATEGORIES = ["c", "m", "r"]
-_OLDEST_GENERATION = 5
-"""The first that runs on Nitro, which the images and Karpenter's network limits are for."""
+_NITRO = "nitro"
+"""Which the images and Karpenter's network limits are for. Bare metal has none, and costs more."""
 
 
 class CpuNodePoolArgs(TypedDict):
@@ -56,7 +57,8 @@ class CpuNodePoolArgs(TypedDict):
 class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
 
-    Machines are current general ones of Intel and AMD, never those with accelerators, so a GPU is always a GPU pool's. Nodes are replaced
+    Machines are of the general families of Intel and AMD whose prices are known (`families` of capacity/catalog/prices/aws.yaml), so that it
+    can be worked out what they cost at most, and never those with accelerators: a GPU is always a GPU pool's. Nodes are replaced
     by cheaper or fuller ones, one in ten at a time, and after 30 days: what must not be moved carries karpenter.sh/do-not-disrupt, or runs
     as a Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
@@ -74,14 +76,14 @@ class CpuNodePool(pulumi.ComponentResource):
         wanted = {
             CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
             ARCHITECTURE_LABEL: ["amd64"],
-            _CATEGORY_LABEL: _CATEGORIES,
+            _FAMILY_LABEL: prices_of(Cloud.AWS).family_names,
+            _HYPERVISOR_LABEL: [_NITRO],
             **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }
         requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
         # A node larger than the ceiling would never start, and one of most of it would leave room for no other.
         largest = max(2, args["max_vcpu"] // 2)
         bounds = [
-            {"key": _GENERATION_LABEL, "operator": "Gt", "values": [str(_OLDEST_GENERATION - 1)]},
             {"key": _CPU_LABEL, "operator": "Lt", "values": [str(largest + 1)]},
         ]
         CustomResource(

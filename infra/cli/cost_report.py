@@ -162,6 +162,7 @@ def changes(report: PlanComparison) -> Iterator[tuple[str, str, str, str, str]]:
         sides = dict.fromkeys(side.quantity for side in (each.before, each.after) if side is not None)
         difference = each.difference
         expected, worst = ("not known",) * 2 if difference is None else (change(difference.expected_usd), change(difference.worst_usd))
+        expected = expected if each.priced else "not known"
         yield told, f"{each.line.section}: {each.line.name}", " → ".join(sides), expected, worst
 
 

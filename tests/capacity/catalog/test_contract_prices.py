@@ -39,10 +39,10 @@ def test_a_reservation_has_its_own_price_or_that_of_its_machine_on_demand() -> N
 
 @pytest.mark.parametrize("named", ["flex-start", "queued"])
 def test_flex_start_and_queued_have_one_price(named: str) -> None:
-    a3 = {"machine": "a3-highgpu-8g", "region": "us-central1"}
+    a3 = {"machine": "a3-highgpu-8g", "region": "us-east5"}
     found = book(Cloud.GCP, prices=[{**a3, "capacity_type": named, "usd_per_hour": "38.32"}])
 
-    prices = [found.paid("a3-highgpu-8g", "us-central1", each) for each in (FLEX_START, QUEUED)]
+    prices = [found.paid("a3-highgpu-8g", "us-east5", each) for each in (FLEX_START, QUEUED)]
     assert [each and each.usd_per_hour for each in prices] == [Decimal("38.32")] * 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,10 @@ from capacity.cost.advice import JobMix, advise, advise_mix
 from capacity.cost.costed_plan import MachinePrices, machine_prices
 from capacity.cost.estimates import Fact, Method
 
-A2_TODAY = machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1")
+A2_LISTED = machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1")
+A2_TODAY = replace(A2_LISTED, flex_start_usd_per_hour=None)
+"""As in a region of which no price of flex-start is on record."""
+
 SWEEP: dict[str, Any] = {"nodes": 20, "piece_hours": 1}
 CHECKPOINTED: dict[str, Any] = {"checkpoint_minutes": 2}
 
@@ -38,6 +42,12 @@ class TestDecisionMatrixOfTheGuide:
 
         assert advice.method is Method.FLEX_START
         assert (advice.chosen.usd_least, advice.chosen.usd_most) == (Decimal("29.38708") * 72 * Decimal("0.47"), Decimal("29.38708") * 72)
+
+    def test_where_the_price_of_flex_start_is_known_that_is_what_it_costs(self) -> None:
+        advice = advise(on_gcp(interruptible=False), A2_LISTED)
+
+        assert advice.method is Method.FLEX_START
+        assert advice.chosen.usd_least == advice.chosen.usd_most == Decimal("16.16304") * 72
 
     def test_on_several_nodes_at_once_flex_start_is_the_queued_mode(self) -> None:
         """The guide has four pods on plain flex-start; that gives nodes one by one."""
