@@ -16,7 +16,8 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, prices_of
-from capacity.plan.model import SpendingPlan, plan_data
+from capacity.plan.billed import SpendingPlan
+from capacity.plan.model import plan_data
 from capacity.values.errors import ExitCode, ExplainedError, nearest
 from capacity.values.names import Name
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.price_book import PriceBook, ServicePrice
     from capacity.cost.costed_plan import CostedPlan, CostedPool, ExpectedUse
-    from capacity.plan.model import Charge
+    from capacity.plan.billed import Charge
 
 _ALWAYS = Decimal(1)
 _MEBIBYTES = 1024

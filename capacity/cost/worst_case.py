@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.price_book import PriceBook
     from capacity.cost.costed_plan import CostedPlan, CostedTeam
-    from capacity.plan.model import MadeByItself
+    from capacity.plan.billed import MadeByItself
 
 _NOTHING = Decimal(0)
 _MEBIBYTES = 1024

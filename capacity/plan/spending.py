@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import BootDisk, Cloud
 from capacity.catalog.price_book import ServiceItem
-from capacity.plan.model import Charge, MadeByItself, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.plan.billed import Charge, MadeByItself, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
 from capacity.plan.pools import cluster_limits
 from capacity.settings.cluster import EksOtherWork, Support
 from capacity.settings.network import Nat

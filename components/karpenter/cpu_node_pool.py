@@ -57,8 +57,8 @@ class CpuNodePoolArgs(TypedDict):
 class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
 
-    Machines are of the general families of Intel and AMD whose prices are known (`families` of capacity/catalog/prices/aws.yaml), so that it
-    can be worked out what they cost at most, and never those with accelerators: a GPU is always a GPU pool's. Nodes are replaced
+    Machines are of the general families of Intel and AMD whose prices are known (`families` of capacity/catalog/prices/aws.yaml), so that
+    what they cost at most can be worked out, and never those with accelerators: a GPU is always a GPU pool's. Nodes are replaced
     by cheaper or fuller ones, one in ten at a time, and after 30 days: what must not be moved carries karpenter.sh/do-not-disrupt, or runs
     as a Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
 

@@ -92,12 +92,12 @@ def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_sam
 
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "[mandatory] [severity: high]  budget-exceeded  (" in refused.stderr
-    assert "dev costs 1,753.09 USD in a month (expected), and its budget is 1,700" in " ".join(refused.stderr.split())
+    assert "dev costs 1,839.39 USD in a month (expected), and its budget is 1,700" in " ".join(refused.stderr.split())
     found = json.loads(plan.read_text())
     assert len(found["resources"]) > 200
     assert any(each["policy"] == "budget-exceeded" for each in found["policies"])
     assert told.returncode == 1
-    assert "exceeded: expected 1,753.09 of 1,700 budgeted for dev" in told.stdout
+    assert "exceeded: expected 1,839.39 of 1,700 budgeted for dev" in told.stdout
 
 
 @pytest.mark.engine
@@ -109,6 +109,6 @@ def test_a_stack_within_its_budget_is_let_through_and_what_it_declares_is_what_i
     assert shown.returncode == 0, shown.stdout + shown.stderr
     found = json.loads(plan.read_text())
     [declared] = [each["inputs"] for each in found["resources"] if each["type"] == "flexspot:index:MonthlyCost"]
-    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1753.09"
+    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1839.39"
     assert found["policies"] == []
     assert "4dabf18193072939515e22adb298388d" not in plan.read_text()

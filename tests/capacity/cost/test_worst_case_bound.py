@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.price_book import PriceBook
     from capacity.cost.costed_plan import CostedPlan, CostedPool
-    from capacity.plan.model import Charge
+    from capacity.plan.billed import Charge
 
 MEBIBYTES = 1024
 SIMPLE = LEAST["eks"] | {
