@@ -21,7 +21,7 @@ class Discount(Record):
     """
 
     capacity_type: CapacityType
-    percent: Annotated[Decimal, Field(gt=0, lt=100)]
+    percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
     machine: str | None = None
     region: str | None = None
     pool: str | None = None

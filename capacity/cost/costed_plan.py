@@ -58,7 +58,12 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
         )
     usd = {each: price.usd_per_hour if price else None for each, price in found.items()}
     reserved = book.find(machine, region, CapacityType.RESERVED)
-    return MachinePrices(on_demand.usd_per_hour, usd[CapacityType.SPOT], usd[CapacityType.FLEX_START], reserved and reserved.usd_per_hour)
+    return MachinePrices(
+        on_demand_usd_per_hour=on_demand.usd_per_hour,
+        spot_usd_per_hour=usd[CapacityType.SPOT],
+        flex_start_usd_per_hour=usd[CapacityType.FLEX_START],
+        reserved_usd_per_hour=None if reserved is None else reserved.usd_per_hour,
+    )
 
 
 class _Part(BaseModel):

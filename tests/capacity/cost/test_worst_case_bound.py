@@ -134,7 +134,7 @@ def of_other_work(state: State) -> None:
     for _ in range(40):
         vcpu, memory, usd = state.draw(st.sampled_from(shapes))
         most = state.draw(st.integers(1, 32))
-        nodes = most if by_itself is not None else min(most, int(left[0] // vcpu), int(left[1] // memory))
+        nodes = most if by_itself is not None else min(most, left[0] // vcpu, left[1] // memory)
         for _ in range(nodes):
             if by_itself is not None and not state.takes(vcpu, memory):
                 break
