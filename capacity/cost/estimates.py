@@ -145,13 +145,14 @@ Usd = Annotated[Decimal, Field(gt=0)]
 class JobNeeds(Record):
     """One job. What is None is taken from the rules' assumptions, or does not apply.
 
-    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started again.
-    `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest piece of
-    work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait for its
-    answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours` count from
-    now. `steady`: it runs around the clock for a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of
-    its share. `data_region` and `data_gib`: where its data is, and how much of it each start reads. Prices are for one machine and hour,
-    waits are what to expect.
+    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started
+    again. `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest
+    piece of work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait
+    for its answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours`
+    count from now. `gang_interruptions_per_hour` is that of all nodes together, as measured, and goes before the rate of one node: nodes
+    of a gang are often lost together, so that it is less than their number times the rate of one. `steady`: it runs around the clock for
+    a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of its share. `data_region` and `data_gib`:
+    where its data is, and how much of it each start reads. Prices are for one machine and hour, waits are what to expect.
     """
 
     cloud: Cloud
@@ -173,6 +174,7 @@ class JobNeeds(Record):
     data_region: str | None = None
     data_gib: Annotated[int, Field(ge=0)] = 0
     interruptions_per_node_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] | None = None
+    gang_interruptions_per_hour: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] | None = None
     restart_minutes: Wait | None = None
     spot_wait_hours: Wait | None = None
     flex_start_wait_hours: Wait | None = None
@@ -260,8 +262,11 @@ def spot_plan(needs: JobNeeds) -> SpotPlan:
         return float(value) if given is None else given
 
     gang = is_gang(needs)
+    of_node = or_assumed(needs.interruptions_per_node_hour, assumed.interruptions_per_node_hour.value)
+    if gang and needs.gang_interruptions_per_hour is not None:
+        of_node = needs.gang_interruptions_per_hour / needs.nodes
     conditions = SpotConditions(
-        or_assumed(needs.interruptions_per_node_hour, assumed.interruptions_per_node_hour.value),
+        of_node,
         nodes=needs.nodes if gang else 1,
         checkpoint_hours=(needs.checkpoint_minutes or 0) / _MINUTES,
         restart_hours=or_assumed(needs.restart_minutes, assumed.restart_minutes.value) / _MINUTES,

@@ -99,7 +99,8 @@ def report_data(report: Report) -> dict[str, Any]:
         "homeless": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.homeless.items()],
         "gaps": [{"of": each.name, "from": _utc(each.start), "to": _utc(each.end)} for each in report.gaps],
         "prices": [
-            {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified} for name, source in report.sources.items()
+            {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}
+            for name, source in report.sources.items()
         ],
         "notes": list(report.notes),
     }

@@ -153,7 +153,8 @@ def warnings(report: Report) -> Iterator[str]:
 def price_notes(report: Report) -> Iterator[str]:
     """Where the prices are from."""
     for name, source in sorted(report.sources.items()):
-        yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {source.as_of}: {name}"
+        day = f"undated, read {source.as_of}" if source.undated else str(source.as_of)
+        yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {day}: {name}"
 
 
 def _figures(totals: Totals) -> tuple[str, ...]:

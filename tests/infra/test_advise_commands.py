@@ -168,6 +168,17 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
 
 
+def test_a_reservation_has_the_price_of_the_contract_where_nothing_else_is_given(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "cloud: aws\nsources: {ours: {citation: the contract of May, as_of: 2026-11-21, verified: true}}\nprices:\n"
+        '  - {machine: p4d.24xlarge, region: us-east-1, capacity_type: reserved, usd_per_hour: "10", source: ours}\n'
+    )
+    found = data("reserve", *P4D, "--on-demand-usd", "20", "--baseline-nodes", "2", "--prices", str(tmp_path / "own.yaml"))
+
+    assert found["break_even_share"] == "0.5000"
+    assert "capacity_type reserved" in run("reserve", *P4D, "--baseline-nodes", "2", code=ExitCode.BAD_USAGE)
+
+
 def test_units_are_those_that_were_asked_for() -> None:
     shown = run("units", *P4D, *COURSE, "--gpus", "8", "--epoch-hours", "4", "--requests-per-gpu-second", "40")
 
