@@ -101,6 +101,27 @@ def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_sam
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize(
+    "words,code,told",
+    [("warn", 0, "[advisory] [severity: low]  budget-nearly-used"), ("refuse", 1, "[mandatory] [severity: high]  budget-exceeded")],
+)
+def test_a_budget_that_a_price_which_nobody_knows_may_exceed_is_warned_of_or_refused(
+    words: str, code: int, told: str, checkout: OwnCheckout, tmp_path: Path
+) -> None:
+    """Of an N1 with T4s the book has no price at all: nobody can say whether the 4,000 are kept."""
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    file.write_text(file.read_text().replace("{monthly_usd: 4000}", f"{{monthly_usd: 4000, on_unknown_prices: {words}}}"))
+
+    previewed = checkout.flexspot("preview", "-s", "dev-gke", "--offline", "--plan-out", str(tmp_path / "plan.json"))
+    costed = checkout.flexspot("cost", str(tmp_path / "plan.json"))
+
+    shown = previewed.stdout + previewed.stderr
+    assert (previewed.returncode, costed.returncode) == (code, code), shown + costed.stdout
+    assert told in shown
+    assert "not known: spot price of n1-standard-8 in us-central1" in " ".join(shown.split())
+
+
+@pytest.mark.engine
 def test_a_stack_within_its_budget_is_let_through_and_what_it_declares_is_what_is_costed(checkout: OwnCheckout, tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
 
