@@ -19,14 +19,23 @@ class SpendingArgs(TypedDict):
     expected_usd: str
     """What is expected to be spent."""
 
+    expected_at_most_usd: NotRequired[str | None]
+    """What is expected at most, with missing prices at on-demand. Default: they have no bound, or none is missing."""
+
     worst_case_usd: str
-    """What is spent when every enforced ceiling is reached all month."""
+    """What is spent when every enforced ceiling is reached all month, by a team with what it may borrow."""
 
     idle_floor_usd: str
     """What is spent when nothing runs."""
 
     unknown_prices: list[str]
-    """The prices that are in none of these sums because nobody knows them."""
+    """The prices that nobody knows: they are in no expected sum, and in the worst case at on-demand."""
+
+    unbounded_prices: NotRequired[list[str]]
+    """Those of them that are in no worst case either. Default: none."""
+
+    on_unknown_prices: NotRequired[str]
+    """`warn` or `refuse`: what becomes of a budget that missing prices may exceed. Default: warn."""
 
 
 class MonthlyCostArgs(TypedDict):
@@ -58,8 +67,8 @@ class MonthlyCost(pulumi.ComponentResource):
 
 def _check(name: str, spending: SpendingArgs) -> None:
     amounts = {key: spending[key] for key in ("expected_usd", "worst_case_usd", "idle_floor_usd")}
-    budget = spending.get("budget_usd")
-    for key, written in (amounts if budget is None else {**amounts, "budget_usd": budget}).items():
+    optional = {"budget_usd": spending.get("budget_usd"), "expected_at_most_usd": spending.get("expected_at_most_usd")}
+    for key, written in {**amounts, **{key: each for key, each in optional.items() if each is not None}}.items():
         try:
             amount = Decimal(written)
         except InvalidOperation:

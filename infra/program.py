@@ -19,6 +19,7 @@ from capacity.plan.build import build_plan, image_book_of, price_book_of
 from capacity.plan.model import plan_data
 from capacity.plan.own_machines import own_price_rows
 from capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
+from capacity.settings.spending import OnUnknownPrices
 from capacity.settings.stack_file import parse_settings
 from capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from capacity.values.errors import ExitCode, ExplainedError
@@ -28,37 +29,47 @@ from infra.local import declare_local
 from infra.rules import rules_of
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from pulumi.automation import EngineEvent
 
     from capacity.catalog.price_book import PriceBook
-    from capacity.cost.plan_cost import Figures
+    from capacity.cost.figures import Figures
+    from capacity.cost.plan_cost import PlanCost, TeamCost
     from capacity.plan.build import StackPlan
     from capacity.plan.model import Plan
 
 
 def declare_monthly_cost(plan: Plan, prices: PriceBook) -> None:
     """Registers it, worked out at `prices` and with what is expected of a month where nobody says otherwise."""
-    cost = plan_cost(costed(plan), prices, shipped_use())
+    cost, unknown = plan_cost(costed(plan), prices, shipped_use()), plan.spending.on_unknown_prices
     MonthlyCost(
         "monthly-cost",
         {
-            "environment": _spending(cost.environment, cost.total, cost.budget, cost.unknown),
-            "teams": [_spending(each.name, each.figures, each.budget, each.unknown) for each in cost.teams if each.budget is not None],
+            "environment": _spending(cost, cost.environment, cost.total, cost.total.worst_usd, unknown),
+            "teams": [_spending(each, each.name, each.figures, each.worst_usd, unknown) for each in cost.teams if each.budget is not None],
         },
     )
 
 
-def _spending(owner: str, figures: Figures, budget: int | None, unknown: tuple[str, ...]) -> SpendingArgs:
+def _spending(part: PlanCost | TeamCost, owner: str, figures: Figures, worst_usd: Decimal, on_unknown: OnUnknownPrices) -> SpendingArgs:
     told = figures_data(figures)
     spending: SpendingArgs = {
         "owner": owner,
         "expected_usd": told["expected_usd"],
-        "worst_case_usd": told["worst_case_usd"],
+        "worst_case_usd": str(worst_usd),
         "idle_floor_usd": told["idle_floor_usd"],
-        "unknown_prices": list(unknown),
+        "unknown_prices": list(part.unknown),
     }
-    if budget is not None:
-        spending["budget_usd"] = str(budget)
+    # What is the same as without them is left out, so that a stack whose prices are all known shows nothing of this.
+    if part.unknown and not part.unbounded:
+        spending["expected_at_most_usd"] = told["expected_at_most_usd"]
+    if part.unbounded:
+        spending["unbounded_prices"] = list(part.unbounded)
+    if on_unknown is not OnUnknownPrices.WARN:
+        spending["on_unknown_prices"] = on_unknown.value
+    if part.budget is not None:
+        spending["budget_usd"] = str(part.budget)
     return spending
 
 

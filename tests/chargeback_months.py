@@ -14,6 +14,8 @@ from capacity.chargeback.samples import Matrix, Period, Series
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from capacity.catalog.machines import Cloud
+    from capacity.catalog.price_book import PriceBook, PriceFile
     from capacity.chargeback.gpu_use import Books
 
 HOUR = 3600
@@ -83,6 +85,12 @@ class Month:
             ledger.take(self.answers(start, end, list(missing)))
         return ledger.close()
 
-    def report(self, idle: IdlePolicy = IdlePolicy.CENTRAL, slice_seconds: int = 6 * HOUR) -> Report:
+    def report(self, idle: IdlePolicy = IdlePolicy.CENTRAL, slice_seconds: int = 6 * HOUR, own: PriceFile | None = None) -> Report:
+        """At the shipped prices, with those of a file of one's own before them."""
+
+        def prices(cloud: Cloud) -> PriceBook:
+            book = prices_of(cloud)
+            return book.with_rows_of(own, "own") if own is not None and own.cloud is cloud else book
+
         books = self.books(slice_seconds)
-        return charge(books, cost_nodes(books, prices_of), idle=idle, asked=self.period)
+        return charge(books, cost_nodes(books, prices), idle=idle, asked=self.period)

@@ -190,6 +190,7 @@ class _Draft:
             team.update(self.maybe(own, "cpu_work"))
         place = dict(self.draw(st.sampled_from(_PLACES[self.cloud])))
         unpinned = "latest" in str(place)
+        budget = self.maybe(st.integers(1, 10**6), "monthly_usd")
         return {
             "cloud": self.cloud.value,
             "environment": self.draw(st.sampled_from(["dev"] if unpinned else ["dev", "prod", "test"])),
@@ -200,7 +201,7 @@ class _Draft:
             "pools": self.pools,
             "classes": {name: fields for name, fields in self.classes.items() if name in served},
             "teams": teams,
-            **({"budget": budget} if (budget := self.maybe(st.integers(1, 10**6), "monthly_usd")) else {}),
+            **({"budget": budget | self.maybe(st.sampled_from(["warn", "refuse"]), "on_unknown_prices")} if budget else {}),
         }
 
     def some_cohorts(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,11 +39,21 @@ class DescribedRecord(Record):
 
 
 class Source(Record):
-    """Where figures were read and when. `verified` is false for what was never checked against the vendor's own list."""
+    """Where figures were read and when. `verified` is false for what was never checked against the vendor's own list.
+
+    `undated`: `as_of` is the day of reading, because the source has none of its own; its figures may be older, so it is not verified.
+    """
 
     citation: Annotated[str, Field(min_length=10)]
     as_of: date
     verified: bool
+    undated: bool = False
+
+    @model_validator(mode="after")
+    def _what_has_no_date_is_not_verified(self) -> Source:
+        if self.undated and self.verified:
+            raise ValueError("verified is true of an undated source: nobody knows of which day the figures are")
+        return self
 
 
 class DataFileError(ValueError):

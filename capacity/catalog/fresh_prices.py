@@ -179,7 +179,7 @@ _HEADER = """\
 
 @dataclass(frozen=True)
 class PriceChange:
-    """A row that is new (`before` is None) or has another price; US dollars an hour."""
+    """A row that is new (`before` is None) or has another price; US dollars an hour. Rows of pools are nobody's to refresh."""
 
     key: PriceKey
     before: Decimal | None
@@ -187,30 +187,33 @@ class PriceChange:
 
 
 def with_fresh_rows(file: PriceFile | None, cloud: Cloud, rows: Iterable[Price], sources: dict[str, Source]) -> PriceFile:
-    """`file` with the fresh rows in place of its own of the same machine, region and capacity type, and the sources that rows name."""
+    """`file` with the fresh rows in place of its own of the same machine, region and capacity type, and the sources that rows name.
+
+    What a contract says of pools, discounts and commitments is on no list, and stays.
+    """
     known = PriceFile(cloud=cloud, sources={}) if file is None else file
-    by_key = {_key(each): each for each in known.prices} | {_key(each): each for each in rows}
-    prices = [by_key[key] for key in sorted(by_key)]
-    used = {each.source for each in (*prices, *known.services)}
+    by_key = {_key(each): each for each in known.prices if each.pool is None} | {_key(each): each for each in rows}
+    prices = [*(by_key[key] for key in sorted(by_key)), *(each for each in known.prices if each.pool is not None)]
+    used = {each.source for each in (*prices, *known.services, *known.families, *known.discounts, *known.commitments)}
     kept = {name: source for name, source in (known.sources | sources).items() if name in used}
-    return PriceFile(cloud=cloud, sources=kept, services=known.services, prices=prices)
+    return known.model_copy(update={"sources": kept, "prices": prices})
 
 
 def changes(before: PriceFile | None, after: PriceFile) -> list[PriceChange]:
     """What differs, by machine, region and capacity type."""
-    known = {} if before is None else {_key(each): each.usd_per_hour for each in before.prices}
-    found = ((_key(each), each.usd_per_hour) for each in after.prices)
+    known = {} if before is None else {_key(each): each.usd_per_hour for each in before.prices if each.pool is None}
+    found = ((_key(each), each.usd_per_hour) for each in after.prices if each.pool is None)
     return [PriceChange(key, known.get(key), usd) for key, usd in found if known.get(key) != usd]
 
 
 def as_yaml(file: PriceFile) -> str:
     """The file as text, a row a line. Money is quoted, so that no reader takes it for a float."""
-    sources = yaml.safe_dump({"sources": {name: each.model_dump() for name, each in file.sources.items()}}, sort_keys=False, width=120)
-    services = [_row(each.model_dump(mode="json", exclude_none=True)) for each in file.services]
-    prices = [_row(each.model_dump(mode="json")) for each in file.prices]
+    sources = yaml.safe_dump(
+        {"sources": {name: each.model_dump(exclude_defaults=True) for name, each in file.sources.items()}}, sort_keys=False, width=120
+    )
     parts = [_HEADER, f"cloud: {file.cloud}\n", sources]
-    for name, rows in (("services", services), ("prices", prices)):
-        if rows:
+    for name in ("services", "families", "prices", "discounts", "commitments"):
+        if rows := [_row(each.model_dump(mode="json", exclude_none=True)) for each in getattr(file, name)]:
             parts += [f"{name}:\n", *rows]
     return "".join(parts)
 

@@ -8,13 +8,17 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.capacity_type import CapacityType, facts_of
+from capacity.catalog.contract import Commitment, Discount
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 class Measure(StrEnum):
@@ -104,26 +108,55 @@ _PRICES = Path(__file__).parent / "prices"
 PriceKey = tuple[str, str, CapacityType]
 """Machine name, region, capacity type."""
 
+PoolPriceKey = tuple[str, str, CapacityType, str]
+"""The same with the name of the pool whose nodes alone have the price."""
+
 ServiceKey = tuple[ServiceItem, str | None]
 """What is billed, and in which region (None: in every region that has no price of its own)."""
 
 HOURS_OF_A_MONTH = 730
 """Hours in an average month; what cloud price lists use."""
 
+HOURS_OF_A_LONG_MONTH = 744
+"""Hours in a month of 31 days, the most that is billed: AWS bills in UTC, Google in Pacific time, whose clocks go back in November."""
+
+
+SPOT_PRICE_DAYS, LIST_PRICE_DAYS = 30, 180
+"""For so many days a price is taken for today's, and older ones are warned of: Spot moves by the hour, lists a few times a year."""
+
 
 def priced_as(capacity_type: CapacityType) -> CapacityType:
-    """The capacity type whose price counts: a reservation is billed at the on-demand price, used or not."""
+    """The capacity type whose price counts where the book has none of its own: a reservation is billed at the on-demand price."""
     return CapacityType.ON_DEMAND if capacity_type is CapacityType.RESERVED else capacity_type
 
 
+_SAME_PRICE = {
+    CapacityType.RESERVED: (CapacityType.RESERVED, CapacityType.ON_DEMAND),
+    CapacityType.FLEX_START: (CapacityType.FLEX_START, CapacityType.QUEUED),
+    CapacityType.QUEUED: (CapacityType.QUEUED, CapacityType.FLEX_START),
+}
+"""Whose prices count, in this order. Queued capacity is flex-start with all nodes at once: Google has one price (SKU) for both."""
+
+_CLOUDS_PLATFORM = {Cloud.AWS: "eks", Cloud.GCP: "gke"}
+
+
 class Price(Record):
-    """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources."""
+    """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources.
+
+    With `pool` it is the price of that pool's nodes alone, by its name in the plan, which is the one that its nodes are labelled with.
+    """
 
     machine: str
     region: str
     capacity_type: CapacityType
+    pool: str | None = None
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
+
+    @property
+    def what(self) -> str:
+        """What it is of, in words."""
+        return f"{self.machine} {self.region} {self.capacity_type}" + (f" pool {self.pool}" if self.pool else "")
 
 
 class ServicePrice(Record):
@@ -151,64 +184,121 @@ class NodeFee(Record):
         return not self.categories or (category is not None and category[0] in self.categories)
 
 
+class FamilyPrice(Record):
+    """The smallest machine of a family without GPUs on demand, in US dollars an hour; larger ones cost no more for what they have.
+
+    An autoscaler may make any size of these families for work without GPUs, and no other families.
+    """
+
+    family: str
+    region: str
+    vcpu: Annotated[int, Field(ge=1)]
+    memory_gib: Annotated[int, Field(ge=1)]
+    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
+    source: str
+
+
 class PriceFile(Record):
-    """A price file: the prices of one cloud, each with a source."""
+    """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
 
     cloud: Cloud
     sources: dict[str, Source]
     services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
     node_fees: tuple[NodeFee, ...] = ()
     prices: list[Price] = Field(default_factory=list[Price])
+    families: list[FamilyPrice] = Field(default_factory=list[FamilyPrice])
+    discounts: list[Discount] = Field(default_factory=list[Discount])
+    commitments: list[Commitment] = Field(default_factory=list[Commitment])
 
     @model_validator(mode="after")
-    def _every_price_has_a_source_and_stands_once(self) -> PriceFile:
-        if problem := unsourced(((price.machine, price.source) for price in self.prices), self.sources):
+    def _every_row_has_a_source(self) -> PriceFile:
+        rows: list[tuple[str, str]] = [(each.machine, each.source) for each in self.prices]
+        rows += [(each.item, each.source) for each in self.services] + [(each.family, each.source) for each in self.families]
+        rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments)]
+        rows += [("node_fees", each.source) for each in self.node_fees]
+        if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
-        seen: set[PriceKey] = set()
-        for price in self.prices:
-            key = (price.machine, price.region, price.capacity_type)
-            if key in seen:
-                raise ValueError(f"{' '.join(key)} has two prices")
-            seen.add(key)
         return self
 
     @model_validator(mode="after")
-    def _every_service_has_a_source_and_stands_once(self) -> PriceFile:
-        if problem := unsourced(((each.item, each.source) for each in self.services), self.sources):
-            raise ValueError(problem)
-        if problem := unsourced((("node_fees", each.source) for each in self.node_fees), self.sources):
-            raise ValueError(problem)
-        keys = [(each.item, each.region) for each in self.services]
-        if twice := sorted(f"{item} in {region or 'all regions'}" for item, region in keys if keys.count((item, region)) > 1):
-            raise ValueError(f"{twice[0]} has two prices")
+    def _every_price_stands_once(self) -> PriceFile:
+        services = [f"{each.item} in {each.region or 'all regions'}" for each in self.services]
+        for what, told in (
+            ([each.what for each in self.prices], "has two prices"),
+            (services, "has two prices"),
+            ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
+            ([each.what for each in self.discounts], "has two discounts"),
+        ):
+            if twice := sorted(each for each in set(what) if what.count(each) > 1):
+                raise ValueError(f"{twice[0]} {told}")
+        return self
+
+    @model_validator(mode="after")
+    def _the_cloud_sells_each_capacity_type(self) -> PriceFile:
+        sold = tuple(facts_of(_CLOUDS_PLATFORM[self.cloud]))
+        for each in (*self.prices, *self.discounts):
+            if each.capacity_type not in sold:
+                raise ValueError(f"{each.what}: {self.cloud} sells no {each.capacity_type} capacity; it sells {', '.join(sold)}")
         return self
 
 
 @dataclass(frozen=True)
 class PriceBook:
-    """The prices of one cloud. `sources` are those of the rows, by the name that a row gives."""
+    """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
+
+    `listed` are the prices that discounts are off: those of the shipped file. `of_pools` are those of a pool's nodes alone. `commitments`
+    are what is paid for whether it runs or not, as far as anybody has said.
+    """
 
     cloud: Cloud
     prices: dict[PriceKey, Price]
     sources: dict[str, Source]
     services: dict[ServiceKey, ServicePrice] = field(default_factory=dict["ServiceKey", ServicePrice])
+    listed: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    of_pools: dict[PoolPriceKey, Price] = field(default_factory=dict["PoolPriceKey", Price])
+    commitments: tuple[Commitment, ...] = ()
+    families: dict[tuple[str, str], FamilyPrice] = field(default_factory=dict[tuple[str, str], FamilyPrice])
     node_fees: tuple[NodeFee, ...] = ()
 
+    @property
+    def family_names(self) -> list[str]:
+        """The families without GPUs of which a price is known somewhere."""
+        return sorted({family for family, _ in self.families})
+
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
-        """The price, or None: nothing is known, which is not the same as nothing to pay."""
+        """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""
         return self.prices.get((machine, region, capacity_type))
+
+    def paid(self, machine: str, region: str, capacity_type: CapacityType, pool: str | None = None) -> Price | None:
+        """What a node is billed at: the price of its pool, else that of its capacity type, else that of one with the same price."""
+        for each in _SAME_PRICE.get(capacity_type, (capacity_type,)):
+            price = self.of_pools.get((machine, region, each, pool)) if pool else None
+            if price is not None or (price := self.find(machine, region, each)) is not None:
+                return price
+        return None
+
+    def paid_at_most(self, machine: str, region: str, capacity_type: CapacityType, pool: str | None = None) -> Price | None:
+        """What is paid, or where that is not known, the on-demand price, above which no capacity type is sold; None: not even that.
+
+        EC2 takes the on-demand price for the most that is paid for Spot; Google sells Spot and flex-start at a discount on it.
+        """
+        return self.paid(machine, region, capacity_type, pool) or self.paid(machine, region, CapacityType.ON_DEMAND, pool)
 
     def find_service(self, item: ServiceItem, region: str) -> ServicePrice | None:
         """Likewise for what is no machine: the region's own price, or that of all regions."""
         return self.services.get((item, region)) or self.services.get((item, None))
 
+    def fee_of(self, machine: str) -> NodeFee | None:
+        """The row of what EKS Auto Mode bills for a node of a machine, or of a family such as m6i."""
+        return next((each for each in self.node_fees if each.is_of(machine)), None)
+
     def node_fee(self, machine: str, region: str) -> tuple[NodeFee, Decimal] | None:
         """The row of what EKS Auto Mode bills for a node, and that in US dollars an hour; None where one of the prices is not known."""
-        fee = next((each for each in self.node_fees if each.is_of(machine)), None)
+        fee = self.fee_of(machine)
         price = self.find(machine, region, CapacityType.ON_DEMAND)
         return None if fee is None or price is None else (fee, price.usd_per_hour * fee.percent / 100)
 
-    def source_of(self, price: Price | ServicePrice | NodeFee) -> Source:
+    def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee) -> Source:
         """Where a price is from."""
         return self.sources[price.source]
 
@@ -217,24 +307,66 @@ class PriceBook:
         return self.with_rows_of(read_records(path, PriceFile), path.name)
 
     def with_rows_of(self, file: PriceFile, name: str) -> PriceBook:
-        """The same for a file that has been read; its sources get its `name`, because both may call a source the same."""
+        """The same for a file that has been read; its sources get its `name`, because both may call a source the same.
+
+        Discounts become rows of their own, which name the list that they are off. Commitments of the file, if it has any, are all there
+        are. Raises DataFileError for a file of another cloud, and for a discount that is off nothing.
+        """
         if file.cloud is not self.cloud:
             raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
         sources = {f"{name}: {key}": source for key, source in file.sources.items()}
         rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.prices]
         services = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.services]
-        fees = tuple(fee.model_copy(update={"source": f"{name}: {fee.source}"}) for fee in file.node_fees)
+        discounted = list(self._discounted(file, name, sources))
         return PriceBook(
             self.cloud,
-            self.prices | _by_key(rows),
+            self.prices | _by_key(discounted) | _by_key(rows),
             self.sources | sources,
             self.services | _by_item(services),
-            (*fees, *self.node_fees),
+            self.listed,
+            self.of_pools | _by_pool(discounted) | _by_pool(rows),
+            tuple(file.commitments) or self.commitments,
+            self.families | _by_family(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.families),
+            (*(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.node_fees), *self.node_fees),
         )
 
+    def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:
+        """The rows that the file's discounts make of list prices, the widest discount first; adds their sources to `sources`."""
+        for discount in sorted(file.discounts, key=lambda each: each.narrowness):
+            given, kind = file.sources[discount.source], priced_as(discount.capacity_type)
+            of_list = {key: price for key, price in self.listed.items() if key[2] is kind and discount.holds(*key[:2])}
+            if not of_list:
+                raise DataFileError(
+                    f"{name}: the discount on {discount.what} is off nothing: the book lists no {kind} price of it; give the price itself"
+                )
+            for (machine, region, _), price in of_list.items():
+                listed = self.sources[price.source]
+                source = f"{name}: {discount.source}, {discount.percent} % off {price.source}"
+                sources[source] = Source(
+                    citation=f"{given.citation}: {discount.percent} % off {listed.citation}",
+                    as_of=min(given.as_of, listed.as_of),
+                    verified=given.verified and listed.verified,
+                )
+                yield Price(
+                    machine=machine,
+                    region=region,
+                    capacity_type=discount.capacity_type,
+                    pool=discount.pool,
+                    usd_per_hour=price.usd_per_hour * (1 - discount.percent / 100),
+                    source=source,
+                )
 
-def _by_key(prices: list[Price]) -> dict[PriceKey, Price]:
-    return {(price.machine, price.region, price.capacity_type): price for price in prices}
+
+def _by_key(prices: Iterable[Price]) -> dict[PriceKey, Price]:
+    return {(price.machine, price.region, price.capacity_type): price for price in prices if price.pool is None}
+
+
+def _by_pool(prices: Iterable[Price]) -> dict[PoolPriceKey, Price]:
+    return {(price.machine, price.region, price.capacity_type, price.pool): price for price in prices if price.pool is not None}
+
+
+def _by_family(families: Iterable[FamilyPrice]) -> dict[tuple[str, str], FamilyPrice]:
+    return {(each.family, each.region): each for each in families}
 
 
 def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
@@ -244,7 +376,18 @@ def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
 def read_prices(path: Path) -> PriceBook:
     """The prices of a file. Raises DataFileError when the file breaks its schema."""
     file = read_records(path, PriceFile)
-    return PriceBook(file.cloud, _by_key(file.prices), file.sources, _by_item(file.services), file.node_fees)
+    listed = _by_key(file.prices)
+    return PriceBook(
+        cloud=file.cloud,
+        prices=listed,
+        sources=file.sources,
+        services=_by_item(file.services),
+        listed=listed,
+        of_pools=_by_pool(file.prices),
+        commitments=tuple(file.commitments),
+        families=_by_family(file.families),
+        node_fees=file.node_fees,
+    )
 
 
 @cache

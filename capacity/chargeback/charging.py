@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals
+from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals, UnusedCommitment
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
@@ -70,6 +70,13 @@ class _Charges:
             self.allocated[_line(owner, facts)] += usd * use.allocated / whole
         self.idle_of[facts] += usd * (whole - allocated) / whole
 
+    def add_unused(self, facts: NodeFacts, usd: Fraction) -> None:
+        """What was committed to and not there: idle GPUs, or nodes of the platform."""
+        if facts.catalogued is not None and facts.catalogued.gpu is None:
+            self.platform[_line(Owner(team=PLATFORM), facts)] += usd
+        else:
+            self.idle_of[facts] += usd
+
     def charge_idle(self, policy: IdlePolicy) -> None:
         """Gives every idle dollar to somebody."""
         # What is given below must not make anybody's part of what is given later greater.
@@ -93,6 +100,9 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     charges = _Charges()
     for key, book in books.nodes.items():
         charges.add_node(key[1], book, costs.usd.get(key))
+    for kept, usd in costs.unused:
+        if usd:
+            charges.add_unused(kept.facts, usd)
     charges.charge_idle(idle)
     parts = {
         **{("allocated", key): usd for key, usd in charges.allocated.items()},
@@ -122,6 +132,12 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         opencost=_opencost(books, costs),
         gaps=tuple(books.gaps),
         notes=(*books.notes, *notes),
+        commitments=tuple(
+            UnusedCommitment(kept.commitment.what, kept.seconds, kept.unused, cents(Decimal(usd.numerator) / usd.denominator))
+            for kept, usd in costs.unused
+        ),
+        uncommitted=costs.uncommitted,
+        doubled=books.doubled,
     )
 
 

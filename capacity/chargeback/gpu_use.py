@@ -34,18 +34,27 @@ class Use:
 class NodeBook:
     """One node, for as long as it was the same: `seconds` there, its GPUs times seconds, and who had them.
 
-    `opencost_usd` is what OpenCost says that it cost; None where OpenCost says nothing.
+    `spans` are when it was there, of reserved nodes alone: what is committed must be held against them. `opencost_usd` is what OpenCost
+    says that it cost; None where OpenCost says nothing.
     """
 
     seconds: Seconds = 0
     gpu_seconds: Fraction = Fraction(0)
     uses: dict[Owner, Use] = field(default_factory=dict[Owner, Use])
+    spans: list[tuple[Seconds, Seconds]] = field(default_factory=list[tuple["Seconds", "Seconds"]])
     opencost_usd: Decimal | None = None
 
     @property
     def allocated(self) -> Fraction:
         """All GPU seconds that somebody had."""
         return sum((each.allocated for each in self.uses.values()), Fraction(0))
+
+    def there(self, start: Seconds, end: Seconds) -> None:
+        """It was there then; what goes on where the last span ended is one with it."""
+        if self.spans and self.spans[-1][1] == start:
+            self.spans[-1] = (self.spans[-1][0], end)
+        else:
+            self.spans.append((start, end))
 
 
 @dataclass
@@ -76,6 +85,9 @@ class Books:
     """GPU seconds that pods had on nodes of which nothing was seen."""
 
     gaps: list[Gap] = field(default_factory=list["Gap"])
+    doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
+    """Names under which two things were told of at once, and for how long: which of them something was of cannot be known."""
+
     notes: list[str] = field(default_factory=list[str])
 
 

@@ -6,8 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from capacity.catalog.capacity_type import CapacityType
 from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, Use, add_utilisation
-from capacity.chargeback.nodes import KnownLabels, gpus_of_node, unit_share
+from capacity.chargeback.nodes import Doubled, KnownLabels, gpus_of_node, unit_share
 from capacity.chargeback.queries import Question
 from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, SpanReader, merged
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from capacity.chargeback.samples import Period, Seconds
 
 _HOUR = 3600
+_MOVING = 600
+"""For so many seconds the old and the new may both be told of: Prometheus repeats the last sample of what vanished for five minutes."""
 
 
 class Ledger:
@@ -31,6 +34,7 @@ class Ledger:
         self._nodes = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._pods = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._opencost = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
+        self._doubled = Doubled()
         self._dropped = 0
 
     def take(self, answers: Mapping[Question, Matrix]) -> None:
@@ -38,11 +42,15 @@ class Ledger:
         self._dropped += sum(each.dropped for each in answers.values())
         found = {question: answers.get(question, Matrix()).series for question in Question}
         self._labels.learn(found)
-        for key, samples in merged(found[Question.NODES], "node", "provider_id").items():
+        nodes = merged(found[Question.NODES], "node", "provider_id", "system_uuid")
+        self._doubled.see("node", ((key[0], key[1:], [moment for moment, _ in samples]) for key, samples in nodes.items()))
+        for key, samples in nodes.items():
             for span in self._nodes.read(key, samples):
                 for facts, piece, units in self._labels.of_node(key[0], span):
                     book = self._book(key[0], facts)
                     book.seconds += piece.seconds
+                    if facts.capacity_type is CapacityType.RESERVED:
+                        book.there(piece.start, piece.end)
                     book.gpu_seconds += gpus_of_node(facts.catalogued, units) * piece.seconds
         held: dict[tuple[str, str], list[Held]] = {}
         for key, samples in merged(found[Question.ALLOCATIONS], "uid", "namespace", "pod", "node", "resource").items():
@@ -68,6 +76,8 @@ class Ledger:
             *(Gap(f"node {key[0]}", start, end) for key, start, end in self._nodes.gaps),
             *(Gap(f"pod {key[1]}/{key[2]}", start, end) for key, start, end in self._pods.gaps),
         ]
+        for each in (self._labels.doubled, self._doubled):
+            books.doubled |= each.longer_than(_MOVING, books.step)
         if self._dropped:
             books.notes.append(f"{self._dropped} samples are no numbers (NaN or Inf) and count for nothing.")
         books.notes += self._labels.missing()

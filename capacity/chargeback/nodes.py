@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -43,9 +44,9 @@ from capacity.chargeback.queries import (
 from capacity.chargeback.samples import Timeline, merged, named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-    from capacity.chargeback.samples import Labels, Seconds, Series, Span
+    from capacity.chargeback.samples import Seconds, Series, Span
 
 
 WHOLE = "nvidia_com_gpu"
@@ -134,15 +135,16 @@ class KnownLabels:
         self._namespaces: dict[str, Timeline[tuple[str, ...]]] = {}
         self._pods: dict[str, Timeline[tuple[str, ...]]] = {}
         self._seen: set[Question] = set()
+        self.doubled = Doubled()
 
     def learn(self, found: Mapping[Question, list[Series]]) -> None:
         """The labels in the answers of a slice."""
         for each in (self._facts, self._units, self._namespaces, self._pods):
             for timeline in each.values():
                 timeline.keep_last()
-        _learn(self._facts, found[Question.NODE_LABELS], "node", node_facts)
-        _learn(self._namespaces, found[Question.NAMESPACES], "namespace", _owner_values)
-        _learn(self._pods, found[Question.POD_LABELS], "uid", _owner_values)
+        self._learn(self._facts, found[Question.NODE_LABELS], "node", node_facts)
+        self._learn(self._namespaces, found[Question.NAMESPACES], "namespace", _owner_values)
+        self._learn(self._pods, found[Question.POD_LABELS], "uid", _owner_values)
         self._learn_units(found[Question.NODE_GPUS])
         for question, names in ((Question.NODE_LABELS, _NODE_NAMES), (Question.POD_LABELS, _OWNER_NAMES)):
             if any(each.labels.get(name) for each in found[question] for name in names):
@@ -174,6 +176,26 @@ class KnownLabels:
         missing = [text for question, text in told.items() if question not in self._seen]
         return [*missing, f"Start kube-state-metrics with {allow_list()}"] if missing else []
 
+    def _learn(
+        self, into: dict[str, Timeline[ValueT]], series: list[Series], name: str, read: Callable[[Mapping[str, str]], ValueT]
+    ) -> None:
+        """A set of labels is valid from its first sample on, and again from the first one after another set's."""
+        by_object: dict[str, list[Series]] = {}
+        for each in series:
+            by_object.setdefault(named(each.labels, name), []).append(each)
+        for key, sets in by_object.items():
+            timeline = into.setdefault(key, Timeline())
+            if len(sets) == 1:
+                timeline.learn(sets[0].samples[0][0], read(sets[0].labels))
+                continue
+            nothing, values = read({}), [read(each.labels) for each in sets]
+            # Of two exporters one may not be told to show labels: it says nothing, which contradicts nobody.
+            told = [(value, each) for value, each in zip(values, sets, strict=True) if value != nothing] or [(nothing, sets[0])]
+            self.doubled.see(name, ((key, value, [moment for moment, _ in each.samples]) for value, each in told))
+            at = {moment: value for value, each in told for moment, _ in each.samples}
+            for moment in sorted(at):
+                timeline.learn(moment, at[moment])
+
     def _learn_units(self, series: list[Series]) -> None:
         changes: dict[str, list[tuple[Seconds, str, float]]] = {}
         for (node, resource), samples in merged(series, "node", "resource").items():
@@ -193,23 +215,32 @@ class KnownLabels:
                 timeline.learn(moment, tuple(sorted(state.items())))
 
 
-def _owner_values(labels: Labels) -> tuple[str, ...]:
+def _owner_values(labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(labels.get(name, "") for name in _OWNER_NAMES)
 
 
-def _learn(into: dict[str, Timeline[ValueT]], series: list[Series], name: str, read: Callable[[Labels], ValueT]) -> None:
-    """A set of labels is valid from its first sample on, and again from the first one after another set's."""
-    by_object: dict[str, list[Series]] = {}
-    for each in series:
-        by_object.setdefault(named(each.labels, name), []).append(each)
-    for key, sets in by_object.items():
-        timeline = into.setdefault(key, Timeline())
-        if len(sets) == 1:
-            timeline.learn(sets[0].samples[0][0], read(sets[0].labels))
-            continue
-        values = [read(each.labels) for each in sets]
-        for moment, number in sorted((moment, number) for number, each in enumerate(sets) for moment, _ in each.samples):
-            timeline.learn(moment, values[number])
+class Doubled:
+    """Counts moments at which one name is told of as two different things, as where two clusters write into one Prometheus.
+
+    Two replicas of an exporter tell the same, and are not counted.
+    """
+
+    def __init__(self) -> None:
+        self._moments: Counter[str] = Counter()
+
+    def see(self, kind: str, told: Iterable[tuple[str, Hashable, list[Seconds]]]) -> None:
+        """What was told: a name, what it is, and when."""
+        by_name: dict[str, dict[Hashable, set[Seconds]]] = {}
+        for name, what, moments in told:
+            by_name.setdefault(name, {}).setdefault(what, set()).update(moments)
+        for name, things in by_name.items():
+            if len(things) > 1:
+                seen = Counter(moment for moments in things.values() for moment in moments)
+                self._moments[f"{kind} {name}"] += sum(count > 1 for count in seen.values())
+
+    def longer_than(self, seconds: Seconds, step: Seconds) -> dict[str, Seconds]:
+        """The names for which that was so for longer, and for how long."""
+        return {name: moments * step for name, moments in sorted(self._moments.items()) if moments * step > seconds}
 
 
 UNKNOWN = "(unknown)"

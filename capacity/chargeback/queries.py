@@ -4,7 +4,8 @@ Sources: kubernetes/kube-state-metrics v2.20, docs/metrics; NVIDIA/dcgm-exporter
 pkg/metrics/metrics.go; opencost 1.113, docs; runtime/flexspot_runtime/metrics.py.
 
 Kept in mind throughout: amounts are summed, never counted; a pod that has ended keeps its requests until it is deleted, so its phase is
-asked too; two replicas of an exporter tell the same twice; DCGM's series have no node, and their own pod may be the exporter's.
+asked too; two replicas of an exporter, or two jobs that scrape one, tell the same twice; DCGM's series have no node, and their own pod
+may be the exporter's.
 """
 
 from __future__ import annotations
@@ -125,6 +126,7 @@ _GPUS = 'resource=~"nvidia_com_gpu|nvidia_com_mig_.+"'
 _HELD = 'phase=~"Pending|Running"'
 _NODE = "node, exported_node"
 _POD = "namespace, exported_namespace, pod, exported_pod"
+_CONTAINER = "container, exported_container"
 
 
 def queries(match: str = "") -> tuple[Query, ...]:
@@ -134,21 +136,23 @@ def queries(match: str = "") -> tuple[Query, ...]:
     requests = _of("kube_pod_container_resource_requests", _GPUS, 'node!=""', match)
     # Pending with a node: its image is being pulled, and its GPUs are taken already.
     held = f"({_of('kube_pod_status_phase', _HELD, match)} == 1)"
+    of_pod = f"uid, {_POD}, {_NODE}, resource"
     active = f"({_of('DCGM_FI_PROF_GR_ENGINE_ACTIVE', match)} or {_of('DCGM_FI_DEV_GPU_UTIL', match)} / 100)"
     expressions = {
-        Question.NODES: f"max by ({_NODE}, provider_id) ({_of('kube_node_info', match)})",
+        Question.NODES: f"max by ({_NODE}, provider_id, system_uuid) ({_of('kube_node_info', match)})",
         Question.NODE_LABELS: f"max by ({_NODE}, {node_labels}) ({_of('kube_node_labels', match)})",
         Question.NODE_GPUS: f"max by ({_NODE}, resource) ({_of('kube_node_status_capacity', _GPUS, match)})",
         Question.NAMESPACES: f"max by (namespace, exported_namespace, {owners}) ({_of('kube_namespace_labels', match)})",
         Question.POD_LABELS: f"max by (uid, {owners}) ({_of('kube_pod_labels', match)} and on (uid) {requests})",
-        Question.ALLOCATIONS: (
-            f"max by (uid, {_POD}, {_NODE}, resource) (sum by (instance, uid, {_POD}, {_NODE}, resource) ({requests} and on (uid) {held}))"
-        ),
+        Question.ALLOCATIONS: f"sum by ({of_pod}) (max by ({of_pod}, {_CONTAINER}) ({requests} and on (uid) {held}))",
         Question.UTILISATION: f"sum by ({_POD}) (max by ({_POD}, UUID, gpu, GPU_I_ID) {active})",
         Question.STEPS: f"max by ({_POD}) ({_of('flexspot_training_step', match)})",
         Question.LOST_STEPS: f"max by ({_POD}) ({_of('flexspot_training_lost_steps', match)})",
         Question.INTERRUPTIONS: f"max by ({_POD}) ({_of('flexspot_training_interruptions_total', match)})",
-        Question.EVICTIONS: f"sum by (instance, cluster_queue, reason) ({_of('kueue_evicted_workloads_total', match)})",
+        Question.EVICTIONS: (
+            "max by (instance, cluster_queue, reason) "
+            f"(sum by (job, instance, cluster_queue, reason) ({_of('kueue_evicted_workloads_total', match)}))"
+        ),
         Question.OPENCOST: f"max by ({_NODE}) ({_of('node_total_hourly_cost', match)})",
     }
     return tuple(Query(question, expressions[question]) for question in Question)

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
-from capacity.catalog.price_book import priced_as
+from capacity.catalog.machines import Cloud
+from capacity.chargeback.commitments import Uncommitted, commitments_of
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.queries import NONE
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.catalog.data_files import Source
-    from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
+    from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, Lost, NodeKey
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.queries import Owner
@@ -46,15 +47,23 @@ class UnknownPrice:
 
 @dataclass
 class NodeCosts:
-    """The exact cost of each node whose price is known; of the others, for how long they ran. `sources` are those of the prices."""
+    """The exact cost of each node whose price is known; of the others, for how long they ran. `sources` are those of the prices.
+
+    `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
+    """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
     unknown: dict[UnknownPrice, Seconds] = field(default_factory=dict["UnknownPrice", "Seconds"])
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
+    unused: list[tuple[Kept, Fraction]] = field(default_factory=list[tuple["Kept", Fraction]])
+    uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
 
 
 def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode: Collection[str] = ()) -> NodeCosts:
-    """Prices every node of the books. `auto_mode` are the environments whose nodes EKS Auto Mode runs, for a fee on each."""
+    """Prices every node of the books, and what was committed to and not there.
+
+    `auto_mode` are the environments whose nodes EKS Auto Mode runs, for a fee on each.
+    """
     costs = NodeCosts()
     for (name, facts), book in books.nodes.items():
         usd_per_hour, of_type = _usd_per_hour(facts, prices, costs.sources), facts.bought_as
@@ -66,6 +75,14 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
             costs.unknown[unknown] = costs.unknown.get(unknown, 0) + book.seconds
         else:
             costs.usd[name, facts] = usd_per_hour * book.seconds / _HOUR
+    committed = commitments_of(books, [each for cloud in Cloud for each in prices(cloud).commitments])
+    costs.uncommitted = committed.uncommitted
+    for kept in committed.kept:
+        usd_per_hour = _usd_per_hour(kept.facts, prices, costs.sources)
+        if usd_per_hour is None and kept.unused:
+            unknown = UnknownPrice(kept.facts.machine, kept.facts.region, kept.facts.bought_as)
+            costs.unknown[unknown] = costs.unknown.get(unknown, 0) + kept.unused
+        costs.unused.append((kept, (usd_per_hour or Fraction(0)) * kept.unused / _HOUR))
     return costs
 
 
@@ -74,7 +91,7 @@ def _usd_per_hour(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], source
     if cloud is None or facts.capacity_type is None or UNKNOWN in {facts.machine, facts.region}:
         return None
     book = prices(cloud)
-    price = book.find(facts.machine, facts.region, priced_as(facts.capacity_type))
+    price = book.paid(facts.machine, facts.region, facts.capacity_type, facts.pool)
     if price is None:
         return None
     sources[price.source] = book.source_of(price)
@@ -201,8 +218,21 @@ class OpenCostFigure:
 
 
 @dataclass(frozen=True)
+class UnusedCommitment:
+    """A commitment of the period in node seconds: how long it was billed, how long no node of it was there, and what that came to."""
+
+    what: str
+    seconds: Seconds
+    unused: Seconds
+    usd: Decimal
+
+
+@dataclass(frozen=True)
 class Report:
-    """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes."""
+    """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes.
+
+    What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
+    """
 
     period: Period
     asked: Period
@@ -223,11 +253,18 @@ class Report:
     opencost: OpenCostFigure | None
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
+    commitments: tuple[UnusedCommitment, ...] = ()
+    uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
+    doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing from the sums: every price is known, nothing was unseen, and the period is over."""
-        return not (self.unknown or self.gaps or self.homeless) and self.period == self.asked
+        """Whether nothing is missing from the sums, nor in doubt: every price is known, nothing was unseen, and the period is over.
+
+        Reserved nodes without a commitment leave open what was billed for the rest of it; a name of two things, what was whose.
+        """
+        missing = self.unknown or self.gaps or self.homeless or self.uncommitted or self.doubled
+        return not missing and self.period == self.asked
 
     @property
     def total(self) -> Totals:

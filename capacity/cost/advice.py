@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from capacity.catalog.data_files import Record
 from capacity.cost.estimates import Estimate, Estimates, Fact, JobNeeds, Method, Rule, estimates, is_gang, shipped_rules
-from capacity.cost.spot_arithmetic import break_even_interruptions_per_node_hour, usd_per_useful_hour, value_of_an_hour_sooner
+from capacity.cost.spot_arithmetic import (
+    break_even_interruptions_per_node_hour,
+    break_even_usd_per_hour,
+    usd_per_useful_hour,
+    value_of_an_hour_sooner,
+)
 from capacity.values.names import Name  # noqa: TC001 -- pydantic reads it at run time, of a class that is no direct child of Record
 from capacity.values.quantities import cents, saved_percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from capacity.cost.costed_plan import MachinePrices
 
+
+_PRICE_STEP = Decimal("0.0001")
+"""Clouds list prices an hour to four decimals."""
 
 # Of equal cost the surer one: a reservation is there, what DWS gives is not taken away. Capacity at list price is what is left.
 _PREFERENCE = (Method.RESERVED, Method.QUEUED, Method.FLEX_START, Method.SPOT, Method.HYBRID, Method.ON_DEMAND)
@@ -33,10 +41,19 @@ class Option:
 
 
 @dataclass(frozen=True)
+class Undecided:
+    """A way that could be taken and whose price nobody knows: below `usd_per_hour` for a node it costs less than what is chosen."""
+
+    method: Method
+    usd_per_hour: Decimal
+
+
+@dataclass(frozen=True)
 class Advice:
     """The answer. `options` has the chosen one first, then those that could be taken by cost, then the excluded.
 
-    `reasons` say why, `practices` what belongs to it, `arithmetic` the figures behind it.
+    `reasons` say why, `practices` what belongs to it, `arithmetic` the figures behind it. A way without a known price is never chosen and
+    never excluded for it: it is `undecided`, so that the answer holds only as far as prices are known.
     """
 
     method: Method
@@ -44,7 +61,8 @@ class Advice:
     reasons: tuple[str, ...]
     practices: tuple[str, ...]
     arithmetic: tuple[str, ...]
-    facts: dict[Fact, bool]
+    facts: dict[Fact, bool | None]
+    undecided: tuple[Undecided, ...] = ()
 
     @property
     def chosen(self) -> Estimate:
@@ -68,16 +86,36 @@ def advise(needs: JobNeeds, prices: MachinePrices) -> Advice:
     chosen = options[0].estimate
     reasons = [*_exclusions(rules), *(rule.because for rule in rules if rule.advises is None and not rule.excludes)]
     reasons.append(_why(chosen, options))
+    undecided = tuple(_undecided(chosen, options))
+    reasons += [_open_question(needs, chosen, each) for each in undecided]
     practices = tuple(f"{rule.advises}: {rule.because}" for rule in rules if rule.advises)
-    return Advice(chosen.method, tuple(options), tuple(reasons), practices, tuple(_arithmetic(needs, prices, found, chosen)), facts)
+    arithmetic = tuple(_arithmetic(needs, prices, found, chosen))
+    return Advice(chosen.method, tuple(options), tuple(reasons), practices, arithmetic, facts, undecided)
 
 
-def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool]:
-    """What holds of the job, in the words of the rules."""
-    spot, on_demand = found.by_method.get(Method.SPOT), found.by_method[Method.ON_DEMAND]
+def _undecided(chosen: Estimate, options: list[Option]) -> Iterator[Undecided]:
+    for option in options:
+        unpriced = option.estimate.unpriced
+        if unpriced is not None and not option.excluded_by:
+            # Rounded down: at a price below what is told, it is true.
+            limit = unpriced.break_even_usd_per_hour(_usd(chosen)).quantize(_PRICE_STEP, ROUND_FLOOR)
+            if limit > 0:
+                yield Undecided(option.estimate.method, limit)
+
+
+def _open_question(needs: JobNeeds, chosen: Estimate, question: Undecided) -> str:
+    return (
+        f"{question.method} is not decided: no Spot price of {needs.machine} in {needs.region} is known; below "
+        f"{question.usd_per_hour} USD an hour for a Spot node it costs less than {chosen.method}"
+    )
+
+
+def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool | None]:
+    """What holds of the job, in the words of the rules; None where a missing price leaves it open."""
+    spot, on_demand = found.by_method[Method.SPOT], found.by_method[Method.ON_DEMAND]
     flex_start = found.by_method.get(Method.FLEX_START)
     limit, start = found.flex_start_limit_hours, needs.start_within_hours
-    late = spot is not None and spot.late_share is not None and spot.late_share > needs.late_share_allowed
+    late = spot.late_share is not None and spot.late_share > needs.late_share_allowed
     return {
         Fact.USER_FACING: needs.user_facing,
         Fact.INTERACTIVE: needs.interactive,
@@ -89,7 +127,7 @@ def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool]:
         Fact.SHARED: needs.shared,
         Fact.GUARANTEED: needs.guaranteed,
         Fact.DATA_ELSEWHERE: bool(found.moving_usd),
-        Fact.SPOT_PAYS: spot is not None and spot.usd_most is not None and _usd(spot) < _usd(on_demand),
+        Fact.SPOT_PAYS: _spot_pays(spot, on_demand),
         Fact.LATE_ON_SPOT: late,
         Fact.SLACK_FOR_HYBRID: found.slack_for_hybrid or needs.deadline_hours is None,
         Fact.FLEX_START_OFFERED: limit is not None,
@@ -98,6 +136,13 @@ def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool]:
         or (not flex_start.late_share and (start is None or flex_start.wait_hours <= start)),
         Fact.CAN_WAIT_FOR_SPOT: start is None or found.spot_plan.conditions.wait_hours <= start,
     }
+
+
+def _spot_pays(spot: Estimate, on_demand: Estimate) -> bool | None:
+    if spot.unpriced is None:
+        return _usd(spot) < _usd(on_demand)
+    # What is paid besides Spot's price can decide it alone: then no price makes it pay.
+    return False if spot.unpriced.break_even_usd_per_hour(_usd(on_demand)) <= 0 else None
 
 
 def _usd(estimate: Estimate) -> Decimal:
@@ -125,9 +170,10 @@ def _exclusions(rules: list[Rule]) -> list[str]:
 
 
 def _why(chosen: Estimate, options: list[Option]) -> str:
-    others = [each.estimate for each in options[1:] if not each.excluded_by]
+    left = [each.estimate for each in options[1:] if not each.excluded_by]
+    others = [each for each in left if each.unpriced is None]
     if not others:
-        return f"{chosen.method} is what is left"
+        return f"{chosen.method} is the one that is left whose price is known" if left else f"{chosen.method} is what is left"
     on_demand = next((each for each in others if each.method is Method.ON_DEMAND), None)
     if on_demand is None:
         return f"{chosen.method} costs least of what is left"
@@ -154,15 +200,16 @@ def _arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates, chosen
 def _spot_arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates) -> list[str]:
     plan, price, on_demand = found.spot_plan, prices.spot_usd_per_hour, prices.on_demand_usd_per_hour
     run, rate = plan.run, plan.conditions.interruptions_per_hour
-    if price is None:
-        return ["no Spot price of this machine is known: give it with --spot-usd"]
-    effective = usd_per_useful_hour(price, run)
-    if effective is None:
+    if not run.ends:
         return [f"on Spot an interruption is expected every {1 / rate:.1f} h: as it is, it would practically never end"]
     lines = [f"on Spot: an interruption every {1 / rate:.1f} h, {run.interruptions:.1f} in all" if rate else "on Spot: no interruptions"]
     if needs.checkpoint_minutes is not None:
         lines.append(f"checkpoint every {plan.interval_hours * 60:.0f} minutes of work, the best interval for that")
     more = f"{run.overhead_share * 100:.1f} % more billed hours"
+    effective = None if price is None else usd_per_useful_hour(price, run)
+    if price is None or effective is None:
+        worth = cents(break_even_usd_per_hour(on_demand, run))
+        return [*lines, f"{more}: Spot is cheaper than on-demand below {worth} USD an hour; no price is known: give it with --spot-usd"]
     lines.append(f"{more}: {cents(effective)} USD for a useful hour of a node, not {cents(price)}")
     if needs.checkpoint_minutes is not None:
         limit = break_even_interruptions_per_node_hour(needs.work_hours, plan.conditions, price, on_demand)

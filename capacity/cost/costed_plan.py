@@ -15,8 +15,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records
 from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, priced_as, prices_of
-from capacity.plan.model import SpendingPlan, plan_data
+from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, prices_of
+from capacity.plan.billed import SpendingPlan
+from capacity.plan.model import plan_data
 from capacity.values.errors import ExitCode, ExplainedError, nearest
 from capacity.values.names import Name
 
@@ -31,6 +32,12 @@ class MachinePrices:
     on_demand_usd_per_hour: Decimal
     spot_usd_per_hour: Decimal | None = None
     flex_start_usd_per_hour: Decimal | None = None
+    reserved_usd_per_hour: Decimal | None = None
+
+    @property
+    def of_reservations_usd_per_hour(self) -> Decimal:
+        """What a reserved machine is billed at: its own price, or where no contract gives it one, the on-demand price."""
+        return self.reserved_usd_per_hour or self.on_demand_usd_per_hour
 
 
 def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
@@ -38,7 +45,7 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
 
     Raises ExplainedError when it has no on-demand price, which is what everything else is measured against.
     """
-    found = {each: book.find(machine, region, priced_as(each)) for each in CapacityType}
+    found = {each: book.paid(machine, region, each) for each in CapacityType}
     on_demand = found[CapacityType.ON_DEMAND]
     if on_demand is None:
         machines = sorted({name for name, place, each in book.prices if place == region and each is CapacityType.ON_DEMAND})
@@ -50,9 +57,13 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
             exit_code=ExitCode.BAD_USAGE,
         )
     usd = {each: price.usd_per_hour if price else None for each, price in found.items()}
-    # Queued capacity is flex-start with all nodes at once; the cloud has one price for both.
-    flex_start = usd[CapacityType.FLEX_START] or usd[CapacityType.QUEUED]
-    return MachinePrices(on_demand.usd_per_hour, usd[CapacityType.SPOT], flex_start)
+    reserved = book.find(machine, region, CapacityType.RESERVED)
+    return MachinePrices(
+        on_demand_usd_per_hour=on_demand.usd_per_hour,
+        spot_usd_per_hour=usd[CapacityType.SPOT],
+        flex_start_usd_per_hour=usd[CapacityType.FLEX_START],
+        reserved_usd_per_hour=None if reserved is None else reserved.usd_per_hour,
+    )
 
 
 class _Part(BaseModel):
@@ -62,9 +73,11 @@ class _Part(BaseModel):
 
 
 class CostedCeiling(_Part):
-    """The most of a pool, in GPUs."""
+    """The most of a pool, in GPUs, with the vCPU and memory (MiB) that belong to them."""
 
     gpus: int = Field(ge=1)
+    vcpu: int = Field(default=0, ge=0)
+    memory_mib: int = Field(default=0, ge=0)
 
 
 class CostedPool(_Part):
@@ -73,6 +86,7 @@ class CostedPool(_Part):
     name: str
     machines: tuple[str, ...] = Field(min_length=1)
     capacity_type: CapacityType
+    accelerator: str = ""
     min_nodes: int = Field(ge=0)
     max_nodes: int = Field(ge=1)
     ceiling: CostedCeiling
@@ -95,10 +109,11 @@ class CostedRoute(_Part):
 
 
 class CostedTeam(_Part):
-    """A team and its budget in US dollars a month."""
+    """A team, its budget in US dollars a month, and the most GPUs that it may hold at once, borrowed ones among them."""
 
     name: str
     budget: int | None = Field(alias="monthly_budget_usd")
+    max_gpus: int | None = None
 
 
 class CostedPlan(_Part):
@@ -222,6 +237,11 @@ class ExpectedUse(Record):
     nat_gib: Gib
     load_balancers: LoadBalancers
 
+    @property
+    def shipped_classes(self) -> frozenset[str]:
+        """The classes of which something is expected where nobody says anything."""
+        return frozenset(shipped_use().classes)
+
     def of_class(self, name: str) -> ClassUse:
         """The use of a class, or of any class of one's own."""
         return self.classes.get(name, self.other_classes)
@@ -266,7 +286,7 @@ def read_use_file(path: Path) -> ExpectedUse:
     try:
         own = read_records(path, OwnUse)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "write it as capacity/cost/costed_plan.yaml is written, with only the fields that differ."
+        remedy = "write it as capacity/cost/expected_use.yaml is written, with only the fields that differ."
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
     shipped = shipped_use()
     changes = {name: value for name in own.model_fields_set - {"classes", "other_classes"} if (value := getattr(own, name)) is not None}

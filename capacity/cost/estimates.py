@@ -38,7 +38,8 @@ class Fact(StrEnum):
     RESUMES: it goes on from a checkpoint, or consists of pieces that can be done again. GANG: it needs several nodes at once. DEADLINE: it
     has one. STEADY: around the clock for a year. DATA_ELSEWHERE: its data is in another region.
 
-    SPOT_PAYS: a run on Spot, overhead included, costs less than on-demand. LATE_ON_SPOT: more runs on Spot would be late than is allowed.
+    SPOT_PAYS: a run on Spot, overhead included, costs less than on-demand; not known where no Spot price is, and then it decides nothing.
+    LATE_ON_SPOT: more runs on Spot would be late than is allowed.
     SLACK_FOR_HYBRID: there is time before the deadline in which Spot can be tried. FLEX_START_OFFERED: DWS gives this machine.
     FITS_FLEX_START: the work is no longer than DWS lets a node run. CAN_WAIT_FOR_FLEX_START, CAN_WAIT_FOR_SPOT: the expected wait breaks
     neither start nor deadline.
@@ -84,8 +85,8 @@ class Rule(Record):
     because: str
     source: str
 
-    def holds(self, facts: dict[Fact, bool]) -> bool:
-        """True when every fact that it asks for is as it asks."""
+    def holds(self, facts: dict[Fact, bool | None]) -> bool:
+        """True when every fact that it asks for is as it asks. One that is not known (None) is as nobody asks."""
         return all(facts[fact] is value for fact, value in self.when.items())
 
 
@@ -144,13 +145,14 @@ Usd = Annotated[Decimal, Field(gt=0)]
 class JobNeeds(Record):
     """One job. What is None is taken from the rules' assumptions, or does not apply.
 
-    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started again.
-    `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest piece of
-    work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait for its
-    answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours` count from
-    now. `steady`: it runs around the clock for a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of
-    its share. `data_region` and `data_gib`: where its data is, and how much of it each start reads. Prices are for one machine and hour,
-    waits are what to expect.
+    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started
+    again. `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest
+    piece of work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait
+    for its answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours`
+    count from now. `gang_interruptions_per_hour` is that of all nodes together, as measured, and goes before the rate of one node: nodes
+    of a gang are often lost together, so that it is less than their number times the rate of one. `steady`: it runs around the clock for
+    a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of its share. `data_region` and `data_gib`:
+    where its data is, and how much of it each start reads. Prices are for one machine and hour, waits are what to expect.
     """
 
     cloud: Cloud
@@ -172,6 +174,7 @@ class JobNeeds(Record):
     data_region: str | None = None
     data_gib: Annotated[int, Field(ge=0)] = 0
     interruptions_per_node_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] | None = None
+    gang_interruptions_per_hour: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] | None = None
     restart_minutes: Wait | None = None
     spot_wait_hours: Wait | None = None
     flex_start_wait_hours: Wait | None = None
@@ -194,11 +197,27 @@ _HYBRID_RUNS = 1000
 
 
 @dataclass(frozen=True)
+class Unpriced:
+    """The part of a way that nobody can price: `node_hours` on Spot. `other_usd` is what the way costs besides."""
+
+    node_hours: Decimal
+    other_usd: Decimal
+
+    def at(self, usd_per_hour: Decimal) -> Decimal:
+        """The cost of the way at this price of a node and hour."""
+        return usd_per_hour * self.node_hours + self.other_usd
+
+    def break_even_usd_per_hour(self, usd: Decimal) -> Decimal:
+        """The price of a node and hour at which the way costs `usd`; 0 or less: it costs more at any price."""
+        return (usd - self.other_usd) / self.node_hours
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """One way. `usd_least` and `usd_most` differ where a price is known only within bounds; both None: no price is known.
+    """One way. `usd_least` and `usd_most` differ where a price is known only within bounds; both None: no price is known, or no end.
 
     `wait_hours` is until the first start, `finish_hours` until the expected end, both from now. `late_share` is the share of runs that
-    would miss the deadline; None without one.
+    would miss the deadline; None without one. `unpriced` is there where a price would make a cost of it.
     """
 
     method: Method
@@ -207,6 +226,7 @@ class Estimate:
     wait_hours: float
     finish_hours: float
     late_share: float | None = None
+    unpriced: Unpriced | None = None
 
 
 @dataclass(frozen=True)
@@ -221,6 +241,8 @@ class SpotPlan:
 @dataclass(frozen=True)
 class Estimates:
     """All ways of one job. A hybrid is there only where Spot could be tried and there is a deadline; flex-start only where DWS has it.
+
+    Spot is there without a price too: when it ends and how late it is depend on none.
 
     `moving_usd` is what one start pays to read data from another region.
     """
@@ -240,8 +262,11 @@ def spot_plan(needs: JobNeeds) -> SpotPlan:
         return float(value) if given is None else given
 
     gang = is_gang(needs)
+    of_node = or_assumed(needs.interruptions_per_node_hour, assumed.interruptions_per_node_hour.value)
+    if gang and needs.gang_interruptions_per_hour is not None:
+        of_node = needs.gang_interruptions_per_hour / needs.nodes
     conditions = SpotConditions(
-        or_assumed(needs.interruptions_per_node_hour, assumed.interruptions_per_node_hour.value),
+        of_node,
         nodes=needs.nodes if gang else 1,
         checkpoint_hours=(needs.checkpoint_minutes or 0) / _MINUTES,
         restart_hours=or_assumed(needs.restart_minutes, assumed.restart_minutes.value) / _MINUTES,
@@ -264,16 +289,14 @@ def estimates(needs: JobNeeds, prices: MachinePrices) -> Estimates:
     plan = spot_plan(needs)
     elsewhere = needs.data_region is not None and needs.data_region != needs.region
     moving = needs.data_gib * assumed.usd_per_gib_between_regions.value if elsewhere else Decimal(0)
-    on_demand_usd = usd_of_hours(prices.on_demand_usd_per_hour, needs.work_hours, needs.nodes) + moving
     late = None if needs.deadline_hours is None else 0.0
-    found = {
-        each: Estimate(each, on_demand_usd, on_demand_usd, 0.0, needs.work_hours, late) for each in (Method.ON_DEMAND, Method.RESERVED)
-    }
-    if prices.spot_usd_per_hour is not None:
-        found[Method.SPOT] = _spot(needs, plan, prices.spot_usd_per_hour, moving)
+    stays = {Method.ON_DEMAND: prices.on_demand_usd_per_hour, Method.RESERVED: prices.of_reservations_usd_per_hour}
+    usd = {each: usd_of_hours(price, needs.work_hours, needs.nodes) + moving for each, price in stays.items()}
+    found = {each: Estimate(each, usd[each], usd[each], 0.0, needs.work_hours, late) for each in stays}
+    found[Method.SPOT] = _spot(needs, plan, prices.spot_usd_per_hour, moving)
     slack = needs.deadline_hours is not None and _has_slack(needs.deadline_hours, needs.work_hours, plan)
-    if prices.spot_usd_per_hour is not None and needs.deadline_hours is not None and slack and needs.interruptible and plan.run.ends:
-        found[Method.HYBRID] = _hybrid(needs, plan, prices.spot_usd_per_hour, prices.on_demand_usd_per_hour, needs.deadline_hours, moving)
+    if needs.deadline_hours is not None and slack and needs.interruptible and plan.run.ends:
+        found[Method.HYBRID] = _hybrid(needs, plan, prices, needs.deadline_hours, moving)
     limit = flex_start_limit_hours(needs)
     if limit is not None:
         flex_start = _flex_start(needs, prices, limit, moving)
@@ -290,15 +313,24 @@ def flex_start_limit_hours(needs: JobNeeds) -> float | None:
     return facts.max_run_seconds / SECONDS_OF_AN_HOUR
 
 
-def _spot(needs: JobNeeds, plan: SpotPlan, usd_per_hour: Decimal, moving: Decimal) -> Estimate:
+def _spot(needs: JobNeeds, plan: SpotPlan, usd_per_hour: Decimal | None, moving: Decimal) -> Estimate:
     run, wait = plan.run, plan.conditions.wait_hours
     if not run.ends:
         return Estimate(Method.SPOT, None, None, wait, math.inf, None if needs.deadline_hours is None else 1.0)
-    usd = usd_of_hours(usd_per_hour, run.billed_hours, needs.nodes) + moving * (1 + exact(run.interruptions))
+    cost = Unpriced(exact(run.billed_hours) * needs.nodes, moving * (1 + exact(run.interruptions)))
     late = None
     if needs.deadline_hours is not None:
         late = late_share(needs.work_hours, plan.interval_hours, plan.conditions, needs.deadline_hours - wait)
-    return Estimate(Method.SPOT, usd, usd, wait, wait + run.wall_hours, late)
+    return _priced(Method.SPOT, cost, usd_per_hour, wait, wait + run.wall_hours, late)
+
+
+def _priced(  # noqa: PLR0913, PLR0917 -- the fields of an estimate
+    method: Method, cost: Unpriced, usd_per_hour: Decimal | None, wait_hours: float, finish_hours: float, late: float | None
+) -> Estimate:
+    if usd_per_hour is None and cost.node_hours:
+        return Estimate(method, None, None, wait_hours, finish_hours, late, cost)
+    usd = cost.at(usd_per_hour or Decimal(0))
+    return Estimate(method, usd, usd, wait_hours, finish_hours, late)
 
 
 def _has_slack(deadline_hours: float, work_hours: float, plan: SpotPlan) -> bool:
@@ -308,9 +340,7 @@ def _has_slack(deadline_hours: float, work_hours: float, plan: SpotPlan) -> bool
     return after <= deadline_hours
 
 
-def _hybrid(  # noqa: PLR0913, PLR0917 -- both prices and the deadline are given apart, so that none of them can be unknown
-    needs: JobNeeds, plan: SpotPlan, spot_usd_per_hour: Decimal, on_demand_usd_per_hour: Decimal, deadline_hours: float, moving: Decimal
-) -> Estimate:
+def _hybrid(needs: JobNeeds, plan: SpotPlan, prices: MachinePrices, deadline_hours: float, moving: Decimal) -> Estimate:
     wait = plan.conditions.wait_hours
     count = runs_worth_playing(plan.run, plan.interval_hours, _HYBRID_RUNS)
     runs = played_runs(needs.work_hours, plan.interval_hours, plan.conditions, runs=count, deadline_hours=deadline_hours - wait)
@@ -319,14 +349,14 @@ def _hybrid(  # noqa: PLR0913, PLR0917 -- both prices and the deadline are given
         return total / len(runs)
 
     starts = exact(1 + mean(sum(run.interruptions for run in runs)))
-    usd = (
-        usd_of_hours(spot_usd_per_hour, mean(math.fsum(run.spot_hours for run in runs)), needs.nodes)
-        + usd_of_hours(on_demand_usd_per_hour, mean(math.fsum(run.on_demand_hours for run in runs)), needs.nodes)
-        + moving * starts
+    on_demand_hours = mean(math.fsum(run.on_demand_hours for run in runs))
+    cost = Unpriced(
+        node_hours=exact(mean(math.fsum(run.spot_hours for run in runs))) * needs.nodes,
+        other_usd=usd_of_hours(prices.on_demand_usd_per_hour, on_demand_hours, needs.nodes) + moving * starts,
     )
     finish = wait + mean(math.fsum(run.wall_hours for run in runs))
     late = mean(sum(run.wall_hours > deadline_hours - wait + 1e-9 for run in runs))
-    return Estimate(Method.HYBRID, usd, usd, wait, finish, late)
+    return _priced(Method.HYBRID, cost, prices.spot_usd_per_hour, wait, finish, late)
 
 
 def _flex_start(

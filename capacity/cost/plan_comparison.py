@@ -7,12 +7,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from capacity.cost.plan_cost import NOTHING, Figures
+from capacity.cost.figures import NOTHING, Figures, Scenario
+from capacity.cost.plan_cost import PlanCost
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from capacity.cost.plan_cost import CostLine, PlanCost, PriceUsed, Scenario, TeamCost
+    from capacity.cost.figures import CostLine, PriceUsed
+    from capacity.cost.plan_cost import TeamCost
 
 
 NEAR_PERCENT = 80
@@ -22,8 +24,8 @@ NEAR_PERCENT = 80
 class Standing(StrEnum):
     """How an amount stands to a budget.
 
-    EXCEEDED: above it, whatever has no known price. NEAR: as far as it is known within it, in its last part. UNKNOWN: as far as it is
-    known below that, but prices are missing. WITHIN: all of it is known, and it is below.
+    EXCEEDED: above it, whatever has no known price. UNKNOWN: within it as far as prices are known, but what has none could take it above,
+    at on-demand or at a price that has no bound. NEAR: within it whatever missing prices are, in its last part. WITHIN: below that.
     """
 
     EXCEEDED = "exceeded"
@@ -34,38 +36,58 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True)
 class BudgetCheck:
-    """One budget of `owner` (the environment's or a team's name), the amount held against it, and the prices missing in that."""
+    """One budget of `owner` (the environment's or a team's name), the amount held against it, and the prices missing in that.
+
+    `at_most_usd` is what it may come to with those prices; None where one of them has no bound.
+    """
 
     owner: str
     budget_usd: Decimal
     spent_usd: Decimal
     unknown: tuple[str, ...] = ()
     near_percent: int = NEAR_PERCENT
+    at_most_usd: Decimal | None = None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether missing prices decide if the budget is kept."""
+        return bool(self.unknown) and (self.at_most_usd is None or self.at_most_usd > self.budget_usd) and self.spent_usd <= self.budget_usd
 
     @property
     def near(self) -> bool:
-        """Whether at least `near_percent` of the budget is spent, or more than all of it."""
-        return self.spent_usd * 100 >= self.budget_usd * self.near_percent
+        """Whether at least `near_percent` of the budget may be spent, or more than all of it."""
+        return max(self.spent_usd, self.at_most_usd or self.spent_usd) * 100 >= self.budget_usd * self.near_percent
 
     @property
     def standing(self) -> Standing:
         """See Standing; a budget that is spent to the last cent is kept."""
         if self.spent_usd > self.budget_usd:
             return Standing.EXCEEDED
-        if self.near:
-            return Standing.NEAR
-        return Standing.UNKNOWN if self.unknown else Standing.WITHIN
+        if self.uncertain:
+            return Standing.UNKNOWN
+        return Standing.NEAR if self.near else Standing.WITHIN
 
 
 def budget_checks(cost: PlanCost, scenario: Scenario, near_percent: int = NEAR_PERCENT) -> list[BudgetCheck]:
-    """The environment's budget, then the teams', each against its part of that month; nothing for whom there is none."""
-    environment = (cost.environment, cost.budget, cost.total, cost.unknown)
-    teams = [(each.name, each.budget, each.figures, each.unknown) for each in cost.teams]
-    return [
-        BudgetCheck(owner, Decimal(budget), figures.of(scenario), unknown, near_percent)
-        for owner, budget, figures, unknown in (environment, *teams)
-        if budget is not None
-    ]
+    """The environment's budget, then the teams', each against its part of that month; nothing for whom there is none.
+
+    A team's worst case is that of the most GPUs that it may hold, borrowed ones among them.
+    """
+    return list(_checks(cost, scenario, near_percent))
+
+
+def _checks(cost: PlanCost, scenario: Scenario, near_percent: int) -> Iterator[BudgetCheck]:
+    for part in (cost, *cost.teams):
+        if part.budget is None:
+            continue
+        owner, figures = (part.environment, part.total) if isinstance(part, PlanCost) else (part.name, part.figures)
+        budget = Decimal(part.budget)
+        if scenario is Scenario.WORST:
+            spent = figures.worst_usd if isinstance(part, PlanCost) else part.worst_usd
+            yield BudgetCheck(owner, budget, spent, part.unbounded, near_percent)
+        else:
+            at_most = None if part.unbounded else figures.expected_at_most_usd
+            yield BudgetCheck(owner, budget, figures.of(scenario), part.unknown, near_percent, at_most)
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,11 @@ class LineChange:
         line = self.after or self.before
         assert line is not None, "a change is of a line that one of the plans has"  # noqa: S101 -- a defect of this module
         return line
+
+    @property
+    def priced(self) -> bool:
+        """Whether some price is known on each of the sides that have it; else what is expected of it differs nobody knows by how much."""
+        return all(each.priced for each in (self.before, self.after) if each is not None)
 
     @property
     def difference(self) -> Figures | None:
@@ -141,13 +168,21 @@ def _figures(part: CostLine | TeamCost | None) -> Figures:
 
 
 def plan_cost_data(cost: PlanCost) -> dict[str, Any]:
-    """The whole of it. `at_least` says that prices are missing, and that every sum is the least."""
+    """The whole of it.
+
+    `at_least` says that prices are missing, and that what is expected and idle is the least; `worst_case_at_least` that one of them has no
+    bound, and that the worst case is the least, too. Of a line that is known at worst alone, what is expected and idle is null.
+    """
     return {
         "cloud": cost.cloud,
         "environment": cost.environment,
         "region": cost.region,
         "at_least": bool(cost.unknown),
         "unknown_prices": list(cost.unknown),
+        "worst_case_at_least": bool(cost.unbounded),
+        "unbounded_prices": list(cost.unbounded),
+        "complete": cost.complete,
+        "notes": list(cost.notes),
         **figures_data(cost.total),
         "budget_usd": _text(cost.budget),
         "unallocated": figures_data(cost.unallocated),
@@ -155,6 +190,10 @@ def plan_cost_data(cost: PlanCost) -> dict[str, Any]:
         "teams": [_team(each) for each in cost.teams],
         "lines": [_line(each) for each in cost.lines],
     }
+
+
+_ONLY_PRICED = ("expected_usd", "idle_floor_usd")
+"""What of a line nobody can say where none of its prices is known."""
 
 
 def comparison_data(found: PlanComparison) -> dict[str, Any]:
@@ -168,7 +207,7 @@ def comparison_data(found: PlanComparison) -> dict[str, Any]:
                 "name": each.line.name,
                 "before": None if each.before is None else _line(each.before),
                 "after": None if each.after is None else _line(each.after),
-                "difference": None if each.difference is None else figures_data(each.difference),
+                "difference": _difference(each),
             }
             for each in found.lines
         ],
@@ -176,31 +215,55 @@ def comparison_data(found: PlanComparison) -> dict[str, Any]:
     }
 
 
-def budgets_data(checks: Sequence[BudgetCheck]) -> list[dict[str, str]]:
+def _difference(change: LineChange) -> dict[str, str | None] | None:
+    if change.difference is None:
+        return None
+    figures: dict[str, str | None] = {**figures_data(change.difference)}
+    return figures if change.priced else figures | dict.fromkeys(_ONLY_PRICED)
+
+
+def budgets_data(checks: Sequence[BudgetCheck]) -> list[dict[str, str | None]]:
     """Each budget, the amount compared with it, and the result."""
     return [
-        {"owner": each.owner, "budget_usd": str(each.budget_usd), "spent_usd": str(each.spent_usd), "standing": each.standing.value}
+        {
+            "owner": each.owner,
+            "budget_usd": str(each.budget_usd),
+            "spent_usd": str(each.spent_usd),
+            "at_most_usd": None if each.unknown and each.at_most_usd is None else str(each.at_most_usd or each.spent_usd),
+            "standing": each.standing.value,
+        }
         for each in checks
     ]
 
 
 def figures_data(figures: Figures) -> dict[str, str]:
-    """The three figures as text."""
+    """The figures as text."""
     return {
         "worst_case_usd": str(figures.worst_usd),
         "expected_usd": str(figures.expected_usd),
+        "expected_at_most_usd": str(figures.expected_at_most_usd),
         "idle_floor_usd": str(figures.floor_usd),
     }
 
 
 def _team(team: TeamCost) -> dict[str, Any]:
     told = {"name": team.name, "gpus": team.gpus, **figures_data(team.figures)}
-    return {**told, "budget_usd": _text(team.budget), "unknown_prices": list(team.unknown)}
+    most = None if team.most_usd is None else str(team.most_usd)
+    return {
+        **told,
+        "worst_case_with_borrowing_usd": most,
+        "budget_usd": _text(team.budget),
+        "unknown_prices": list(team.unknown),
+        "unbounded_prices": list(team.unbounded),
+    }
 
 
 def _line(line: CostLine) -> dict[str, Any]:
-    names = ("worst_case_usd", "expected_usd", "idle_floor_usd")
-    figures: dict[str, str | None] = dict.fromkeys(names) if line.figures is None else {**figures_data(line.figures)}
+    figures: dict[str, str | None] = {**figures_data(line.figures or NOTHING)}
+    if line.figures is None:
+        figures = dict.fromkeys(figures)
+    elif not line.priced:
+        figures |= dict.fromkeys(_ONLY_PRICED)
     return {
         "section": line.section.value,
         "name": line.name,
@@ -208,6 +271,7 @@ def _line(line: CostLine) -> dict[str, Any]:
         **figures,
         "prices": [_price(each) for each in line.prices],
         "unknown_prices": list(line.unknown),
+        "unbounded_prices": list(line.unbounded),
     }
 
 
@@ -219,6 +283,7 @@ def _price(price: PriceUsed) -> dict[str, Any]:
         "source": price.source,
         "as_of": price.as_of.isoformat(),
         "verified": price.verified,
+        "undated": price.undated,
     }
 
 

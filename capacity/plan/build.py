@@ -63,7 +63,7 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
         labels=owner_labels(settings),
         pools=pools,
         accelerators=_accelerators(pools),
-        limits=cluster_limits(resolved, pools),
+        limits=cluster_limits(resolved, [pool.ceiling for pool in pools]),
         compute_classes=compute_class_plans(resolved, routes),
         topologies=topology_plans(resolved, flavors),
         flavors=flavors,

@@ -98,7 +98,7 @@ def own_price_rows(settings: PlatformSettings, file: PriceFile | None) -> PriceF
     described = described_prices(settings)
     if file is None or described is None:
         return file or described
-    known = {(each.machine, each.region, each.capacity_type) for each in file.prices}
+    known = {(each.machine, each.region, each.capacity_type) for each in file.prices if each.pool is None}
     others = [each for each in described.prices if (each.machine, each.region, each.capacity_type) not in known]
     return file.model_copy(update={"sources": described.sources | file.sources, "prices": [*file.prices, *others]})
 

@@ -27,7 +27,7 @@ from capacity.catalog.node_labels import (
 )
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Fallback, Removal
-from capacity.plan.model import ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
+from capacity.plan.model import Amount, ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
 from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.platform import GkeSettings
 from capacity.settings.pools import GkePool, GpuDriver
@@ -248,14 +248,18 @@ def _delay(resolved: ResolvedSettings, workload_class: str) -> int:
     return max(1, min(_LONGEST_DELAY_MINUTES, -(-seconds // 60)))
 
 
-def cluster_limits(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> ClusterLimits | None:
-    """The sum of all ceilings. Node auto-provisioning's limits bind the scaling of declared pools too, so they are among it."""
+def cluster_limits(resolved: ResolvedSettings, ceilings: Iterable[Amount]) -> ClusterLimits | None:
+    """The sum of all ceilings, of which `ceilings` are the pools'.
+
+    Node auto-provisioning's limits bind the scaling of declared pools too, so they are among it.
+    """
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
         # The limits of a cluster that is there already are its owner's; Autopilot takes none.
         return None
     system, other = settings.cluster.system_pool, settings.cluster.other_work
     machine = resolved.machines[system.machine]
-    vcpu = sum(pool.ceiling.vcpu for pool in pools) + system.max_nodes * machine.vcpu + other.max_vcpu
-    memory_mib = sum(pool.ceiling.memory_mib for pool in pools) + system.max_nodes * machine.memory_mib
+    pools = list(ceilings)
+    vcpu = sum(each.vcpu for each in pools) + system.max_nodes * machine.vcpu + other.max_vcpu
+    memory_mib = sum(each.memory_mib for each in pools) + system.max_nodes * machine.memory_mib
     return ClusterLimits(vcpu, -(-memory_mib // 1024) + other.max_memory_gib)

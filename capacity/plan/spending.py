@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import BootDisk, Cloud
 from capacity.catalog.price_book import ServiceItem
-from capacity.plan.model import Charge, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.plan.billed import Charge, MadeByItself, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.plan.pools import cluster_limits
 from capacity.plan.system_room import system_room
 from capacity.settings.cluster import EksOtherWork, Support
 from capacity.settings.network import Nat
@@ -20,6 +21,7 @@ from capacity.settings.pools import (
     Gp3Volume,
     default_volume,
 )
+from capacity.settings.spending import OnUnknownPrices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 GKE_SYSTEM_DISK_GIB, EKS_SYSTEM_DISK_GIB = 100, 50
 GKE_OTHER_DISK_GIB = 100
 """The disks that the components give nodes of which the settings say nothing, in GiB."""
+
+GKE_SYSTEM_SURGE = 1
+"""The nodes that an upgrade of the controllers' pool makes at once beside those that it has, on GKE."""
 
 _BOTTLEROCKET_GIB = 4
 """Bottlerocket has its system on a volume of its own, beside the one for images and pods."""
@@ -52,14 +57,30 @@ def spending_plan(resolved: ResolvedSettings) -> SpendingPlan:
         budget_usd=None if settings.budget is None else settings.budget.monthly_usd,
         disks=()
         if resolved.autopilot
-        else tuple(PoolDisks(name, each) for name in sorted(resolved.pools) if (each := _disks(resolved, name))),
+        else tuple(PoolDisks(name, each, _surge(resolved, name)) for name in sorted(resolved.pools) if (each := _disks(resolved, name))),
         system_nodes=_system_nodes(resolved, cluster.system_pool) if cluster is not None and nodes else None,
         # On a cluster of somebody else's Karpenter is ours all the same; node auto-provisioning is its owner's.
         other_work=_other_work(resolved, cluster.other_work) if cluster is not None and (nodes or not gke) else None,
         services=tuple(_services(resolved)),
         shares=tuple(_shares(resolved)),
         auto_mode=resolved.auto_mode,
+        made_by_itself=_made_by_itself(resolved),
+        on_unknown_prices=OnUnknownPrices.WARN if settings.budget is None else settings.budget.on_unknown_prices,
     )
+
+
+def _made_by_itself(resolved: ResolvedSettings) -> MadeByItself | None:
+    """What node auto-provisioning may make in place of declared nodes: it is told the ceilings of all of them together."""
+    settings = resolved.settings
+    limits = cluster_limits(resolved, [pool.ceiling for pool in resolved.pools.values()])
+    if not isinstance(settings, GkeSettings) or limits is None:
+        return None
+    gpus: dict[str, int] = {}
+    for name in sorted(resolved.pools) if settings.cluster.gpu_auto_provisioning else ():
+        pool = resolved.pools[name]
+        gpus[pool.gpu.name] = gpus.get(pool.gpu.name, 0) + pool.ceiling.gpus
+    disk = (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
+    return MadeByItself(limits.vcpu, limits.memory_gib, tuple(sorted(gpus.items())), disk)
 
 
 def _services(resolved: ResolvedSettings) -> Iterator[ServicePart]:
@@ -112,7 +133,21 @@ def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
 def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
     boot = Charge(_boot_disk(resolved.machines.get(pool.machine)), GKE_SYSTEM_DISK_GIB)
     disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (boot,)
-    return SystemNodes(pool.machine, _least_system_nodes(resolved, pool), pool.max_nodes, disk)
+    # An upgrade of a managed node group makes up to two nodes more for each zone; nothing else takes it above its least.
+    # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+    surge = max(0, pool.min_nodes + 2 * _zones(resolved) - pool.max_nodes) if _on_aws(resolved) else GKE_SYSTEM_SURGE
+    surge = 0 if resolved.auto_mode else surge
+    return SystemNodes(pool.machine, _least_system_nodes(resolved, pool), pool.max_nodes, disk, surge)
+
+
+def _zones(resolved: ResolvedSettings) -> int:
+    return len(resolved.settings.zones) if isinstance(resolved.settings, EksSettings) else 0
+
+
+def _surge(resolved: ResolvedSettings, name: str) -> int:
+    """Nodes that an upgrade of a GKE pool makes beside those that it has."""
+    settings = resolved.pools[name].settings
+    return settings.surge.max_surge if isinstance(settings, GkePool) and settings.surge is not None else 0
 
 
 def _least_system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> int:
@@ -144,7 +179,9 @@ def _gke_services(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator
         yield ServicePart("what Autopilot bills for pods", ServiceItem.AUTOPILOT, 1, 1)
     if settings.network.existing_network is None:
         system = settings.cluster.system_pool
-        nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + (0 if resolved.autopilot else system.max_nodes)
+        # Of other work each node has a vCPU at least.
+        other = 0 if resolved.autopilot else system.max_nodes + GKE_SYSTEM_SURGE + settings.cluster.other_work.max_vcpu
+        nodes = sum(pool.max_nodes + _surge(resolved, pool.name) for pool in resolved.pools.values()) + other
         least = sum(pool.settings.min_nodes for pool in resolved.pools.values()) + (0 if resolved.autopilot else system.min_nodes)
         yield ServicePart("Cloud NAT, by node", ServiceItem.NAT_NODE, min(least, _NAT_NODES_BILLED), min(nodes, _NAT_NODES_BILLED))
         yield ServicePart("address of the NAT", ServiceItem.PUBLIC_ADDRESS, 1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,6 +13,16 @@ from capacity.settings.teams import MonthlyUsd
 from capacity.values.names import LABEL_KEY, LABEL_VALUE
 
 
+class OnUnknownPrices(StrEnum):
+    """What becomes of a preview or `up` whose budget is kept as far as prices are known, and may be exceeded by those that are not.
+
+    WARN tells of it. REFUSE holds it as one above its budget.
+    """
+
+    WARN = "warn"
+    REFUSE = "refuse"
+
+
 class Budget(DescribedRecord):
     """The environment's budget."""
 
@@ -20,6 +31,10 @@ class Budget(DescribedRecord):
 
     alert_percents: tuple[Annotated[int, Field(ge=1, le=200)], ...] = (50, 80, 100)
     """The percentages of it at which a warning is sent."""
+
+    on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
+    """Where this budget, or a team's, is kept as far as prices are known, and may be exceeded by one that is not, at on-demand at most:
+    `warn` of it in previews, or `refuse` them."""
 
 
 class GpuQuota(DescribedRecord):

@@ -6,16 +6,17 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
+from capacity.catalog.price_book import prices_of
 from capacity.plan.cpu_work import largest_vcpu
 from components.karpenter.gpu_node_pool import NodeClassRef, owner_metadata, startup_taints
 from components.shared_args import NodeTaint
 
-_CATEGORY, _GENERATION, _CPU = "category", "generation", "cpu"
+_FAMILY, _HYPERVISOR, _CPU = "family", "hypervisor", "cpu"
 
-_CATEGORIES = ["c", "m", "r"]
-_OLDEST_GENERATION = 5
-"""The first that runs on Nitro, which the images and Karpenter's network limits are for."""
+_NITRO = "nitro"
+"""Which the images and Karpenter's network limits are for. Bare metal has none, and costs more."""
 
 
 class CpuNodePoolArgs(TypedDict):
@@ -62,7 +63,8 @@ class CpuNodePoolArgs(TypedDict):
 class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
 
-    Machines are current general ones of Intel and AMD, never those with accelerators, so a GPU is always a GPU pool's. Nodes are replaced
+    Machines are of the general families of Intel and AMD whose prices are known (`families` of capacity/catalog/prices/aws.yaml), so that
+    what they cost at most can be worked out, and never those with accelerators: a GPU is always a GPU pool's. Nodes are replaced
     by cheaper or fuller ones, one in ten at a time, and by age: what must not be moved carries karpenter.sh/do-not-disrupt, or runs as a
     Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
@@ -81,12 +83,12 @@ class CpuNodePool(pulumi.ComponentResource):
         wanted = {
             CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
             ARCHITECTURE_LABEL: ["amd64"],
-            f"{begins}{_CATEGORY}": _CATEGORIES,
+            f"{begins}{_FAMILY}": prices_of(Cloud.AWS).family_names,
+            f"{begins}{_HYPERVISOR}": [_NITRO],
             **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }
         requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
         bounds = [
-            {"key": f"{begins}{_GENERATION}", "operator": "Gt", "values": [str(_OLDEST_GENERATION - 1)]},
             {"key": f"{begins}{_CPU}", "operator": "Lt", "values": [str(largest_vcpu(args["max_vcpu"]) + 1)]},
         ]
         CustomResource(

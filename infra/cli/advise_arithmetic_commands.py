@@ -32,6 +32,7 @@ from infra.cli.console import Format, err, out, show_table
 
 if TYPE_CHECKING:
     from capacity.cost.comparison import Comparison
+    from capacity.cost.costed_plan import MachinePrices
 
 
 def add_to(app: typer.Typer) -> None:
@@ -73,7 +74,7 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
     refuse_what_is_not_finite(checkpoint_minutes, interval_minutes, restart_minutes, wait_hours)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
-    price = spot_price(prices, machine, region)
+    price = prices.spot_usd_per_hour
     conditions = SpotConditions(interruptions, nodes, checkpoint_minutes / 60, restart_minutes / 60, wait_hours, saved_share)
     best = best_interval_hours(hours, conditions)
     interval = best if interval_minutes is None else interval_minutes / 60
@@ -88,16 +89,23 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "restart_hours": finite(run.restart_hours),
         "billed_hours": finite(run.billed_hours),
         "wall_hours": finite(run.wall_hours),
-        "spot_usd_per_hour": str(price),
+        "spot_usd_per_hour": None if price is None else str(price),
         "on_demand_usd_per_hour": str(on_demand),
-        "usd_per_useful_hour": money(usd_per_useful_hour(price, run)),
+        "usd_per_useful_hour": None if price is None else money(usd_per_useful_hour(price, run)),
         "break_even_spot_usd_per_hour": money(break_even_usd_per_hour(on_demand, run)),
-        "break_even_interruptions_per_node_hour": finite(break_even_interruptions_per_node_hour(hours, conditions, price, on_demand)),
+        "break_even_interruptions_per_node_hour": None
+        if price is None
+        else finite(break_even_interruptions_per_node_hour(hours, conditions, price, on_demand)),
     }
+    unknown = _OF_SPOT_PRICE if price is None else frozenset[str]()
     if deadline is not None:
         row["late_share"] = late_share(hours, interval, conditions, deadline)
         row["late_share_at_most"] = finite(late_share_at_most(hours, interval, conditions, deadline))
-    _show(row, form)
+    _show(row, form, unknown)
+
+
+_OF_SPOT_PRICE = frozenset({"spot_usd_per_hour", "usd_per_useful_hour", "break_even_interruptions_per_node_hour"})
+"""What nobody can say without a Spot price."""
 
 
 def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -123,9 +131,10 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if gpu is None:
         remedy = "name a machine with GPUs; `flexspot settings check` shows those of a stack."
         raise ExplainedError(f"{machine} has no GPUs.", remedy, exit_code=ExitCode.BAD_USAGE)
-    rows: dict[str, dict[str, str | None]] = {}
+    rows: dict[str, dict[str, str | None] | None] = {}
     for name, price in (("on-demand", prices.on_demand_usd_per_hour), ("spot", prices.spot_usd_per_hour)):
         if price is None:
+            rows[name] = None
             continue
         hour = unit.usd_per_gpu_hour(price, gpu.count)
         per_1000 = None if requests is None else unit.usd_per_1000_requests(hour, unit.gpu_hours_per_1000_requests(requests), busy_share)
@@ -140,7 +149,8 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if form is Format.JSON:
         write_json(rows)
         return
-    table = Table("", *rows)
+    known = {name: row for name, row in rows.items() if row is not None}
+    table = Table("", *known)
     for what in (
         "usd_per_gpu_hour",
         "usd_per_node_year",
@@ -149,9 +159,10 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "usd_per_experiment",
         "usd_per_1000_requests",
     ):
-        if any(row[what] for row in rows.values()):
-            table.add_row(_words(what), *(row[what] or "" for row in rows.values()))
+        if any(row[what] for row in known.values()):
+            table.add_row(_words(what), *(row[what] or "" for row in known.values()))
     show_table(table)
+    _say_if_unknown(prices, machine, region)
 
 
 def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -183,22 +194,29 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             name: {"usd": money(each.usd), "saved_usd": money(each.saved_usd), "saved_percent": f"{each.saved_percent:.1f}"}
             for name, each in found.items()
         }
-        write_json({"always_on_usd": money(always_on), **rows})
+        write_json({"always_on_usd": money(always_on), "spot": None, **rows})
         return
     table = Table("scaled to zero", "hours a node", "USD a month", "saved", "saved %")
     for name, each in found.items():
         table.add_row(name, f"{each.hours:.1f}", shown_usd(each.usd), shown_usd(each.saved_usd), f"{each.saved_percent:.1f}")
     show_table(table)
     out.print(f"always on, on demand: {shown_usd(always_on)} USD a month.")
+    _say_if_unknown(prices, machine, region)
 
 
-def _show(row: dict[str, Any], form: Format) -> None:
+def _say_if_unknown(prices: MachinePrices, machine: str, region: str) -> None:
+    if prices.spot_usd_per_hour is None:
+        out.print(f"no Spot price of {machine} in {region} is known: nothing is said of Spot; give it with --spot-usd.")
+
+
+def _show(row: dict[str, Any], form: Format, unknown: frozenset[str]) -> None:
     if form is Format.JSON:
         write_json(row)
         return
     table = Table("", "")
     for name, value in row.items():
-        table.add_row(_words(name), "never ends" if value is None else str(value))
+        none = "not known: give --spot-usd" if name in unknown else "never ends"
+        table.add_row(_words(name), none if value is None else str(value))
     show_table(table)
 
 

@@ -53,6 +53,9 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     interruptions: Annotated[
         float | None, typer.Option("--interruptions-per-hour", help="Of one node. Default: 0.25, the course's figure; measure yours.")
     ] = None,
+    gang_interruptions: Annotated[
+        float | None, typer.Option("--gang-interruptions-per-hour", help="Of all --nodes together, as measured; goes before that of one.")
+    ] = None,
     restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="From a new node to work. Default: 10.")] = None,
     spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="The wait for Spot capacity. Default: 0.5, assumed.")] = None,
     flex_wait: Annotated[float | None, typer.Option("--flex-start-wait-hours", help="The wait for DWS. Default: 12, assumed.")] = None,
@@ -84,6 +87,7 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "data_region": data_region,
         "data_gib": data_gib,
         "interruptions_per_node_hour": interruptions,
+        "gang_interruptions_per_hour": gang_interruptions,
         "restart_minutes": restart_minutes,
         "spot_wait_hours": spot_wait,
         "flex_start_wait_hours": flex_wait,
@@ -139,12 +143,17 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
     if (use is None) == (baseline is None):
         raise typer.BadParameter("give either --use FILE or --baseline-nodes N.")
-    if (reserved_usd is None) == (discount is None):
-        raise typer.BadParameter("give either --reserved-usd or --discount-percent: the price book has no prices of commitments.")
     prices = prices_of_machine(cloud_of(machine), machine, region, prices_file, on_demand_usd=usd("--on-demand-usd", on_demand_usd))
+    known = prices.reserved_usd_per_hour is not None
+    if (reserved_usd is None) == (discount is None) and not (known and discount is None):
+        raise typer.BadParameter(
+            "give either --reserved-usd or --discount-percent, or a row of capacity_type reserved in the file of --prices: the price "
+            "book has no prices of commitments."
+        )
     list_price = prices.on_demand_usd_per_hour
     off = percent("--discount-percent", discount)
-    reserved = usd("--reserved-usd", reserved_usd) if off is None else list_price * (1 - off / 100)
+    given_usd = usd("--reserved-usd", reserved_usd) or prices.reserved_usd_per_hour
+    reserved = given_usd if off is None else list_price * (1 - off / 100)
     used = read_use(use) if use else [baseline or 0] * hours_per_month + [0] * (HOURS_OF_A_MONTH - hours_per_month)
     show_reservation(advise_reservation(used, reserved or list_price, list_price), len(used), form)
 

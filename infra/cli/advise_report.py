@@ -175,7 +175,7 @@ def show_advice(advice: Advice, form: Format) -> None:
     if form is Format.JSON:
         write_json(_advice_data(advice))
         return
-    out.print(f"[bold]{advice.method}[/]")
+    out.print(f"[bold]{advice.method}[/]{_unless(advice)}")
     for title, lines in (("why", advice.reasons), ("with it", advice.practices), ("arithmetic", advice.arithmetic)):
         for line in lines:
             out.print(f"  {title}: {line}")
@@ -191,6 +191,10 @@ def show_advice(advice: Advice, form: Format) -> None:
     show_table(table)
 
 
+def _unless(advice: Advice) -> str:
+    return "".join(f", or {each.method} where a Spot node costs less than {each.usd_per_hour} USD an hour" for each in advice.undecided)
+
+
 def _range(estimate: Estimate) -> str:
     if estimate.usd_least == estimate.usd_most:
         return shown_usd(estimate.usd_most)
@@ -200,6 +204,7 @@ def _range(estimate: Estimate) -> str:
 def _advice_data(advice: Advice) -> dict[str, Any]:
     return {
         "method": advice.method.value,
+        "undecided": [{"method": each.method.value, "below_usd_per_hour": str(each.usd_per_hour)} for each in advice.undecided],
         "reasons": list(advice.reasons),
         "practices": list(advice.practices),
         "arithmetic": list(advice.arithmetic),
@@ -226,7 +231,7 @@ def show_mix(mix: MixAdvice, form: Format) -> None:
         return
     table = Table("job", "method", "USD a run", "why")
     for name, advice in mix.advice.items():
-        table.add_row(name, advice.method.value, _range(advice.chosen), advice.reasons[-1])
+        table.add_row(name, f"{advice.method}{_unless(advice)}", _range(advice.chosen), advice.reasons[-1])
     show_table(table)
     saved = f"{mix.saved_percent:.0f} % less than {shown_usd(mix.on_demand_usd)} USD on demand"
     out.print(f"[bold]{mix.method}[/]: {shown_usd(mix.usd)} USD at most for all runs, {saved}.")

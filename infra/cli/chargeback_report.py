@@ -84,11 +84,23 @@ def report_data(report: Report) -> dict[str, Any]:
             "opencost_usd": str(report.opencost.opencost_usd),
             "same_nodes_usd": str(report.opencost.report_usd),
         },
+        "commitments": [
+            {
+                "what": each.what,
+                "node_hours": round(each.seconds / HOUR, 4),
+                "unused_node_hours": round(each.unused / HOUR, 4),
+                "unused_usd": str(each.usd),
+            }
+            for each in report.commitments
+        ],
+        "uncommitted": [{**asdict(kind), "node_hours": round(seconds / HOUR, 4)} for kind, seconds in report.uncommitted.items()],
+        "doubled": [{"of": name, "hours": round(seconds / HOUR, 4)} for name, seconds in report.doubled.items()],
         "unknown_prices": [{**asdict(price), "node_hours": round(seconds / HOUR, 4)} for price, seconds in report.unknown.items()],
         "homeless": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.homeless.items()],
         "gaps": [{"of": each.name, "from": _utc(each.start), "to": _utc(each.end)} for each in report.gaps],
         "prices": [
-            {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified} for name, source in report.sources.items()
+            {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}
+            for name, source in report.sources.items()
         ],
         "notes": list(report.notes),
     }

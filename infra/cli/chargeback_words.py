@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.report import HOUR, IdlePolicy
@@ -59,6 +60,9 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
     total = report.total
     yield "nodes", f"{least(report)}{report.node_usd:,} USD"
     yield "of these idle", f"{report.idle_usd:,} USD{_percent(float(report.idle_usd), float(report.node_usd))}"
+    if unused := sum((each.usd for each in report.commitments), Decimal(0)):
+        hours = sum(each.unused for each in report.commitments) / HOUR
+        yield "reserved, and not there", f"{unused:,} USD for {hours:,.1f} node hours, billed all the same"
     if report.platform_usd:
         yield "nodes without GPUs", f"{report.platform_usd:,} USD"
     yield (
@@ -93,6 +97,11 @@ def tables(report: Report) -> Iterator[Table]:
         yield Table(
             "storage and egress", ("team", "project", "kind", "what", "USD"), (*rows, ("total", "", "", "", f"{report.extra_usd:,}")), 4
         )
+    if report.commitments:
+        rows = tuple(
+            (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
+        )
+        yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
     if report.lost:
         yield Table(
             "lost by interruptions",
@@ -122,6 +131,18 @@ def warnings(report: Report) -> Iterator[str]:
         yield f"not known, and in no sum: {price} ({seconds / HOUR:,.1f} node hours); give it with --prices."
     for owner, seconds in report.homeless.items():
         yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} were on nodes of which nothing was recorded, and are in no sum."
+    for kind, seconds in report.uncommitted.items():
+        yield (
+            f"{seconds / HOUR:,.1f} node hours were of {kind}, and nobody has said what is committed: what was billed for the rest of the "
+            "reservation is in no sum; name it under commitments in the file of --prices."
+        )
+    for name, seconds in [*report.doubled.items()][:_GAPS_TOLD]:
+        yield (
+            f"{name} stands for two different things for {seconds / HOUR:,.1f} hours, as where two clusters write into one Prometheus: "
+            "what was whose is not known; choose one with --match."
+        )
+    if len(report.doubled) > _GAPS_TOLD:
+        yield f"and {len(report.doubled) - _GAPS_TOLD} more such names; --format json has them all."
     for gap in report.gaps[:_GAPS_TOLD]:
         yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: what was then is not counted."
     if len(report.gaps) > _GAPS_TOLD:
@@ -132,7 +153,8 @@ def warnings(report: Report) -> Iterator[str]:
 def price_notes(report: Report) -> Iterator[str]:
     """Where the prices are from."""
     for name, source in sorted(report.sources.items()):
-        yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {source.as_of}: {name}"
+        day = f"undated, read {source.as_of}" if source.undated else str(source.as_of)
+        yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {day}: {name}"
 
 
 def _figures(totals: Totals) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
@@ -41,10 +42,15 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
     ] = ReportFormat.TEXT,
 ) -> None:
-    """Say what a plan costs in a month: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1 above a budget."""
+    """Say what a plan costs in a month: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1 above a budget.
+
+    So it is where missing prices may exceed a budget of a stack whose budget.on_unknown_prices is refuse.
+    """
     from capacity.cost.costed_plan import read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
+    from capacity.cost.figures import Scenario  # noqa: PLC0415
     from capacity.cost.plan_comparison import Standing, budget_checks, compared  # noqa: PLC0415
-    from capacity.cost.plan_cost import Scenario, plan_cost  # noqa: PLC0415
+    from capacity.cost.plan_cost import plan_cost  # noqa: PLC0415
+    from capacity.settings.spending import OnUnknownPrices  # noqa: PLC0415
     from infra.cli.cost_report import CostReport, cost_json, cost_markdown, show_cost  # noqa: PLC0415
 
     file = read_plan_file(plan)
@@ -57,14 +63,17 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         same = base_file.prices().cloud is book.cloud
         comparison = compared(plan_cost(base_file.plan, book if same else _with_own(base_file.prices(), None), expected), found)
     checks = budget_checks(found, Scenario(against.value), near)
-    report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against.value))
+    report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against.value), datetime.now(UTC).date())
     if form is ReportFormat.JSON:
         sys.stdout.write(cost_json(report))
     elif form is ReportFormat.MARKDOWN:
         sys.stdout.write(cost_markdown(report))
     else:
         show_cost(report)
-    if any(each.standing is Standing.EXCEEDED for each in checks):
+    refused = (
+        {Standing.EXCEEDED, Standing.UNKNOWN} if file.plan.spending.on_unknown_prices is OnUnknownPrices.REFUSE else {Standing.EXCEEDED}
+    )
+    if any(each.standing in refused for each in checks):
         raise typer.Exit(ExitCode.UNMET)
 
 

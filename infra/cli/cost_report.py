@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
+from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
+from capacity.cost.figures import Scenario
 from capacity.cost.plan_comparison import Standing, budgets_data, comparison_data, plan_cost_data
-from capacity.cost.plan_cost import Scenario
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import date
     from decimal import Decimal
 
+    from capacity.cost.figures import CostLine, Figures, PriceUsed
     from capacity.cost.plan_comparison import BudgetCheck, PlanComparison
-    from capacity.cost.plan_cost import Figures, PlanCost, PriceUsed
+    from capacity.cost.plan_cost import PlanCost
 
 
 _COLOURS = {Standing.EXCEEDED: "bold red", Standing.NEAR: "yellow", Standing.UNKNOWN: "yellow", Standing.WITHIN: "green"}
@@ -34,16 +37,28 @@ class CostReport:
     comparison: PlanComparison | None
     checks: tuple[BudgetCheck, ...]
     scenario: Scenario
+    today: date
 
     @property
     def at_least(self) -> str:
-        """Stands before every sum where prices are missing."""
+        """Stands before what is expected and idle where prices are missing."""
         return "at least " if self.cost.unknown else ""
+
+    @property
+    def worst_at_least(self) -> str:
+        """Stands before the worst case where a missing price has no bound."""
+        return "at least " if self.cost.unbounded else ""
+
+    @property
+    def old(self) -> list[PriceUsed]:
+        """A price of each source that is too old to be taken for today's."""
+        return [each for each in price_sources(self.cost) if (self.today - each.as_of).days > days_of(each)]
 
 
 def cost_json(report: CostReport) -> str:
     """The report as JSON, money as text."""
-    data = {"stack": report.stack, **plan_cost_data(report.cost), "budgets": budgets_data(report.checks)}
+    old = [{"source": each.source, "as_of": each.as_of.isoformat(), "age_days": (report.today - each.as_of).days} for each in report.old]
+    data = {"stack": report.stack, **plan_cost_data(report.cost), "budgets": budgets_data(report.checks), "old_prices": old}
     if report.comparison is not None:
         data["comparison"] = comparison_data(report.comparison)
     return json.dumps(data, indent=2) + "\n"
@@ -53,7 +68,8 @@ def show_cost(report: CostReport) -> None:
     """The sums first, then line by line, by team, and what the prices stand on."""
     cost, total = report.cost, report.cost.total
     out.print(f"[bold]{escape(report.stack)}[/] on {cost.cloud} in {escape(cost.region)}, USD a month:")
-    out.print(f"  expected {report.at_least}{shown_usd(total.expected_usd)}, worst case {report.at_least}{shown_usd(total.worst_usd)}")
+    told = f"expected {report.at_least}{shown_usd(total.expected_usd)}{_and_at_most(cost)}"
+    out.print(f"  {told}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
     out.print(f"  with nothing running {report.at_least}{shown_usd(total.floor_usd)}")
     if cost.cloud == "local":
         out.print("  fake nodes cost nothing: these are the prices of the machines of EKS that they stand for.")
@@ -64,19 +80,50 @@ def show_cost(report: CostReport) -> None:
     show_table(_lines(cost))
     show_table(_teams(cost))
     for missing in cost.unknown:
-        out.print(f"[yellow]not known[/], and in no sum: {escape(missing)}")
+        out.print(f"[yellow]not known[/], {how_counted(cost, missing)}: {escape(missing)}")
+    for note in cost.notes:
+        out.print(f"[yellow]passed over[/]: {escape(note)}")
     sources = price_sources(cost)
     for price in sources:
-        out.print(f"[dim]prices{'' if price.verified else ' (?)'}, {price.as_of}: {escape(price.source)}[/]")
+        out.print(f"[dim]prices{'' if price.verified else ' (?)'}, {day_of(price)}: {escape(price.source)}[/]")
+    for price in report.old:
+        out.print(f"[yellow]{age_words(price, report.today)}[/]")
     if any(not each.verified for each in sources):
         out.print("[dim](?) not checked against the cloud's own list. Give your own prices with --prices.[/]")
+
+
+def _and_at_most(cost: PlanCost) -> str:
+    """What is expected at most, where missing prices have a bound."""
+    return f" and at most {shown_usd(cost.total.expected_at_most_usd)}" if cost.unknown and not cost.unbounded else ""
+
+
+def how_counted(cost: PlanCost, missing: str) -> str:
+    """In which sums a price that nobody knows is."""
+    return "and in no sum" if missing in cost.unbounded else "at on-demand in the worst case, and in no other sum"
+
+
+def days_of(price: PriceUsed) -> int:
+    """For how many days a price is taken for today's: Spot moves by the hour, lists by the quarter."""
+    return SPOT_PRICE_DAYS if price.spot else LIST_PRICE_DAYS
+
+
+def day_of(price: PriceUsed) -> str:
+    """Of which day it is, or where nobody knows, when it was read."""
+    return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
+
+
+def age_words(price: PriceUsed, today: date) -> str:
+    """That a price is old, and what to do."""
+    return f"{(today - price.as_of).days} days old: {price.what} and others of {price.as_of}; `flexspot prices refresh` asks the cloud"
 
 
 def budget_text(check: BudgetCheck, scenario: Scenario) -> str:
     """One budget in a sentence."""
     least = "at least " if check.unknown else ""
     spent = check.spent_usd * 100 / check.budget_usd
-    return f"{scenario} {least}{shown_usd(check.spent_usd)} of {check.budget_usd:,} budgeted for {check.owner} ({least}{spent:.0f} %)"
+    most = f" and at most {shown_usd(check.at_most_usd)}" if check.unknown and check.at_most_usd is not None else ""
+    share = f"({least}{spent:.0f} %)"
+    return f"{scenario} {least}{shown_usd(check.spent_usd)}{most} of {check.budget_usd:,} budgeted for {check.owner} {share}"
 
 
 def price_sources(cost: PlanCost) -> list[PriceUsed]:
@@ -94,13 +141,18 @@ def change(usd: Decimal, none: str = "0") -> str:
     return f"{usd:+,.2f}" if usd else none
 
 
-def three(figures: Figures | None, unknown: tuple[str, ...] = ()) -> tuple[str, str, str]:
-    """The three figures in the order of the columns, with a mark where something with an `unknown` price comes on top."""
+def three(figures: Figures | None, unknown: bool = False, unbounded: bool = False) -> tuple[str, str, str]:  # noqa: FBT001
+    """The three figures in the order of the columns, with a mark where something with an unknown price comes on top."""
     if figures is None:
         return "not known", "not known", "not known"
-    mark = " +?" if unknown else ""
-    expected, worst, floor = (shown_usd(each) + mark for each in (figures.expected_usd, figures.worst_usd, figures.floor_usd))
-    return expected, worst, floor
+    mark, worst_mark = (" +?" if each else "" for each in (unknown, unbounded))
+    return shown_usd(figures.expected_usd) + mark, shown_usd(figures.worst_usd) + worst_mark, shown_usd(figures.floor_usd) + mark
+
+
+def of_line(line: CostLine) -> tuple[str, str, str]:
+    """Those of a line. Where no price of it is known, the worst case is all that is."""
+    expected, worst, floor = three(line.figures, bool(line.unknown), bool(line.unbounded))
+    return (expected, worst, floor) if line.priced else ("not known", worst, "not known")
 
 
 def changes(report: PlanComparison) -> Iterator[tuple[str, str, str, str, str]]:
@@ -110,6 +162,7 @@ def changes(report: PlanComparison) -> Iterator[tuple[str, str, str, str, str]]:
         sides = dict.fromkeys(side.quantity for side in (each.before, each.after) if side is not None)
         difference = each.difference
         expected, worst = ("not known",) * 2 if difference is None else (change(difference.expected_usd), change(difference.worst_usd))
+        expected = expected if each.priced else "not known"
         yield told, f"{each.line.section}: {each.line.name}", " → ".join(sides), expected, worst
 
 
@@ -129,25 +182,35 @@ def _show_comparison(found: PlanComparison) -> None:
 def _lines(cost: PlanCost) -> Table:
     table = _table("", "what", "of how much", "expected", "worst case", "idle", title="what is billed, USD a month")
     for line in cost.lines:
-        table.add_row(line.section, escape(line.name), escape(line.quantity), *three(line.figures, line.unknown))
+        table.add_row(line.section, escape(line.name), escape(line.quantity), *of_line(line))
     table.add_section()
-    table.add_row("", "total", "", *three(cost.total, cost.unknown))
+    table.add_row("", "total", "", *three(cost.total, bool(cost.unknown), bool(cost.unbounded)))
     return table
 
 
 def _teams(cost: PlanCost) -> Table:
-    table = _table("team", "GPUs of its own", "expected", "worst case", "idle", title="whose it is, USD a month")
-    for team in cost.teams:
-        table.add_row(escape(team.name), str(team.gpus), *three(team.figures, team.unknown))
-    table.add_row("(no team's)", "", *three(cost.unallocated))
-    table.add_row("(platform, shared by all)", "", *three(cost.platform))
+    table = _table(*TEAM_COLUMNS, title="whose it is, USD a month")
+    for row in team_rows(cost):
+        table.add_row(*map(escape, row))
     return table
+
+
+TEAM_COLUMNS = ("team", "GPUs of its own", "expected", "worst case", "idle", "worst with borrowed GPUs")
+
+
+def team_rows(cost: PlanCost) -> Iterator[tuple[str, ...]]:
+    """Each team's part, then what is no team's. What a team may borrow is another's: those figures do not sum to the total."""
+    for team in cost.teams:
+        figures = three(team.figures, bool(team.unknown), bool(team.unbounded))
+        yield team.name, str(team.gpus), *figures, "" if team.most_usd is None else shown_usd(team.worst_usd)
+    yield "(no team's)", "", *three(cost.unallocated), ""
+    yield "(platform, shared by all)", "", *three(cost.platform), ""
 
 
 def _table(*headings: str, title: str) -> Table:
     table = Table(title=title, title_justify="left")
     for heading in headings:
-        money = heading in {"expected", "worst case", "idle", "GPUs of its own"}
+        money = heading in {"expected", "worst case", "idle", *TEAM_COLUMNS[1:]}
         table.add_column(heading, justify="right" if money else "left", overflow="fold", no_wrap=money)
     return table
 
@@ -190,14 +253,18 @@ def _comment(report: CostReport) -> Iterator[str]:
                 "",
             )
         )
-    lines = [_cells((line.section, line.name, line.quantity, *three(line.figures, line.unknown))) for line in cost.lines]
+    lines = [_cells((line.section, line.name, line.quantity, *of_line(line))) for line in cost.lines]
     yield from _folded("What is billed", ("", "what", "of how much", "expected", "worst case", "idle"), lines, 3)
-    teams = [_cells((team.name, str(team.gpus), *three(team.figures, team.unknown))) for team in cost.teams]
-    teams += [_cells(("(no team's)", "", *three(cost.unallocated))), _cells(("(platform, shared by all)", "", *three(cost.platform)))]
-    yield from _folded("Whose it is", ("team", "GPUs of its own", "expected", "worst case", "idle"), teams, 1)
+    yield from _folded("Whose it is", TEAM_COLUMNS, [_cells(each) for each in team_rows(cost)], 1)
     if cost.unknown:
-        yield from _folded(f"{len(cost.unknown)} prices not known, in no sum", ("price",), [_cells((each,)) for each in cost.unknown], 1)
-    sources = [_cells((str(each.as_of), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
+        missing = [_cells((each, how_counted(cost, each))) for each in cost.unknown]
+        yield from _folded(f"{len(cost.unknown)} prices not known", ("price", "counted"), missing, 2)
+    if cost.notes:
+        yield from _folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
+    if report.old:
+        old = [_cells((age_words(each, report.today),)) for each in report.old]
+        yield from _folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
+    sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
     yield from _folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
 
 
@@ -205,7 +272,7 @@ def _sums(report: CostReport) -> Iterator[str]:
     total, found = report.cost.total, report.comparison
     names = {
         Scenario.EXPECTED: "expected",
-        Scenario.WORST: "worst case: every ceiling reached all month",
+        Scenario.WORST: f"worst case: every ceiling reached all month{', at least' if report.cost.unbounded else ''}",
         Scenario.FLOOR: "idle: nothing runs",
     }
     now = f"now{', at least' if report.cost.unknown else ''}"

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
 from capacity.values.errors import ExitCode
 from infra.cli import price_refresh
 from infra.cli.command_group import command_group
@@ -34,17 +36,22 @@ def prices() -> None:
 @app.command()
 def check(
     stacks: Annotated[list[str] | None, typer.Option("--stack", "-s", help="Which stacks' pools; all, when not given.")] = None,
-    max_age_days: Annotated[int, typer.Option("--max-age-days", min=1, help="Older sources are findings.")] = 365,
+    max_age_days: Annotated[
+        int | None, typer.Option("--max-age-days", min=1, help="Older sources are findings. Default: 30 for Spot, 180 for lists.")
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
 ) -> None:
     """Show the price of every pool's machines, with its source and date; exit code 1 when one is missing or too old."""
     rows = [row for stack in stacks or stack_names() for row in _rows(stack, planned(stack))]
     missing = [row for row in rows if row["usd_per_hour"] is None]
-    old = [row for row in rows if row["age_days"] is not None and row["age_days"] > max_age_days]
+    for row in rows:
+        spot = row["capacity_type"] == CapacityType.SPOT
+        row["too_old"] = row["age_days"] is not None and row["age_days"] > (max_age_days or (SPOT_PRICE_DAYS if spot else LIST_PRICE_DAYS))
+    old = [row for row in rows if row["too_old"]]
     if form is Format.JSON:
         sys.stdout.write(json.dumps({"prices": rows, "missing": len(missing), "too_old": len(old)}, indent=2) + "\n")
     else:
-        show_table(_table(rows, max_age_days))
+        show_table(_table(rows))
         unverified = sum(row["verified"] is False for row in rows)
         out.print(f"{len(rows)} prices: {len(missing)} not known, {len(old)} too old, {unverified} not verified (?).")
         if missing:
@@ -55,13 +62,11 @@ def check(
 
 def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:
     """A row for each machine of each pool. Money is text, so that no program rounds it."""
-    from capacity.catalog.price_book import priced_as  # noqa: PLC0415
-
     today = datetime.now(UTC).date()
     plan, book = planned_stack.plan, planned_stack.prices
     for pool in plan.pools:
         for machine in pool.machines:
-            price = book.find(machine, plan.region, priced_as(pool.capacity_type))
+            price = book.paid(machine, plan.region, pool.capacity_type, pool.name)
             source = book.source_of(price) if price else None
             per_gpu = (price.usd_per_hour / pool.gpus_per_node).quantize(Decimal("0.0001")) if price else None
             yield {
@@ -76,16 +81,18 @@ def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:
                 "as_of": source.as_of.isoformat() if source else None,
                 "age_days": (today - source.as_of).days if source else None,
                 "verified": source.verified if source else None,
+                "undated": source.undated if source else None,
             }
 
 
-def _table(rows: list[dict[str, Any]], max_age_days: int) -> Table:
+def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table()
     for heading in ("stack", "pool", "machine", "capacity", "USD/h", "USD/GPU h", "as of", "source"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         known = row["usd_per_hour"] is not None
-        age = f"[red]{row['as_of']}[/]" if known and row["age_days"] > max_age_days else (row["as_of"] or "")
+        day = f"read {row['as_of']}" if row["undated"] else (row["as_of"] or "")
+        age = f"[red]{day}[/]" if row["too_old"] else day
         # A question mark for what nobody has checked against the cloud's own list.
         mark = "" if row["verified"] or not known else " ?"
         table.add_row(

@@ -113,9 +113,9 @@ def show_cost_line(planned: StackPlan) -> None:
     if not isinstance(planned.settings, EksSettings | GkeSettings):
         return
     cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
-    least = "at least " if cost.unknown else ""
+    least, worst_least = ("at least " if each else "" for each in (cost.unknown, cost.unbounded))
     total = cost.total
-    told = f"worst case {least}{shown_usd(total.worst_usd)}, expected {least}{shown_usd(total.expected_usd)}"
+    told = f"worst case {worst_least}{shown_usd(total.worst_usd)}, expected {least}{shown_usd(total.expected_usd)}"
     out.print(f"Cost, USD a month: {told}, with nothing running {least}{shown_usd(total.floor_usd)}.")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.cost.plan_comparison import Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held
+from policies.inventory.cloud_resources import SCENARIO, Held, MonthlyCost, held, uncertain_words
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
-    """What has no known price is in no sum: a budget may be exceeded without it, and cannot be said to be kept.
+    """A budget that prices which nobody knows may exceed is refused where the stack asks for that; else budget-nearly-used warns of it.
 
-    That is then not said, rather than told of as unknown at every preview: no later one will know the price. `flexspot cost` names it.
+    It is not told of as unknown at every preview: no later one will know the price.
     """
     budgets = held(cost, parameters)
     if budgets is None:
@@ -26,17 +26,27 @@ def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
         return not_applicable("nobody has set a budget")
     scenario = parameters.text(SCENARIO.name)
     for each in budgets:
-        if each.check and each.check.standing is Standing.EXCEEDED:
-            spent, budget = f"{each.check.spent_usd:,.2f}", f"{each.check.budget_usd:,}"
-            least = "at least " if each.check.unknown else ""
-            told = f"{each.owner} costs {least}{spent} USD in a month ({scenario}), and its budget is {budget}"
+        if told := _broken(each, scenario):
             return fails(told, at=each.path)
     for each in budgets:
         if each.check is None:
             return undecided(f"what {each.owner} costs, or its budget, is not known yet")
-        if each.check.unknown:
-            return not_applicable(f"whether {each.owner} keeps to its budget hangs on prices that nobody knows: {each.check.unknown}")
+        if each.check.uncertain:
+            return not_applicable(f"whether {each.owner} keeps to its budget hangs on prices that nobody knows; budget-nearly-used tells")
     return PASSES
+
+
+def _broken(held_budget: Held, scenario: str) -> str | None:
+    """How a budget is exceeded, or may be where that is refused; None where it is not."""
+    check = held_budget.check
+    if check is None:
+        return None
+    if check.standing is Standing.EXCEEDED:
+        least = "at least " if check.unknown else ""
+        return f"{check.owner} costs {least}{check.spent_usd:,.2f} USD in a month ({scenario}), and its budget is {check.budget_usd:,}"
+    if check.uncertain and held_budget.refused:
+        return f"{uncertain_words(check)} ({scenario}); budget.on_unknown_prices is refuse"
+    return None
 
 
 RULE = Rule(
@@ -51,7 +61,7 @@ RULE = Rule(
     why="The clouds' own budgets tell of money that is spent; in a pull request too large a pool is still a line to change.",
     remediation=(
         "Lower ceilings, pick cheaper capacity, or raise budget.monthly_usd or the team's monthly_budget_usd; `flexspot cost` shows each "
-        "line. A price that is missing goes into the file that prices_file names."
+        "line. A price that is missing goes into the file that prices_file names; until then budget.on_unknown_prices decides."
     ),
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),

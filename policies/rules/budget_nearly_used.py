@@ -1,4 +1,4 @@
-"""A budget of which almost all is spoken for before the month begins."""
+"""A budget of which almost all is spoken for before the month begins, or that prices which nobody knows may exceed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.cost.plan_comparison import NEAR_PERCENT, Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held
+from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held, uncertain_words
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.parameters import Parameter, Parameters
 
@@ -17,14 +17,16 @@ _NEAR = "near-percent"
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
-    """What exceeds its budget, or has no known price, is told by budget-exceeded."""
+    """What exceeds its budget is told by budget-exceeded, and so is one that missing prices may exceed where a stack has that refused."""
     budgets = held(cost, parameters, parameters.number(_NEAR))
     if budgets is None:
         return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed is expected or worst-case")
     standings = [(each, each.check.standing if each.check else None) for each in budgets]
     for each, standing in standings:
+        if each.check and standing is Standing.UNKNOWN and not each.refused:
+            return fails(uncertain_words(each.check), at=each.path)
         if each.check and standing is Standing.NEAR:
-            share = each.check.spent_usd * 100 / each.check.budget_usd
+            share = max(each.check.spent_usd, each.check.at_most_usd or each.check.spent_usd) * 100 / each.check.budget_usd
             return fails(f"{each.owner} is worked out to use {share:.0f} % of its budget of {each.check.budget_usd:,} USD", at=each.path)
     if budgets and all(standing is None for _, standing in standings):
         return undecided("what is spent, or the budget, is not known yet")
@@ -43,7 +45,10 @@ RULE = Rule(
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
     why="Spot prices move by the hour and a month has busy weeks: a budget without room is exceeded by an ordinary month.",
-    remediation="Look at `flexspot cost`, and agree on ceilings or budget before the month does it.",
+    remediation=(
+        "Look at `flexspot cost`, and agree on ceilings or budget before the month does it. A price that is missing goes into the file "
+        "that prices_file names."
+    ),
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),
     parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "From how many percent of a budget on it is told.")),

@@ -61,6 +61,34 @@ def test_programs_get_money_as_text_and_never_what_json_has_no_word_for() -> Non
     assert by_method["spot"]["excluded_by"] == ["nothing-to-resume-from"]
 
 
+UNPRICED = ("-m", "p4d.24xlarge", "-r", "eu-central-1")
+"""Its Spot price in Frankfurt is on no record here."""
+
+
+def test_a_job_whose_spot_price_nobody_knows_is_told_the_price_that_would_decide() -> None:
+    asked = ("job", *UNPRICED, "--hours", "72", "--checkpoint-minutes", "2")
+    shown, found = run(*asked), data(*asked)
+
+    [question] = found["undecided"]
+    assert shown.startswith(f"on-demand, or spot where a Spot node costs less than {question['below_usd_per_hour']} USD an hour\n")
+    assert "interruptions cost more than Spot saves" not in shown
+    assert "spot is not decided: no Spot price of p4d.24xlarge in eu-central-1 is known" in shown
+    assert (found["method"], question["method"]) == ("on-demand", "spot")
+    # 18.9 % more billed hours: 27.43 / 1.189.
+    assert float(question["below_usd_per_hour"]) == pytest.approx(27.43296 / 1.189, rel=1e-3)
+
+
+def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
+    spot = data("spot", *UNPRICED, "--hours", "72", "--interruptions-per-hour", "0.25")
+
+    assert (spot["spot_usd_per_hour"], spot["usd_per_useful_hour"]) == (None, None)
+    assert float(spot["break_even_spot_usd_per_hour"]) == pytest.approx(23.07, abs=0.01)
+    assert "not known: give --spot-usd" in run("spot", *UNPRICED, "--hours", "72", "--interruptions-per-hour", "0.25")
+    for command in (("units", *UNPRICED), ("idle", *UNPRICED, "--active-hours-per-day", "5")):
+        assert data(*command)["spot"] is None
+        assert "no Spot price of p4d.24xlarge in eu-central-1 is known" in run(*command)
+
+
 @pytest.mark.parametrize(
     "arguments,told",
     [
@@ -140,10 +168,15 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
 
 
-def test_spot_without_a_spot_price_says_so() -> None:
-    told = run("spot", "-m", "p4d.24xlarge", "-r", "eu-north-1", "--hours", "1", "--interruptions-per-hour", "1", code=ExitCode.BAD_USAGE)
+def test_a_reservation_has_the_price_of_the_contract_where_nothing_else_is_given(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "cloud: aws\nsources: {ours: {citation: the contract of May, as_of: 2026-11-21, verified: true}}\nprices:\n"
+        '  - {machine: p4d.24xlarge, region: us-east-1, capacity_type: reserved, usd_per_hour: "10", source: ours}\n'
+    )
+    found = data("reserve", *P4D, "--on-demand-usd", "20", "--baseline-nodes", "2", "--prices", str(tmp_path / "own.yaml"))
 
-    assert "no Spot price of p4d.24xlarge in eu-north-1 is known" in told
+    assert found["break_even_share"] == "0.5000"
+    assert "capacity_type reserved" in run("reserve", *P4D, "--baseline-nodes", "2", code=ExitCode.BAD_USAGE)
 
 
 def test_units_are_those_that_were_asked_for() -> None:

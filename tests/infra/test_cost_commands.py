@@ -64,7 +64,7 @@ def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -
     shown = run(eks)
 
     assert "dev-eks on eks in us-east-1, USD a month:" in shown
-    assert "within: expected 1,753.09 of 4,000 budgeted for dev (44 %)" in shown
+    assert "within: expected 1,839.39 of 4,000 budgeted for dev (46 %)" in shown
     for told in ("l4-spot", "NAT gateways", "(platform, shared by all)", "infracost", "(?) not checked"):
         assert told in shown
 
@@ -72,8 +72,8 @@ def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -
 def test_where_prices_are_missing_the_sums_are_told_as_the_least_and_the_prices_named(tmp_path: Path) -> None:
     shown = run(plan_file(tmp_path, "dev-gke"))
 
-    assert "expected at least 1,882.68" in shown
-    assert "unknown: expected at least 1,882.68 of 4,000" in shown
+    assert "expected at least 1,914.84" in shown
+    assert "unknown: expected at least 1,914.84 of 4,000" in shown
     assert "not known, and in no sum: spot price of n1-standard-8 in us-central1" in shown
 
 
@@ -86,21 +86,92 @@ def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Pat
     assert lines["pool", "t4-spot"]["worst_case_usd"] is None
     parts = [Decimal(each["expected_usd"]) for each in (*found["teams"], found["unallocated"], found["platform"])]
     assert sum(parts) == Decimal(found["expected_usd"])
-    assert found["budgets"] == [{"owner": "dev", "budget_usd": "4000", "spent_usd": found["expected_usd"], "standing": "unknown"}]
+    assert found["budgets"] == [
+        {"owner": "dev", "budget_usd": "4000", "spent_usd": found["expected_usd"], "at_most_usd": None, "standing": "unknown"}
+    ]
 
 
 @pytest.mark.parametrize(
     "usd,team,more,told",
     [
-        (1754, None, (), "near: expected 1,753.09 of 1,754 budgeted for dev (100 %)"),
-        (1753, None, (), "exceeded: expected 1,753.09 of 1,753 budgeted for dev (100 %)"),
+        (1840, None, (), "near: expected 1,839.39 of 1,840 budgeted for dev (100 %)"),
+        (1839, None, (), "exceeded: expected 1,839.39 of 1,839 budgeted for dev (100 %)"),
         (4000, 100, (), "exceeded: expected 292.25 of 100 budgeted for product (292 %)"),
-        (4000, None, ("--budget-against", "worst-case"), "exceeded: worst-case 7,483.53 of 4,000 budgeted for dev (187 %)"),
-        (4000, None, ("--near-percent", "40"), "near: expected 1,753.09 of 4,000"),
+        (4000, None, ("--budget-against", "worst-case"), "exceeded: worst-case 9,027.02 of 4,000 budgeted for dev (226 %)"),
+        (4000, None, ("--near-percent", "40"), "near: expected 1,839.39 of 4,000"),
     ],
 )
 def test_above_a_budget_the_exit_code_is_one(usd: int, team: int | None, more: tuple[str, ...], told: str, tmp_path: Path) -> None:
     assert told in run(with_budget(tmp_path, usd, team=team), *more, code=1 if told.startswith("exceeded") else 0)
+
+
+def flex_start(folder: Path, budget: int, **spending: Any) -> Path:
+    """Two flex-start nodes whose price nobody knows, in a region where the same machine has one on demand."""
+    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-gke.yaml").plan)
+    pool = {**plan["pools"][0], "capacity_type": "flex-start", "max_nodes": 2}
+    plan["spending"] |= {"budget_usd": budget, "made_by_itself": None, **spending}
+    return plan_file(folder, "dev-gke", "flex.json", pools=[pool], spending=plan["spending"])
+
+
+def test_a_price_that_nobody_knows_is_at_worst_the_on_demand_price_and_said_so(tmp_path: Path) -> None:
+    path = flex_start(tmp_path, 4000)
+    shown, found = run(path), json.loads(run(path, "--format", "json"))
+
+    assert "not known, at on-demand in the worst case, and in no other sum: flex-start price of g2-standard-8 in us-central1" in shown
+    [line] = [each for each in found["lines"] if each["section"] == "pool"]
+    # Two nodes at 0.853624 on demand for 744 hours.
+    assert (line["worst_case_usd"], line["expected_usd"], line["unbounded_prices"]) == ("1270.19", None, [])
+    assert (found["at_least"], found["worst_case_at_least"], found["complete"]) == (True, False, False)
+    assert f"and at most {Decimal(found['expected_at_most_usd']):,}, worst case {Decimal(found['worst_case_usd']):,}" in shown
+    assert "not known" in run(path, "--format", "markdown")
+
+
+@pytest.mark.parametrize("words,code", [("warn", 0), ("refuse", 1)])
+def test_a_budget_that_only_an_unknown_price_may_exceed_is_told_and_by_setting_refused(words: str, code: int, tmp_path: Path) -> None:
+    between = Decimal(json.loads(run(flex_start(tmp_path, 4000), "--format", "json"))["expected_usd"]) + 100
+    path = flex_start(tmp_path, int(between), on_unknown_prices=words)
+
+    assert f"unknown: expected at least {between - 100:,} and at most" in run(path, code=code)
+
+
+def test_a_misspelt_class_in_the_expected_use_is_told_with_the_nearest_and_the_report_is_not_complete(eks: Path, tmp_path: Path) -> None:
+    (tmp_path / "use.yaml").write_text("classes: {trainin: {used_percent: 80}, spot-low: {used_percent: 1}}\n")
+    shown = run(eks, "--use", tmp_path / "use.yaml")
+    found = json.loads(run(eks, "--use", tmp_path / "use.yaml", "--format", "json"))
+
+    assert "passed over: the expected use names class trainin, which the plan does not have, and counts for nothing" in shown
+    assert "did you mean training?" in shown
+    assert found["complete"] is False
+    assert len(found["notes"]) == 1, "spot-low is a class of the shipped ones"
+    assert "1 things passed over" in run(eks, "--use", tmp_path / "use.yaml", "--format", "markdown")
+    assert json.loads(run(eks, "--format", "json"))["complete"] is True
+
+
+CONTRACT = """
+cloud: aws
+sources: {contract: {citation: the contract of May, as_of: 2019-05-01, verified: true}}
+prices:
+  - {machine: p5.48xlarge, region: us-east-1, capacity_type: reserved, usd_per_hour: "30", source: contract}
+  - {machine: g6.2xlarge, region: us-east-1, capacity_type: on-demand, pool: l4-on-demand, usd_per_hour: "0.5", source: contract}
+  - {machine: g6.2xlarge, region: us-east-1, capacity_type: on-demand, pool: l4-ondemand, usd_per_hour: "0.5", source: contract}
+commitments:
+  - {machine: p5.48xlarge, region: us-east-1, nodes: 6, source: contract}
+"""
+
+
+def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_them_is_billed(tmp_path: Path) -> None:
+    (tmp_path / "contract.yaml").write_text(CONTRACT)
+    plan = plan_file(tmp_path, "prod-eks")
+    found = json.loads(run(plan, "--prices", tmp_path / "contract.yaml", "--format", "json"))
+    shown = run(plan, "--prices", tmp_path / "contract.yaml")
+
+    lines = {each["name"]: each for each in found["lines"] if each["section"] in {"pool", "commitment"}}
+    assert lines["h100-reserved"]["expected_usd"] == str(4 * 30 * 730) + ".00"
+    assert lines["l4-on-demand"]["worst_case_usd"] == str(Decimal("0.5") * 6 * 744) + "0"
+    assert lines["committed: 6 reserved p5.48xlarge in us-east-1"]["idle_floor_usd"] == str(2 * 30 * 730) + ".00"
+    assert "a price or commitment is of pool l4-ondemand, which the plan does not have" in shown
+    assert [each["as_of"] for each in found["old_prices"] if "contract" in each["source"]] == ["2019-05-01"]
+    assert "days old: p5.48xlarge reserved and others of 2019-05-01" in shown
 
 
 def test_a_plan_compared_with_itself_differs_in_no_line(eks: Path) -> None:
@@ -118,23 +189,23 @@ def test_against_a_base_each_changed_line_is_told_with_what_it_adds(eks: Path, t
     found = json.loads(run(more, "--base", eks, "--format", "json"))["comparison"]
 
     # Two g4dn.xlarge more: 0.202 an hour on Spot for 730 hours, with disks of 2.40 dollars, as images are on their own NVMe disks.
-    assert "worst case +299.72" in shown
+    assert "worst case +305.38" in shown
     assert [(each["section"], each["name"]) for each in found["lines"]] == [("pool", "t4-spot"), ("pool-disk", "t4-spot")]
-    assert found["difference"]["worst_case_usd"] == "299.72"
+    assert found["difference"]["worst_case_usd"] == "305.38"
 
 
 def test_the_comment_shows_the_sums_and_folds_the_rest(eks: Path, tmp_path: Path) -> None:
     shown = run(eks, "--base", plan_file(tmp_path, "dev-gke", "base.json"), "--format", "markdown")
 
     heading, _, rest = shown.partition("\n")
-    assert heading == "### Cost of <code>dev-eks</code>: 1,753.09 USD a month expected (-129.59)"
+    assert heading == "### Cost of <code>dev-eks</code>: 1,839.39 USD a month expected (-75.45)"
     visible = rest.partition("<details>")[0]
-    assert "| expected | 1,882.68 | 1,753.09 | -129.59 |" in visible
+    assert "| expected | 1,914.84 | 1,839.39 | -75.45 |" in visible
     assert "| USD a month | base, at least | now | change in known prices |" in visible
-    assert "| worst case: every ceiling reached all month | 6,081.00 | 7,483.53 | +1,402.53 |" in visible
-    assert shown.count("<details>") == shown.count("</details>") == 4
+    assert "| worst case: every ceiling reached all month | 7,679.10 | 9,027.02 | +1,347.92 |" in visible
+    assert shown.count("<details>") == shown.count("</details>") == 5
     # What stands behind a fold is Markdown again after an empty line alone.
-    assert shown.count("</summary>\n\n|") == 4
+    assert shown.count("</summary>\n\n|") == 5
 
 
 HOSTILE = '@team | <img src=x onerror="a"> **b** `c` [d](http://e) \n# f'
@@ -149,7 +220,7 @@ def test_no_markup_in_a_name_is_markup_in_the_comment(tmp_path: Path) -> None:
     shown = run(named, "--format", "markdown")
     [row] = [line for line in shown.splitlines() if "img" in line]
 
-    assert row.count("|") == 6, "the cells of the table and no other"
+    assert row.count("|") == 7, "the cells of the table and no other"
     assert not any(mark in row for mark in ("<", "@", "*", "`", "[", "#e"))
     assert "[bold]" not in run(named)
     assert literal("a|b") == "a&#124;b"
@@ -170,7 +241,7 @@ def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Pat
         'services: [{item: cluster, usd: "0.05", source: own}]\n'
     )
 
-    assert "expected 2,040.57" in run(eks, "--use", use)
+    assert "expected 2,126.87" in run(eks, "--use", use)
     found = json.loads(run(eks, "--prices", prices, "--format", "json"))
     [plane] = [each for each in found["lines"] if each["name"] == "control plane"]
     assert (plane["expected_usd"], plane["prices"][0]["source"]) == ("36.50", "our contract")

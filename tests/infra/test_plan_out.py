@@ -92,12 +92,33 @@ def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_sam
 
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "[mandatory] [severity: high]  budget-exceeded  (" in refused.stderr
-    assert "dev costs 1,753.09 USD in a month (expected), and its budget is 1,700" in " ".join(refused.stderr.split())
+    assert "dev costs 1,839.39 USD in a month (expected), and its budget is 1,700" in " ".join(refused.stderr.split())
     found = json.loads(plan.read_text())
     assert len(found["resources"]) > 200
     assert any(each["policy"] == "budget-exceeded" for each in found["policies"])
     assert told.returncode == 1
-    assert "exceeded: expected 1,753.09 of 1,700 budgeted for dev" in told.stdout
+    assert "exceeded: expected 1,839.39 of 1,700 budgeted for dev" in told.stdout
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "words,code,told",
+    [("warn", 0, "[advisory] [severity: low]  budget-nearly-used"), ("refuse", 1, "[mandatory] [severity: high]  budget-exceeded")],
+)
+def test_a_budget_that_a_price_which_nobody_knows_may_exceed_is_warned_of_or_refused(
+    words: str, code: int, told: str, checkout: OwnCheckout, tmp_path: Path
+) -> None:
+    """Of an N1 with T4s the book has no price at all: nobody can say whether the 4,000 are kept."""
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    file.write_text(file.read_text().replace("{monthly_usd: 4000}", f"{{monthly_usd: 4000, on_unknown_prices: {words}}}"))
+
+    previewed = checkout.flexspot("preview", "-s", "dev-gke", "--offline", "--plan-out", str(tmp_path / "plan.json"))
+    costed = checkout.flexspot("cost", str(tmp_path / "plan.json"))
+
+    shown = previewed.stdout + previewed.stderr
+    assert (previewed.returncode, costed.returncode) == (code, code), shown + costed.stdout
+    assert told in shown
+    assert "not known: spot price of n1-standard-8 in us-central1" in " ".join(shown.split())
 
 
 @pytest.mark.engine
@@ -109,6 +130,6 @@ def test_a_stack_within_its_budget_is_let_through_and_what_it_declares_is_what_i
     assert shown.returncode == 0, shown.stdout + shown.stderr
     found = json.loads(plan.read_text())
     [declared] = [each["inputs"] for each in found["resources"] if each["type"] == "flexspot:index:MonthlyCost"]
-    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1753.09"
+    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1839.39"
     assert found["policies"] == []
     assert "4dabf18193072939515e22adb298388d" not in plan.read_text()

@@ -96,11 +96,11 @@ def test_the_schema_beside_the_stack_files_is_the_one_that_is_printed() -> None:
 
 
 def test_what_is_not_known_is_said_and_never_zero() -> None:
-    code, shown = flexspot("prices", "check", "-s", "prod-gke", "--format", "json")
+    code, shown = flexspot("prices", "check", "-s", "dev-gke", "--format", "json")
 
     prices: list[dict[str, Any]] = json.loads(shown)["prices"]
     assert code == 1
-    assert {row["pool"] for row in prices if row["usd_per_hour"] is None} == {"a100-flex", "h100-queued"}
+    assert {row["pool"] for row in prices if row["usd_per_hour"] is None} == {"t4-spot"}
     assert not [row for row in prices if row["usd_per_hour"] in (0, "0")]
 
 
@@ -110,6 +110,16 @@ def test_a_stack_whose_prices_are_all_known_is_fine() -> None:
     assert code == 0
     assert "5 prices" in shown or "4 prices" in shown
     assert "0 not known, 0 too old" in shown
+
+
+def test_a_price_of_spot_is_old_after_a_month_and_one_of_a_list_after_half_a_year() -> None:
+    """The flex-start price of an H100 is of a bill of August 2025; of it queued nodes have theirs."""
+    prices: list[dict[str, Any]] = json.loads(flexspot("prices", "check", "-s", "prod-gke", "--format", "json")[1])["prices"]
+    [queued] = [row for row in prices if row["pool"] == "h100-queued"]
+
+    assert (queued["as_of"], queued["verified"], queued["too_old"]) == ("2025-08-16", False, True)
+    for row in prices:
+        assert row["too_old"] is (row["age_days"] > (30 if row["capacity_type"] == "spot" else 180))
 
 
 def test_old_prices_are_findings() -> None:

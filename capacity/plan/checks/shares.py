@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CloudQuota
 from capacity.catalog.platform import PrometheusKind
-from capacity.catalog.price_book import HOURS_OF_A_MONTH, priced_as
+from capacity.catalog.price_book import HOURS_OF_A_MONTH
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.teams import CohortSettings, Stop
 from capacity.values.errors import SettingsProblem, nearest
@@ -171,10 +171,10 @@ def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> 
 
 def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal | None:
     """The least that a GPU of a pool costs an hour, with Auto Mode's fee where there is one; None when no price is known."""
-    capacity_type = priced_as(pool.settings.capacity_type)
+    kind = pool.settings.capacity_type
     known: list[Decimal] = []
     for machine in pool.machines:
-        price = resolved.prices.find(machine.name, resolved.region, capacity_type)
+        price = resolved.prices.paid(machine.name, resolved.region, kind, pool.settings.name)
         fee = resolved.prices.node_fee(machine.name, resolved.region) if resolved.auto_mode else None
         if price is not None:
             known.append(price.usd_per_hour + (fee[1] if fee else 0))

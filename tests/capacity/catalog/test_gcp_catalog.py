@@ -193,4 +193,4 @@ def test_only_prices_of_one_machine_whatever_is_attached_are_kept() -> None:
 def test_small_a3_machines_have_no_on_demand_price_as_google_does_not_sell_them_so() -> None:
     kinds = {kind for name, _, kind in PRICES if name in {"a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g"}}
 
-    assert kinds == {CapacityType.SPOT}
+    assert kinds == {CapacityType.SPOT, CapacityType.FLEX_START}

@@ -125,11 +125,29 @@ def test_two_prices_for_the_same_are_refused(file: Path) -> None:
 
 
 @pytest.mark.parametrize("cloud", Cloud)
-def test_every_shipped_price_has_a_source_that_says_whether_it_was_verified(cloud: Cloud) -> None:
+def test_every_shipped_price_has_a_source_and_only_one_with_a_day_of_its_own_is_verified(cloud: Cloud) -> None:
     book = prices_of(cloud)
 
     assert book.cloud is cloud
-    assert {book.source_of(price).verified for price in book.prices.values()} == {True, False}
+    sources = [book.source_of(price) for price in (*book.prices.values(), *book.services.values())]
+    assert not [each for each in sources if each.verified and (each.undated or "day of reading" in each.citation)]
+    assert any(each.verified for each in sources) is (cloud is Cloud.AWS), "of Google's list no copy with a day was found"
+
+
+@pytest.mark.parametrize("cloud", Cloud)
+def test_no_shipped_price_is_made_up(cloud: Cloud) -> None:
+    """Eleven were 'on-demand less 65 %', and entered sums."""
+    book = prices_of(cloud)
+
+    assert not [each for each in book.sources.values() if "assum" in each.citation or "less 65 %" in each.citation]
+
+
+def test_an_undated_source_cannot_be_verified(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text(PRICES.replace("verified: true", "verified: true, undated: true"))
+
+    with pytest.raises(DataFileError, match="verified is true of an undated source"):
+        read_prices(path)
 
 
 SERVICES = """

@@ -15,7 +15,8 @@ from capacity.cost.costed_plan import CostedPlan, costed
 from capacity.plan.build import plan_of_stack_file
 
 if TYPE_CHECKING:
-    from capacity.cost.plan_cost import CostLine, PlanCost
+    from capacity.cost.figures import CostLine
+    from capacity.cost.plan_cost import PlanCost
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,11 +13,14 @@ from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from capacity.cost.advice import advise
+from capacity.cost.advice import JobMix, advise, advise_mix
 from capacity.cost.costed_plan import MachinePrices, machine_prices
 from capacity.cost.estimates import Fact, Method
 
-A2_TODAY = machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1")
+A2_LISTED = machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1")
+A2_TODAY = replace(A2_LISTED, flex_start_usd_per_hour=None)
+"""As in a region of which no price of flex-start is on record."""
+
 SWEEP: dict[str, Any] = {"nodes": 20, "piece_hours": 1}
 CHECKPOINTED: dict[str, Any] = {"checkpoint_minutes": 2}
 
@@ -38,6 +42,12 @@ class TestDecisionMatrixOfTheGuide:
 
         assert advice.method is Method.FLEX_START
         assert (advice.chosen.usd_least, advice.chosen.usd_most) == (Decimal("29.38708") * 72 * Decimal("0.47"), Decimal("29.38708") * 72)
+
+    def test_where_the_price_of_flex_start_is_known_that_is_what_it_costs(self) -> None:
+        advice = advise(on_gcp(interruptible=False), A2_LISTED)
+
+        assert advice.method is Method.FLEX_START
+        assert advice.chosen.usd_least == advice.chosen.usd_most == Decimal("16.16304") * 72
 
     def test_on_several_nodes_at_once_flex_start_is_the_queued_mode(self) -> None:
         """The guide has four pods on plain flex-start; that gives nodes one by one."""
@@ -114,6 +124,23 @@ class TestDecisionTreeOfTheCourse:
         assert practices("any node's interruption is everyone's", advice.reasons)
         assert practices("an interruption every 0.2 h", advice.arithmetic)
 
+    def test_the_gangs_own_rate_goes_before_that_of_its_nodes(self) -> None:
+        """Records of 16-node gangs show about one interruption in two hours where independent nodes would meet four an hour: Spot pays."""
+        gang = {**CHECKPOINTED, "nodes": 16}
+        measured = advise(on_aws(**gang, gang_interruptions_per_hour=0.55), COURSE_P4D)
+        # The same as nodes that are each lost so seldom that together they come to that.
+        independent = advise(on_aws(**gang, interruptions_per_node_hour=0.55 / 16), COURSE_P4D)
+
+        assert advise(on_aws(**gang), COURSE_P4D).method is Method.ON_DEMAND
+        assert measured.method is Method.SPOT
+        assert measured.chosen == independent.chosen
+        assert practices("an interruption every 1.8 h", measured.arithmetic)
+
+    def test_of_pieces_that_need_no_other_nodes_a_gangs_rate_says_nothing(self) -> None:
+        with_rate, without = (advise(on_aws(**SWEEP, **rate), COURSE_P4D) for rate in ({"gang_interruptions_per_hour": 9.0}, {}))
+
+        assert with_rate.chosen == without.chosen
+
 
 class TestTablesOfTheCourse:
     """Its decision questions, and which work is Spot-friendly."""
@@ -182,11 +209,61 @@ def test_data_elsewhere_is_paid_for_at_every_start() -> None:
     assert practices("copy the data once", far.practices)
 
 
-def test_a_machine_without_a_spot_price_is_said_to_have_none() -> None:
-    advice = advise(on_aws(**CHECKPOINTED), MachinePrices(Decimal("32.77")))
+class TestNoSpotPriceIsKnown:
+    """No price is not a no: what is known is said, the rest stays open, with the price that would decide it."""
 
-    assert advice.method is Method.ON_DEMAND
-    assert practices("no Spot price of this machine is known", advice.arithmetic)
+    UNKNOWN = MachinePrices(Decimal("32.77"))
+
+    def test_spot_is_neither_chosen_nor_excluded(self) -> None:
+        advice = advise(on_aws(**CHECKPOINTED), self.UNKNOWN)
+        spot = next(each for each in advice.options if each.estimate.method is Method.SPOT)
+
+        assert advice.method is Method.ON_DEMAND
+        assert (advice.facts[Fact.SPOT_PAYS], spot.excluded_by, spot.estimate.usd_most) == (None, (), None)
+        assert [each.method for each in advice.undecided] == [Method.SPOT]
+        assert not practices("interruptions cost more than Spot saves", advice.reasons)
+        assert practices("no Spot price of p4d.24xlarge in us-east-1 is known", advice.reasons)
+
+    @pytest.mark.parametrize(
+        "job",
+        [
+            CHECKPOINTED,
+            {**CHECKPOINTED, "nodes": 3},
+            {**CHECKPOINTED, "deadline_hours": 90},
+            {"work_hours": 2},
+            {**SWEEP, "deadline_hours": 200},
+            {**CHECKPOINTED, "data_region": "us-west-2", "data_gib": 100},
+        ],
+    )
+    def test_the_price_that_is_told_is_the_one_at_which_the_answer_changes(self, job: dict[str, Any]) -> None:
+        """Asked again with a price on either side of it, advice decides as it said it would."""
+        [question] = advise(on_aws(**job), self.UNKNOWN).undecided
+        below, above = (
+            advise(on_aws(**job), MachinePrices(Decimal("32.77"), question.usd_per_hour + more))
+            for more in (Decimal("-0.001"), Decimal("0.001"))
+        )
+
+        assert (below.method, above.method) == (question.method, Method.ON_DEMAND)
+        assert not below.undecided
+        assert not above.undecided
+
+    def test_what_no_price_could_make_cheaper_is_decided(self) -> None:
+        """Moving the data at every start costs more than on-demand; and 720 hours from nothing never end."""
+        for job in ({**CHECKPOINTED, "data_region": "us-west-2", "data_gib": 50_000}, {"work_hours": 720}):
+            advice = advise(on_aws(**job), self.UNKNOWN)
+
+            assert advice.facts[Fact.SPOT_PAYS] is False
+            assert not advice.undecided
+
+    def test_what_rules_exclude_for_other_reasons_stays_excluded(self) -> None:
+        for job in ({"interruptible": False}, {"user_facing": True}, {**CHECKPOINTED, "start_within_hours": 0.1}):
+            assert not advise(on_aws(**job), self.UNKNOWN).undecided
+
+    def test_a_mixture_tells_it_too(self) -> None:
+        job = {"cloud": "aws", "region": "us-east-1", "machine": "p4d.24xlarge", "work_hours": 72, "name": "training", **CHECKPOINTED}
+        found = advise_mix(JobMix.model_validate({"jobs": [job]}), lambda _: self.UNKNOWN)
+
+        assert found.advice["training"].undecided
 
 
 def test_a_flex_start_that_is_dearer_than_the_list_price_is_not_advised() -> None:

@@ -20,7 +20,7 @@ def test_list_and_spot_prices_are_those_of_the_book() -> None:
 
 
 def test_a_price_that_is_not_known_is_none() -> None:
-    assert machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "us-central1").flex_start_usd_per_hour is None
+    assert machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "europe-west4").flex_start_usd_per_hour is None
     assert machine_prices(prices_of(Cloud.AWS), "p4d.24xlarge", "eu-north-1").spot_usd_per_hour is None
 
 

@@ -27,11 +27,11 @@ def test_lines_are_new_gone_or_changed_and_the_same_ones_are_not_told() -> None:
         (each.line.name, each.before is None, each.after is None, str(each.difference and each.difference.worst_usd))
         for each in found.lines
     ] == [
-        ("grown", False, False, "1460.00"),
-        ("new", True, False, "2190.00"),
-        ("gone", False, True, "-730.00"),
+        ("grown", False, False, "1488.00"),
+        ("new", True, False, "2232.00"),
+        ("gone", False, True, "-744.00"),
     ]
-    assert found.difference.worst_usd == Decimal("2920.00")
+    assert found.difference.worst_usd == Decimal("2976.00")
 
 
 def test_teams_whose_part_changed_are_told() -> None:
@@ -39,12 +39,29 @@ def test_teams_whose_part_changed_are_told() -> None:
     assert [each.name for each in found_between().teams] == ["blue"]
 
 
-def test_a_line_whose_price_nobody_knows_has_no_difference_and_adds_none() -> None:
-    before = plan_cost(plan(pool("l4", "flex-start", 2)), round_prices(), shipped_use())
-    after = plan_cost(plan(pool("l4", "flex-start", 4)), round_prices(), shipped_use())
+NONE = {"worst_case_usd": "0.00", "expected_usd": "0.00", "expected_at_most_usd": "0.00", "idle_floor_usd": "0.00"}
+
+
+def test_a_line_without_any_price_or_bound_has_no_difference_and_adds_none() -> None:
+    unknown = {"machines": ["g6.16xlarge"]}
+    before, after = (plan_cost(plan(pool("l4", "spot", nodes, **unknown)), round_prices(), shipped_use()) for nodes in (2, 4))
 
     found = compared(before, after)
 
     assert [each.difference for each in found.lines] == [None]
     assert comparison_data(found)["lines"][0]["difference"] is None
-    assert comparison_data(found)["difference"] == {"worst_case_usd": "0.00", "expected_usd": "0.00", "idle_floor_usd": "0.00"}
+    assert comparison_data(found)["difference"] == NONE
+
+
+def test_a_line_that_has_a_bound_alone_differs_at_worst_and_in_what_is_expected_at_most() -> None:
+    """Two nodes more at two dollars on demand: 2 * 2 * 744 at worst, 60 % of them for 730 hours."""
+    before, after = (plan_cost(plan(pool("l4", "flex-start", nodes)), round_prices(), shipped_use()) for nodes in (2, 4))
+
+    [line] = comparison_data(compared(before, after))["lines"]
+
+    assert line["difference"] == {
+        "worst_case_usd": "2976.00",
+        "expected_usd": None,
+        "expected_at_most_usd": "1752.00",
+        "idle_floor_usd": None,
+    }

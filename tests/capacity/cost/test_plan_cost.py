@@ -1,4 +1,4 @@
-"""What a plan costs in a month, by cases that are worked out by hand; 730 hours, and prices of one, two and four dollars."""
+"""What a plan costs in a month, by cases worked out by hand; 744 hours at worst, else 730, and prices of one, two and four dollars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from costed_plans import CLOUD_STACKS, line, plan, pool, round_prices, shipped, 
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import shipped_use
-from capacity.cost.plan_cost import Section, plan_cost
+from capacity.cost.figures import Section
+from capacity.cost.plan_cost import plan_cost
 
 USE = shipped_use()
 
@@ -19,8 +20,8 @@ USE = shipped_use()
 def test_at_worst_every_ceiling_is_reached_all_month_and_idle_only_the_least_nodes_are_paid() -> None:
     cost = plan_cost(plan(pool("l4", max_nodes=4, min_nodes=1)), round_prices(), USE)
 
-    # 4, 4 * 60 % and 1 node at a dollar for 730 hours.
-    assert usd(cost, "l4") == ("2920.00", "1752.00", "730.00")
+    # 4 nodes at a dollar for 744 hours, 4 * 60 % and 1 for 730.
+    assert usd(cost, "l4") == ("2976.00", "1752.00", "730.00")
 
 
 def test_at_worst_nodes_are_of_the_dearest_machine_idle_of_the_cheapest_and_as_expected_of_the_one_asked_for() -> None:
@@ -28,8 +29,8 @@ def test_at_worst_nodes_are_of_the_dearest_machine_idle_of_the_cheapest_and_as_e
 
     cost = plan_cost(plan(either), round_prices(), USE)
 
-    # 2 * 4 * 730; 1.2 * 4 * 730; 1 * 1 * 730.
-    assert usd(cost, "l4") == ("5840.00", "3504.00", "730.00")
+    # 2 * 4 * 744; 1.2 * 4 * 730; 1 * 1 * 730.
+    assert usd(cost, "l4") == ("5952.00", "3504.00", "730.00")
 
 
 def test_a_reservation_is_billed_at_the_list_price_used_or_not_and_its_disks_only_while_nodes_run() -> None:
@@ -40,7 +41,7 @@ def test_a_reservation_is_billed_at_the_list_price_used_or_not_and_its_disks_onl
     nodes, disk = (each.figures for each in cost.lines)
     assert nodes is not None
     assert disk is not None
-    assert {nodes.worst_usd, nodes.expected_usd, nodes.floor_usd} == {Decimal("2920.00")}
+    assert (nodes.worst_usd, nodes.expected_usd, nodes.floor_usd) == (Decimal("2976.00"), Decimal("2920.00"), Decimal("2920.00"))
     # Ten dollars a disk, on two nodes, on 60 % of them, on none.
     assert (disk.worst_usd, disk.expected_usd, disk.floor_usd) == (Decimal("20.00"), Decimal("12.00"), Decimal("0.00"))
 
@@ -60,19 +61,31 @@ def test_classes_that_share_a_pool_have_equal_parts_of_it_each_for_its_own_hours
     assert usd(cost, "shared")[1] == str(Decimal("2190.00") + Decimal("550.00"))
 
 
-def test_what_has_no_known_price_is_named_and_in_no_sum() -> None:
+def test_what_has_no_known_price_is_named_and_at_worst_at_on_demand() -> None:
     cost = plan_cost(plan(pool("a-known"), pool("flex", "flex-start")), round_prices(), USE)
 
-    assert line(cost, "flex").figures is None
+    # Four at two dollars for 744 hours; as expected at most 40 % of them, as they stand second, for 730.
+    assert usd(cost, "flex") == ("5952.00", "0.00", "0.00")
+    assert not line(cost, "flex").priced
     assert cost.unknown == ("flex-start price of g6.xlarge in us-east-1",)
-    assert cost.total.worst_usd == Decimal("2920.00")
+    assert cost.unbounded == ()
+    assert cost.total.worst_usd == Decimal("2976.00") + Decimal("5952.00")
+    assert (cost.total.expected_usd, cost.total.expected_at_most_usd) == (Decimal("1752.00"), Decimal("1752.00") + Decimal("2336.00"))
+
+
+def test_what_has_no_on_demand_price_either_is_in_no_sum() -> None:
+    cost = plan_cost(plan(pool("a-known"), pool("dark", machines=["g6.16xlarge"])), round_prices(), USE)
+
+    assert line(cost, "dark").figures is None
+    assert cost.unknown == cost.unbounded == ("spot price of g6.16xlarge in us-east-1",)
+    assert cost.total.worst_usd == Decimal("2976.00")
 
 
 def test_a_pool_of_which_one_machine_has_no_price_is_counted_at_the_others_and_told_of() -> None:
     cost = plan_cost(plan(pool("l4", machines=["g6.4xlarge", "g6.xlarge"])), round_prices(), USE)
 
-    assert usd(cost, "l4")[0] == "2920.00"
-    assert line(cost, "l4").unknown == ("spot price of g6.4xlarge in us-east-1",)
+    assert usd(cost, "l4")[0] == "2976.00"
+    assert line(cost, "l4").unknown == line(cost, "l4").unbounded == ("spot price of g6.4xlarge in us-east-1",)
 
 
 def test_other_work_is_filled_with_the_machine_with_which_it_costs_most_and_without_any_price_it_is_unknown() -> None:
@@ -81,9 +94,10 @@ def test_other_work_is_filled_with_the_machine_with_which_it_costs_most_and_with
     real = plan_cost(plan(other_work=room), prices_of(VOCABULARIES[shipped("dev-eks").cloud].catalog), USE)
     without = plan_cost(plan(other_work=room), round_prices(), USE)
 
-    # 16 m7i.xlarge of 4 vCPU and 16 GiB at 0.2016: more than any other machine that fits in.
-    assert usd(real, "other work") == ("2354.69", "235.47", "0.00")
-    assert "m7i.xlarge on-demand: 0 to 16" in line(real, "other work").quantity
+    # A third of the vCPU is of r8a (8 GiB each, 0.07988), two thirds of c8a (2 GiB, 0.05389): both ceilings are reached, and nothing that
+    # fits in costs more. As expected a tenth of 64 m8a (4 GiB, 0.06086), the machine that is dearest alone.
+    assert usd(real, "other work") == ("2978.54", "284.34", "0.00")
+    assert "such as 64 of the smallest m8a" in line(real, "other work").quantity
     assert without.unknown == ("on-demand price of any machine without GPUs in us-east-1",)
 
 
@@ -98,9 +112,9 @@ def test_services_are_billed_by_their_measure_and_usage_only_where_somebody_give
 
     cost = plan_cost(plan(services=services), prices, use)
 
-    assert usd(cost, "control plane") == ("73.00", "73.00", "73.00")
+    assert usd(cost, "control plane") == ("74.40", "73.00", "73.00")
     assert usd(cost, "key") == ("1.00", "1.00", "1.00")
-    assert usd(cost, "extended support") == ("365.00", "365.00", "0.00")
+    assert usd(cost, "extended support") == ("372.00", "365.00", "0.00")
     assert usd(cost, "data in buckets") == ("20.00", "20.00", "20.00")
     assert usd(cost, "data to the internet") == ("0.90", "0.90", "0.00")
     assert {each.name for each in cost.lines if each.section is Section.USAGE} == {"data in buckets", "data to the internet"}
@@ -112,10 +126,10 @@ def test_a_team_has_its_part_of_a_pool_and_what_is_no_teams_is_told_beside() -> 
     cost = plan_cost(made, round_prices(), USE)
 
     assert {each.name: (each.gpus, str(each.figures.worst_usd), each.budget) for each in cost.teams} == {
-        "red": (2, "1460.00", 100),
-        "blue": (5, "3650.00", None),
+        "red": (2, "1488.00", 100),
+        "blue": (5, "3720.00", None),
     }
-    assert str(cost.unallocated.worst_usd) == "730.00"
+    assert str(cost.unallocated.worst_usd) == "744.00"
 
 
 def test_a_team_is_told_of_the_missing_prices_of_its_own_pools_alone() -> None:

@@ -156,7 +156,7 @@ def spot_discounts(cloud: Cloud) -> list[Decimal]:
     found: list[Decimal] = []
     for (machine, region, capacity_type), price in book.prices.items():
         on_demand = book.find(machine, region, CapacityType.ON_DEMAND)
-        if capacity_type is CapacityType.SPOT and machines[machine].gpu and on_demand and price.source != "assumed-discount":
+        if capacity_type is CapacityType.SPOT and machines[machine].gpu and on_demand:
             found.append(saved_percent(price.usd_per_hour, on_demand.usd_per_hour))
     return sorted(found)
 

@@ -84,7 +84,7 @@ def test_a_price_that_is_given_counts_with_its_day(tmp_path: Path) -> None:
     [line] = [each for each in cost.lines if each.section == "pool"]
     assert line.unknown == ()
     assert line.figures is not None
-    assert line.figures.worst_usd == Decimal("219730.00"), "two nodes at 150.50 for 730 hours"
+    assert line.figures.worst_usd == Decimal("223944.00"), "two nodes at 150.50 for 744 hours"
     assert [(str(each.as_of), each.verified) for each in line.prices] == [("2026-11-24", False)]
     assert book.find("p7.48xlarge", "us-east-1", CapacityType.SPOT) is None
 

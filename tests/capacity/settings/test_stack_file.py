@@ -65,7 +65,7 @@ def test_lists_of_yaml_are_read_as_what_cannot_change() -> None:
 
 def test_a_misspelt_setting_is_told_with_the_nearest_name() -> None:
     assert told(settings(budget={"monthly_usd": 100, "alert_percent": [50]})) == [
-        "budget.alert_percent: is not a setting; did you mean alert_percents? allowed: alert_percents, monthly_usd"
+        "budget.alert_percent: is not a setting; did you mean alert_percents? allowed: alert_percents, monthly_usd, on_unknown_prices"
     ]
 
 

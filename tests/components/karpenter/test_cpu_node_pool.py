@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import prices_of
 from components.karpenter.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
@@ -45,9 +47,20 @@ def test_nodes_are_general_machines_without_gpus_and_without_taints_up_to_a_ceil
     assert made["spec"]["limits"] == {"cpu": "64", "memory": "256Gi"}
     assert "taints" not in made["spec"]["template"]["spec"]
     wanted = requirements(made)
-    assert wanted["karpenter.k8s.aws/instance-category"] == ("In", ["c", "m", "r"]), "g and p are the machines with GPUs"
+    operator, families = wanted["karpenter.k8s.aws/instance-family"]
+    assert (operator, {each[0] for each in families}) == ("In", {"c", "m", "r"}), "g and p are the machines with GPUs"
+    assert wanted["karpenter.k8s.aws/instance-hypervisor"] == ("In", ["nitro"]), "bare metal has no known price"
     assert wanted["karpenter.sh/capacity-type"] == ("In", ["spot", "on-demand"])
     assert "topology.kubernetes.io/zone" not in wanted
+
+
+def test_only_families_are_made_whose_price_is_known(pool: Callable[..., dict[str, Any]]) -> None:
+    """So that a month has a worst case: Karpenter takes a dearer family when cheaper ones are out of stock."""
+    families = requirements(pool())["karpenter.k8s.aws/instance-family"][1]
+
+    assert families == prices_of(Cloud.AWS).family_names
+    assert all((each, "us-east-1") in prices_of(Cloud.AWS).families for each in families)
+    assert not {"c6in", "m5zn", "r7iz"} & set(families)
 
 
 @pytest.mark.parametrize("max_vcpu,most", [(64, "33"), (8, "5"), (1, "3")])

@@ -45,7 +45,7 @@ def test_a_budget_may_be_left_out(budget: str | None, register: Register) -> Non
     register(lambda: MonthlyCost("cost", cost_args(budget_usd=budget)))
 
 
-@pytest.mark.parametrize("key", ["expected_usd", "worst_case_usd", "idle_floor_usd", "budget_usd"])
+@pytest.mark.parametrize("key", ["expected_usd", "expected_at_most_usd", "worst_case_usd", "idle_floor_usd", "budget_usd"])
 @pytest.mark.parametrize("written", ["much", "", "NaN", "Infinity", "-1"])
 def test_what_is_no_amount_is_refused_before_anything_is_registered(key: str, written: str, register: Register) -> None:
     def declare() -> None:

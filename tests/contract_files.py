@@ -1,0 +1,15 @@
+"""Price files of one's own, as a contract would have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from capacity.catalog.price_book import PriceFile
+
+CONTRACT = {"contract": {"citation": "the contract of May", "as_of": "2026-11-01", "verified": True}}
+
+
+def contract_file(cloud: str = "aws", **rows: list[dict[str, Any]]) -> PriceFile:
+    """A file with these rows, each from the contract of May."""
+    sourced = {name: [{"source": "contract", **each} for each in of_name] for name, of_name in rows.items()}
+    return PriceFile.model_validate({"cloud": cloud, "sources": CONTRACT, **sourced})
