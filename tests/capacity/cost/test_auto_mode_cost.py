@@ -57,7 +57,7 @@ def test_every_node_of_auto_mode_costs_its_machine_and_the_fee_and_no_other_clus
     dearest = max(_on_demand(each) for each in ("g6.xlarge", "g6.2xlarge", "g6.4xlarge"))
     spot = fees["l4-spot"]
     assert spot is not None
-    assert spot.worst_usd == (8 * dearest * Decimal("0.078") * 730).quantize(Decimal("0.01"))
+    assert spot.worst_usd == (8 * dearest * Decimal("0.078") * 744).quantize(Decimal("0.01"))
     assert spot.floor_usd == 0, "no node, no fee"
     reserved = fees["l40s-reserved"]
     assert reserved is not None
