@@ -60,7 +60,7 @@ class Start:
         self._progress = progress
         self._report = StartReport([], [], [])
         self._started: dict[str, Running] = {}
-        self._again = f"`flexspot lab start --name {home.name}` again (with `lab stop --delete` before it to begin from nothing)"
+        self._again = f"`flexspot lab start --lab {home.name}` again (with `lab stop --delete` before it to begin from nothing)"
 
     def run(self, api_port: int | None) -> StartReport:
         """See ControlPlane.start."""
@@ -247,7 +247,7 @@ class ControlPlane:
         if down:
             raise LabError(
                 f"lab {self.home.name} is not running: {', '.join(down)}.",
-                f"`flexspot lab start --name {self.home.name}` starts what is missing; what is on the cluster is still there.",
+                f"`flexspot lab start --lab {self.home.name}` starts what is missing; what is on the cluster is still there.",
             )
 
     def _part_status(self, lab: LabContext, part: Part, running: Running | None, prober: Prober) -> PartStatus:
@@ -273,12 +273,12 @@ class ControlPlane:
         except StaleStateError as error:
             raise LabError(
                 f"lab {self.home.name} was made by another version of flexspot: {error}.",
-                f"`flexspot lab start --name {self.home.name}` sets it aside and makes a new one.",
+                f"`flexspot lab start --lab {self.home.name}` sets it aside and makes a new one.",
             ) from error
         if state is None or set(state.ports) != set(PORTS):
             raise LabError(
                 f"there is no lab {self.home.name}: it was never started, or was deleted.",
-                f"`flexspot lab start --name {self.home.name}` makes it.",
+                f"`flexspot lab start --lab {self.home.name}` makes it.",
             )
         return state
 

@@ -11,6 +11,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import advise_arithmetic_commands
 from infra.cli import advise_arithmetic_commands as advise_simulate_command
 from infra.cli.advise_report import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
+from infra.cli.command_group import command_group
 from infra.cli.console import Format
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from capacity.cost.costed_plan import MachinePrices
     from capacity.cost.estimates import JobNeeds
 
-app = typer.Typer(help="Choose the capacity for a job, and see its cost, before money is spent.", no_args_is_help=True)
+app = command_group("Choose the capacity for a job, and see its cost, before money is spent.")
 
 
 @app.callback()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,18 +24,15 @@ from infra.cli import (
     stack_commands,
     version_commands,
 )
+from infra.cli.command_group import command_group
 from infra.collector import collect_rarely
 
 if TYPE_CHECKING:
     from types import FrameType
 
-app = typer.Typer(
-    name="flexspot",
-    help="Cost-efficient AI platforms on GKE and EKS: declare, preview, rehearse.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+WORDS = "Cost-efficient AI platforms on GKE and EKS: declare, preview, rehearse."
+
+app = command_group(WORDS, name="flexspot", add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(settings_commands.app, name="settings")
 app.add_typer(price_commands.app, name="prices")
 app.add_typer(image_commands.app, name="images")
@@ -47,6 +45,21 @@ app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
 app.command()(chargeback_commands.chargeback_rules)
 app.command()(render_commands.render)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback
+    if asked:
+        typer.echo(f"flexspot {version('flexspot')}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else.")]
+
+
+@app.callback(help=WORDS)
+def flexspot(shown: Version = False) -> None:
+    """What stands before the name of a command."""
+
 
 INTERRUPTED = 130
 """The exit code that shells give a command ended by Ctrl-C."""

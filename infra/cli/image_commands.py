@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.command_group import command_group
 from infra.cli.console import err, out, show_table
 from infra.cli.price_refresh import library, refused, write_whole
 from infra.cli.stacks import STACKS, stack_file, stack_names
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from capacity.catalog.node_images import ImageFile
     from capacity.settings.platform import EksSettings
 
-app = typer.Typer(help="The releases of the nodes' images on EKS.", no_args_is_help=True)
+app = command_group("The releases of the nodes' images on EKS.")
 
 Stacks = Annotated[list[str] | None, typer.Option("--stack", "-s", help="Which stacks; all of EKS, when not given.")]
 

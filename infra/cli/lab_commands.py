@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from infra.checkout import CHECKOUT
+from infra.cli.command_group import command_group
 from infra.cli.console import ConsoleProgress, Format, out, show_table
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from lab.home import LabHome
     from lab.tools.build import Tools
 
-app = typer.Typer(help="The local control plane: real Kubernetes, Kueue and Karpenter on fake nodes.", no_args_is_help=True)
+app = command_group("The local control plane: real Kubernetes, Kueue and Karpenter on fake nodes.")
 
-Name = Annotated[str, typer.Option("--name", "-n", help="Which lab; several may run at once.")]
+Name = Annotated[str, typer.Option("--lab", "--name", "-n", help="Which lab; several may run at once.")]
 
 
 @contextmanager
@@ -120,7 +121,7 @@ def status(
     else:
         _show_parts(name, parts)
         if not well:
-            out.print(f"\n`flexspot lab start --name {name}` starts what is not running.")
+            out.print(f"\n`flexspot lab start --lab {name}` starts what is not running.")
     raise typer.Exit(0 if well else 1)
 
 
@@ -134,7 +135,7 @@ def kubeconfig(
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --name {name}` makes it.", exit_code=ExitCode.BAD_USAGE)
+        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` makes it.", exit_code=ExitCode.BAD_USAGE)
     typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
 
 
@@ -147,11 +148,11 @@ def exercise(name: Name = "default") -> None:
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --name {name}` makes it, then play again.")
+        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` makes it, then play again.")
     try:
         play(Cluster(home.kubeconfig), lambda seconds, what: out.print(f"[dim]{seconds:5.1f} s[/]  {what}"))
     except WaitTimeoutError as error:
-        raise LabError(f"the exercise came to a halt: {error}", f"look at `flexspot lab status --name {name}`.") from error
+        raise LabError(f"the exercise came to a halt: {error}", f"look at `flexspot lab status --lab {name}`.") from error
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -202,7 +203,7 @@ def _show_parts(name: str, parts: list[PartStatus]) -> None:
 def show_next_steps(home: LabHome) -> None:
     """How to reach a lab, what runs on it, what to try next."""
     flexspot = ".venv/bin/flexspot lab"
-    chosen = "" if home.name == "default" else f" --name {home.name}"
+    chosen = "" if home.name == "default" else f" --lab {home.name}"
     stop_command = f"{flexspot} stop{chosen}" if chosen else "make down"
     steps = {
         "On it": "Kubernetes, Kueue and Karpenter, each the real one; the nodes are fake and cost nothing.",

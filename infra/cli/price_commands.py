@@ -13,6 +13,7 @@ from rich.table import Table
 
 from capacity.values.errors import ExitCode
 from infra.cli import price_refresh
+from infra.cli.command_group import command_group
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import planned, stack_names
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.build import StackPlan
 
-app = typer.Typer(help="The price book.", no_args_is_help=True)
+app = command_group("The price book.")
 app.command()(price_refresh.refresh)
 
 

@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from capacity.values.errors import ExitCode
+from infra.cli.command_group import command_group
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import STACKS, Stack, planned, stack_file
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings, GkeSettings
 
-app = typer.Typer(help="Stack files: check them, complete them.", no_args_is_help=True)
+app = command_group("Stack files: check them, complete them.")
 
 
 @app.command()

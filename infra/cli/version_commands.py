@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.command_group import command_group
 from infra.cli.console import out, show_table
 from infra.cli.image_commands import eks_stacks
 from infra.cli.stacks import STACKS, Stack
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from capacity.plan.versions import VersionPlan
     from capacity.settings.platform import EksSettings
 
-app = typer.Typer(help="The versions of a stack on EKS: Kubernetes, add-ons, nodes, charts.", no_args_is_help=True)
+app = command_group("The versions of a stack on EKS: Kubernetes, add-ons, nodes, charts.")
 
 CHOSEN_BY_EKS = "EKS's default"
 

@@ -228,6 +228,7 @@ class PrometheusClient:
         self._largest_reply = largest_reply
         self._wait = wait
         self._read_seconds = read_seconds
+        self._has_answered = False
         try:
             context = ssl.create_default_context(cafile=None if access.ca is None else str(access.ca))
         except (ssl.SSLError, OSError) as error:
@@ -258,11 +259,14 @@ class PrometheusClient:
             except SSLError as error:
                 raise self._unreachable(error, "give the server's certificate authority with --ca.") from error
             except HTTPError as error:
-                if attempt == _TRIES:
+                # Nothing listens there: a server that has answered may be starting again, one that never has is not waited for.
+                nobody = not self._has_answered and isinstance(_cause(error), NewConnectionError)
+                if attempt == _TRIES or nobody:
                     raise self._unreachable(
                         error, "check the address and the network, or give a longer --timeout; the same command goes on."
                     ) from error
             else:
+                self._has_answered = True
                 if reply.status not in _AGAIN or attempt == _TRIES:
                     return self._read(reply)
                 self._raise_if_too_large(reply)
@@ -314,10 +318,14 @@ class PrometheusClient:
             return
 
     def _unreachable(self, error: HTTPError, remedy: str) -> ExplainedError:
-        cause = error.reason if isinstance(error, MaxRetryError) and error.reason is not None else error
+        cause = _cause(error)
         what = (
             "did not answer in time"
             if isinstance(cause, HTTPTimeoutError) and not isinstance(cause, NewConnectionError)
             else "cannot be reached"
         )
         return ExplainedError(f"Prometheus at {self._access.url} {what}.", remedy, evidence=(self._access.hide(str(cause)),))
+
+
+def _cause(error: HTTPError) -> Exception:
+    return error.reason if isinstance(error, MaxRetryError) and error.reason is not None else error

@@ -17,6 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from fake_prometheus import FakePrometheus, Reply, as_json, refused, served
+from loopback_server import Reply as HttpReply
+from loopback_server import serving
 
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.queries import Question, queries
@@ -148,6 +150,21 @@ def test_a_server_that_is_not_there_is_told_with_what_to_do(fake: FakePrometheus
 
     assert "cannot be reached" in error.problem
     assert error.exit_code is ExitCode.UNMET
+
+
+def test_a_server_that_never_answered_is_not_waited_for_and_one_that_did_is() -> None:
+    waits: list[float] = []
+    nothing = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}}).encode()
+    # Or the open connection would be served on.
+    with serving(lambda _: HttpReply(200, nothing, headers={"Connection": "close"})) as url:
+        client = PrometheusClient(access_to(url), wait=waits.append)
+        client.query_range(NODES, 0, HOUR, 60)
+
+    for asked, waited in ((client, [1.0, 2.0, 4.0, 8.0]), (PrometheusClient(access_to(url), wait=waits.append), [])):
+        waits.clear()
+        with pytest.raises(ExplainedError, match="cannot be reached"):
+            asked.query_range(NODES, 0, HOUR, 60)
+        assert waits == waited
 
 
 def test_warnings_are_kept_each_once_also_over_an_interruption(fake: FakePrometheus, tmp_path: Path) -> None:

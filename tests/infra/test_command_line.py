@@ -41,7 +41,7 @@ def test_an_unknown_command_is_bad_usage() -> None:
 
 
 def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
-    refused = flexspot("lab", "status", "--name", "Not A Name")
+    refused = flexspot("lab", "status", "--lab", "Not A Name")
 
     assert refused.returncode == 2
     assert "error: 'Not A Name' is not a name for a lab." in refused.stderr
@@ -50,7 +50,7 @@ def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
 
 
 def test_the_kubeconfig_of_a_lab_that_is_not_there_is_bad_usage() -> None:
-    refused = flexspot("lab", "kubeconfig", "--name", "never-made")
+    refused = flexspot("lab", "kubeconfig", "--lab", "never-made")
 
     assert refused.returncode == 2
     assert "there is no lab never-made" in refused.stderr
@@ -62,31 +62,31 @@ def test_the_life_of_a_lab_from_the_command_line() -> None:
     """Start, look, reach, stop: on a lab named for this process, so that it meets no other."""
     name = f"cli-{os.getpid()}"
     try:
-        started = flexspot("lab", "start", "--name", name)
+        started = flexspot("lab", "start", "--lab", name)
         assert started.returncode == 0, started.stderr
         assert f"lab {name} is up: 7 parts started" in started.stdout
-        assert f"flexspot lab exercise --name {name}" in started.stdout
+        assert f"flexspot lab exercise --lab {name}" in started.stdout
 
-        looked = flexspot("lab", "status", "--name", name)
+        looked = flexspot("lab", "status", "--lab", name)
         assert looked.returncode == 0
         assert looked.stdout.count("running") == 7
-        assert flexspot("lab", "status", "--name", name, "--format", "json").stdout.count('"running"') == 7
+        assert flexspot("lab", "status", "--lab", name, "--format", "json").stdout.count('"running"') == 7
 
-        path = flexspot("lab", "kubeconfig", "--name", name).stdout.strip()
-        assert Path(path).read_text() == flexspot("lab", "kubeconfig", "--name", name, "--raw").stdout
+        path = flexspot("lab", "kubeconfig", "--lab", name).stdout.strip()
+        assert Path(path).read_text() == flexspot("lab", "kubeconfig", "--lab", name, "--raw").stdout
         kubectl = CHECKOUT / ".tools" / "bin" / "kubectl"
         reached = subprocess.run([kubectl, "--kubeconfig", path, "get", "nodepools"], capture_output=True, text=True, check=False)
         assert reached.returncode == 0, reached.stderr
 
-        stopped = flexspot("lab", "stop", "--name", name)
+        stopped = flexspot("lab", "stop", "--lab", name)
         assert stopped.returncode == 0
         assert "7 processes ended" in stopped.stdout
-        after = flexspot("lab", "status", "--name", name)
+        after = flexspot("lab", "status", "--lab", name)
         assert after.returncode == 1
         assert after.stdout.count("stopped") >= 7
-        assert "nothing to stop" in flexspot("lab", "stop", "--name", name).stdout
+        assert "nothing to stop" in flexspot("lab", "stop", "--lab", name).stdout
     finally:
-        flexspot("lab", "stop", "--name", name, "--delete")
+        flexspot("lab", "stop", "--lab", name, "--delete")
 
 
 @pytest.mark.lab
@@ -95,7 +95,7 @@ def test_an_interrupted_start_leaves_no_process(signal_name: str) -> None:
     name = f"cut-{os.getpid()}"
     log = CHECKOUT / ".lab" / name / "logs" / "kube-apiserver.log"
     try:
-        with subprocess.Popen([FLEXSPOT, "lab", "start", "--name", name], stderr=subprocess.PIPE, text=True) as start:
+        with subprocess.Popen([FLEXSPOT, "lab", "start", "--lab", name], stderr=subprocess.PIPE, text=True) as start:
             deadline = time.monotonic() + 120
             while not log.exists():
                 assert time.monotonic() < deadline, "the API server was never started"
@@ -106,6 +106,6 @@ def test_an_interrupted_start_leaves_no_process(signal_name: str) -> None:
         assert start.returncode == 130
         assert "interrupted." in said
         assert "Traceback" not in said
-        assert "nothing to stop" in flexspot("lab", "stop", "--name", name).stdout
+        assert "nothing to stop" in flexspot("lab", "stop", "--lab", name).stdout
     finally:
-        flexspot("lab", "stop", "--name", name, "--delete")
+        flexspot("lab", "stop", "--lab", name, "--delete")

@@ -111,7 +111,7 @@ def test_a_lab_that_was_never_started_is_named_before_any_tool_is_built(checkout
 
     assert refused.returncode == 1
     assert "there is no lab default" in refused.stderr
-    assert "flexspot lab start --name default" in refused.stderr
+    assert "flexspot lab start --lab default" in refused.stderr
     assert not list((checkout.folder / ".tools").iterdir())
 
 

@@ -184,4 +184,4 @@ def test_the_status_of_a_lab_that_never_ran_says_how_to_make_it(own: ControlPlan
     with pytest.raises(LabError, match="there is no lab own") as refused:
         own.status(tools)
 
-    assert "flexspot lab start --name own" in refused.value.remedy
+    assert "flexspot lab start --lab own" in refused.value.remedy

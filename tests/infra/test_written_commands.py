@@ -1,0 +1,118 @@
+"""Every command line that README and docs show is one that the command takes; and its help names every option whole."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PAGES = [CHECKOUT / "README.md", *sorted(path for path in (CHECKOUT / "docs").rglob("*.md") if "decisions" not in path.parts)]
+
+SHOWN = re.compile(r"^(?: {4}|\t)(?:\$ )?(?:\.venv/bin/)?flexspot (?P<said>[a-z].*)$")
+"""A line of a block of code, which somebody copies whole."""
+
+ROW = re.compile(r"^\| `(?:\.venv/bin/)?flexspot (?P<said>[^`]+)` \|")
+NAMED = re.compile(r"`(?:\.venv/bin/)?flexspot (?P<said>[a-z][^`]*)`")
+"""A command of the README's table, likewise, and one that a sentence names, which may leave options out."""
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command and group, with its words."""
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, (*path, name))
+
+
+EVERY = dict(commands(get_command(app)))
+
+
+def written() -> Iterator[tuple[str, str, bool]]:
+    """Where a command line stands, what it says, and whether it is whole."""
+    for page in PAGES:
+        text = re.sub(r" *\\\n *", " ", page.read_text(encoding="utf-8"))
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{page.relative_to(CHECKOUT)}:{number}"
+            whole = SHOWN.match(line) or ROW.match(line)
+            found = [whole] if whole else NAMED.finditer(line)
+            yield from ((where, each["said"], whole is not None) for each in found)
+
+
+def problem(said: str, *, whole: bool) -> str:
+    """What keeps a command line from being taken; empty where nothing does."""
+    said = re.split(r" [|>#] ?|  +", said)[0]
+    whole = whole and not re.search(r"(^| )[.…]", said)
+    words = shlex.split(re.sub(r"[\[\]]|\.\.\.|…", " ", said))
+    path: tuple[str, ...] = ()
+    while words and (*path, words[0]) in EVERY:
+        path = (*path, words.pop(0))
+    command = EVERY[path]
+    if not path:
+        return f"there is no command {words[0]}"
+    if hasattr(command, "commands"):
+        return "it is a group of commands" if whole or words else ""
+    context = command.make_context(path[-1], [], resilient_parsing=True)
+    if context.ignore_unknown_options:
+        return ""
+    context.resilient_parsing = False
+    try:
+        given, _, _ = command.make_parser(context).parse_args(list(words))
+    except Exception as error:  # noqa: BLE001 -- typer's own click has its errors in a private module
+        return str(error)
+    missing = [each.opts[0] for each in command.params if whole and each.required and given.get(each.name) is None]
+    return f"{', '.join(missing)} missing" if missing else ""
+
+
+def test_there_are_command_lines_on_many_pages() -> None:
+    found = list(written())
+
+    assert len(found) > 100
+    assert len({where.partition(":")[0] for where, _, _ in found}) > 10
+
+
+def test_every_command_line_that_is_written_is_taken() -> None:
+    wrong = {f"{where}: flexspot {said}": told for where, said, whole in written() if (told := problem(said, whole=whole))}
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "said,told",
+    [
+        ("lint teams/ --fixx", "--fixx"),
+        ("prices refresh --cloud aws", "--file missing"),
+        ("begin", "there is no command begin"),
+        ("lab", "it is a group of commands"),
+    ],
+)
+def test_a_command_line_that_is_none_would_be_told_of(said: str, told: str) -> None:
+    assert told in problem(said, whole=True)
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: " ".join(path) or "flexspot")
+def test_help_names_every_option_whole_in_80_columns(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    long, short = (CliRunner().invoke(app, [*path, wanted], terminal_width=80) for wanted in ("--help", "-h"))
+
+    assert (long.exit_code, short.output) == (0, long.output)
+    assert max(map(len, long.output.splitlines())) <= 80
+    options = [name for each in EVERY[path].params if not getattr(each, "hidden", False) for name in each.opts if name.startswith("--")]
+    assert [name for name in options if name not in long.output] == []
+    assert "…" not in long.output
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    shown = CliRunner().invoke(app, ["--version"])
+
+    assert re.fullmatch(r"flexspot \d+\.\d+\.\d+\n", shown.output)
