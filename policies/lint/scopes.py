@@ -50,6 +50,9 @@ _SAID_TWICE: Final = frozenset({"ConfigMap", "CustomResourceDefinition", "Kustom
 _FOUNDATIONS: Final = ({"NodePool", "ComputeClass"}, {"ClusterQueue"}, {"ResourceFlavor"})
 """What a whole cluster has: two folders that have all of it are two clusters."""
 
+_COMPARED: Final = 2_000
+"""The most pairs of parts of one folder that are held against each other: a folder of more is a heap, of which each is judged alone."""
+
 _MARKDOWN: Final = (".md", ".markdown")
 
 
@@ -187,7 +190,7 @@ class _Tree:
         used: set[int] = set()
         found: list[Scope] = []
         for each in apart:
-            beside = [other for other in rest if self._belongs(other, each)]
+            beside = [other for other in rest if self._belongs(other, each)] if len(apart) * len(rest) <= _COMPARED else []
             used |= {id(other) for other in beside}
             whole = self._together(each.name, [each, *(_Part(other.name, other.joined) for other in beside)])
             found += whole.scopes()

@@ -124,7 +124,7 @@ ONE_GPU = ResourceRequirementsArgs(limits={"nvidia.com/gpu": "1"}, requests={"nv
     "rule,resource,program",
     [
         ("gpu-pool-without-taint", "l4-spot", lambda: gke_pool([])),
-        ("gpu-pool-without-limit", "a100-spot", lambda: karpenter_pool({"cpu": "512"})),
+        ("gpu-pool-without-limit", "a100-spot", lambda: karpenter_pool({})),
         ("gpu-container-without-limit", "finetune", lambda: gpu_job(None)),
     ],
 )
