@@ -50,13 +50,15 @@ BINDING = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding"
 # What the program of that commit declared and that of today leaves to Kubernetes.
 LEFT_OUT = {("team-alpha", "default"), ("team-beta", "default")}
 
-# Both policies of the guarantee with their bindings, and of two teams the binding of `submit` and the right to read their queue.
-CREATED = 4 + 2 * 3
+# Both policies of the guarantee with their bindings, of two teams the binding of `submit` and the right to read their queues; and for work
+# without GPUs a pool with its component, a flavor, and of each team both queues.
+CREATED = 4 + 2 * 3 + 7
 
 MADE_ANEW = {("scheduling.k8s.io/v1/PriorityClass", "", name) for name in ("gpu-training", "gpu-development")}
 
-# The provider and six components, whose inputs have changed; three policies, and of each team a quota and two roles; a pool.
-UPDATED = 16
+# The provider and seven components, whose inputs have changed; three policies, and of each team a quota, two roles, limits of containers
+# and the queue of its GPUs; a pool.
+UPDATED = 21
 
 STACK = "local"
 
