@@ -175,6 +175,7 @@ _PLACEHOLDER: Final = re.compile(
 developer.hashicorp.com/terraform/language/expressions/strings#string-templates, and kubernetes.io's own pages for <image> (2026-11-25).
 """
 
+_SIGN: Final = re.compile(r"[{$%<@\[]")
 _PLACEHOLDER_SCRIPT: Final = re.compile(r"\{\{|\$\{")
 _SCRIPT_LENGTH: Final = 300
 """Longer texts are scripts and files, in which a person writes no placeholder of one word."""
@@ -374,11 +375,15 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         written = node.value
-        if self._placeholders and (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written):
+        if self._placeholders and _SIGN.search(written) and _is_placeholder(written):
             return FILLED_LATER
         if node.tag == _PLAIN:
             return plain_scalar(written)
         return written if node.tag in {_TEXT, _TEXT_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
+
+
+def _is_placeholder(written: str) -> bool:
+    return (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written) is not None
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
