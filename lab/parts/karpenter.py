@@ -55,6 +55,8 @@ def kwok(lab: LabContext) -> Part:
 REGION = "us-east-1"
 """The region whose zones and prices the lab has."""
 
+_HYPERVISOR = "karpenter.k8s.aws/instance-hypervisor"
+
 # What an EKS node's root volume gives pods in the shipped node classes; the lab has no disks.
 _EPHEMERAL_STORAGE = "100Gi"
 
@@ -78,9 +80,14 @@ def _instance_type(machine: Machine) -> dict[str, Any]:
     }
 
 
+def _hypervisor(machine: str) -> str:
+    """EC2's word, as Karpenter's own provider takes it over: none for bare metal; the catalog has no family from before Nitro."""
+    return "" if machine.partition(".")[2].startswith("metal") else "nitro"
+
+
 def _offerings(machine: Machine) -> list[dict[str, Any]]:
     # Labels stand with each offering because that is the one place from which the KWOK provider learns labels of its own.
-    labels = karpenter_aws_labels(machine)
+    labels = karpenter_aws_labels(machine) | {_HYPERVISOR: _hypervisor(machine.name)}
     prices = prices_of(Cloud.AWS)
     return [
         {

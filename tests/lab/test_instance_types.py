@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from program_declarations import as_shipped
+
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
 from lab.parts.karpenter import REGION, instance_types_json
@@ -48,3 +50,42 @@ def test_offerings_carry_the_labels_that_karpenter_knows_before_a_node_boots() -
     }
 
     assert name == "a10g"
+
+
+def meets(offering: dict[str, Any], requirement: dict[str, Any]) -> bool:
+    """Whether the labels of an offering are among those that a NodePool requires; a label that it has not is of the node, not the machine."""
+    labels = {each["key"]: each["values"][0] for each in offering["Requirements"]} | {"kubernetes.io/arch": "amd64"}
+    value, wanted = labels.get(requirement["key"]), requirement["values"]
+    match requirement["operator"]:
+        case "In":
+            return value in wanted
+        case "Gt":
+            return value is not None and int(value) > int(wanted[0])
+        case "Lt":
+            return value is not None and int(value) < int(wanted[0])
+        case _:
+            raise AssertionError(requirement)
+
+
+def test_every_node_pool_of_the_local_stack_has_machines() -> None:
+    pools = as_shipped("local").inputs_of("kubernetes:karpenter.sh/v1:NodePool")
+    names = {each["name"]: each for each in offered().values()}
+    found = {
+        pool["metadata"]["name"]: {
+            name
+            for name, machine in names.items()
+            for offering in machine["offerings"]
+            if all(
+                meets(offering | {"Requirements": [*offering["Requirements"], *_of_machine(name)]}, each)
+                for each in pool["spec"]["template"]["spec"]["requirements"]
+            )
+        }
+        for pool in pools
+    }
+
+    assert {"l4-spot", "other-work"} <= found.keys()
+    assert [name for name, machines in found.items() if not machines] == []
+
+
+def _of_machine(name: str) -> list[dict[str, Any]]:
+    return [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": [name]}]
