@@ -53,7 +53,7 @@ def test_offerings_carry_the_labels_that_karpenter_knows_before_a_node_boots() -
 
 
 def meets(offering: dict[str, Any], requirement: dict[str, Any]) -> bool:
-    """Whether the labels of an offering are among those that a NodePool requires; a label that it has not is of the node, not the machine."""
+    """Whether the labels of an offering are those that a NodePool requires."""
     labels = {each["key"]: each["values"][0] for each in offering["Requirements"]} | {"kubernetes.io/arch": "amd64"}
     value, wanted = labels.get(requirement["key"]), requirement["values"]
     match requirement["operator"]:
