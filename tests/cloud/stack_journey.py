@@ -54,7 +54,8 @@ def grows_in_place(world: CloudWorld, stack: str, max_nodes: int, **settings: An
     assert {name for name, operation in changes.items() if operation == "delete"} == set()
     assert {changes["l4-spot-node-pool"], changes["cluster-cluster"]} == {"update"}
     new = {each.partition(" ")[2] for each in names_of(world, stack) - known}
-    assert {name for name in new if "audio" not in name} == set()
+    # Room for work without GPUs that does not divide by the number of teams is their cohort's.
+    assert {name for name in new if "audio" not in name} <= {"queues-acme-cpu-cohort"}
     assert made(world, stack) == names_of(world, stack)
     return new
 

@@ -86,7 +86,8 @@ def test_many_teams_are_deployed_their_queues_become_active_and_a_second_up_chan
     LOG.info("%d teams: %d objects made in %.0f s, %.0f ms each", TEAMS, created, seconds, 1000 * seconds / created)
 
     def all_active(queues: list[KubeObject]) -> bool:
-        return len(queues) == TEAMS and all(condition(each, "Active") for each in queues)
+        # Each team has one for work with GPUs and one for work without.
+        return len(queues) == 2 * TEAMS and all(condition(each, "Active") for each in queues)
 
     Cluster(stack_lab.home.kubeconfig).wait_for(CLUSTER_QUEUE, all_active, "every ClusterQueue to be active")
 

@@ -49,6 +49,7 @@ def test_an_up_that_was_told_to_end_is_finished_by_the_next(checkout_with_lab: O
     assert sorted(checkout.kubectl("get", "nodepools", "-o", "name").split()) == [
         "nodepool.karpenter.sh/l4-on-demand",
         "nodepool.karpenter.sh/l4-spot",
+        "nodepool.karpenter.sh/other-work",
     ], "nothing is doubled"
 
 
