@@ -31,14 +31,17 @@ GIVEN, UNLESS, AT_MOST = "{notice} seconds", "{notice} seconds, unless their poo
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Unset, the grace period is 30 seconds. GKE gives 15 unless the pool says otherwise, EC2 two minutes less the warning's way.
 
-    What asks for no GPUs is judged where somebody wrote a period, by its own selector and the pools without GPUs that it leads to.
+    What asks for no GPUs is judged where somebody wrote a period, by its own selector and the pools without GPUs that it leads to. Who
+    writes Kubernetes' own 30 seconds counts on no more than who writes nothing: an API server fills them in.
     """
     asks = pods.asks_for_gpus
     field = pods.pod.at("terminationGracePeriodSeconds")
-    other = asks is False and (selects_spot(pods)[0] is not True or field.absent)
+    default = Decimal(parameters.number("kubernetes-default-seconds"))
+    written = not (field.absent or field.number() == default)
+    other = asks is False and (selects_spot(pods)[0] is not True or not written)
     if exempt := pods.exemption or ("asks for no GPUs, and counts on no time on Spot" if other else ""):
         return not_applicable(exempt)
-    grace = Decimal(parameters.number("kubernetes-default-seconds")) if field.absent else field.number()
+    grace = default if field.absent else field.number()
     if grace is UNKNOWN or grace is None or asks is UNKNOWN:
         return undecided(f"{pods.where}: its grace period, or what it asks for, is not known yet")
     if grace <= parameters.number("gke-seconds"):
@@ -47,18 +50,18 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     notices = interruption.notices
     notice, given = min((each for each in notices if isinstance(each, Decimal)), default=None), GIVEN
     if not notices and interruption.possible is True:
-        notice, given = _usual(pods, parameters, inventory, written=not field.absent)
+        notice, given = _usual(pods, parameters, inventory, written=written)
     if notice is not None and grace > notice:
-        written = f"{BY_DEFAULT}{grace}" if field.absent else grace
+        shown = f"{BY_DEFAULT}{grace}" if field.absent else grace
         return fails(
-            TOO_LONG.format(where=pods.where, grace=written, by=interruption.by, given=given.format(notice=notice)),
+            TOO_LONG.format(where=pods.where, grace=shown, by=interruption.by, given=given.format(notice=notice)),
             TOO_LONG_REMEDY.format(notice=notice),
             f"{pods.where}.terminationGracePeriodSeconds",
             Addition(pods.where, "terminationGracePeriodSeconds", int(notice)) if field.absent else None,
         )
     if interruption.possible is False:
         return not_applicable("it does not run on Spot")
-    if interruption.possible is UNKNOWN or UNKNOWN in notices or (not notices and field.absent):
+    if interruption.possible is UNKNOWN or UNKNOWN in notices or (not notices and not written):
         return undecided(f"{pods.where}: {interruption.by}, so that how long its pods have is not known")
     return PASSES
 

@@ -166,7 +166,14 @@ def pods() -> list[tuple[str, Pod]]:
 
 def named(kind: str, namespace: str, spec: KubeObject) -> KubeObject:
     api = "batch/v1" if kind == "Job" else "v1"
-    return {"apiVersion": api, "kind": kind, "metadata": {"name": f"x-{uuid.uuid4().hex[:8]}", "namespace": namespace}, "spec": spec}
+    # Where work without GPUs belongs: elsewhere it is refused for that.
+    queue = {"labels": {"kueue.x-k8s.io/queue-name": "cpu"}} if kind == "Job" else {}
+    return {
+        "apiVersion": api,
+        "kind": kind,
+        "metadata": {"name": f"x-{uuid.uuid4().hex[:8]}", "namespace": namespace, **queue},
+        "spec": spec,
+    }
 
 
 def test_a_job_is_refused_for_exactly_the_pods_that_the_namespace_would_refuse(cluster: Cluster) -> None:

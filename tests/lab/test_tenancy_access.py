@@ -163,7 +163,7 @@ def test_a_submitter_gives_its_work_files_and_keys_and_reads_no_key(namespace: s
 
 
 def test_a_teams_people_read_the_quota_of_their_own_queue_alone(cluster: Cluster, register: Register) -> None:
-    with team_on(cluster, register, [], submitters=[SUBMITTERS], viewers=[VIEWERS], cluster_queue="red"):
+    with team_on(cluster, register, [], submitters=[SUBMITTERS], viewers=[VIEWERS], cluster_queues=["red"]):
         for people in (SUBMITTERS, VIEWERS):
             member = Member(cluster.kubeconfig, people)
             assert may(member, "", "get", "clusterqueues", "kueue.x-k8s.io", "red")

@@ -55,8 +55,11 @@ def _long_grace(parameters: Parameters) -> str:
     grace = f"int({_FIELD}.orValue({parameters.number('kubernetes-default-seconds')}))"
     written = f"({_FIELD}.hasValue() ? '' : {text(BY_DEFAULT)}) + string({grace})"
     gke, ec2, longest = (text(str(parameters.number(f"{name}-seconds"))) for name in ("gke", "ec2", "longest"))
+    default = parameters.number("kubernetes-default-seconds")
+    # The API server fills in what nobody wrote.
+    counted_on = f"int({_FIELD}.orValue({default})) != {default}"
     # As nobody sees the pool, what somebody wrote is held against what such nodes give by default.
-    itself = f"{_FIELD}.hasValue() && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF}))"
+    itself = f"{counted_on} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF}))"
     cases = [("size(spot) > 0", _SHORTEST, GIVEN), (f"{itself} && ({SPOT_IS_OF_GKE})", gke, UNLESS), (itself, ec2, GIVEN)]
     notice = first_of(*((condition, seconds) for condition, seconds, _ in cases), otherwise=longest)
     given = first_of(
@@ -66,7 +69,7 @@ def _long_grace(parameters: Parameters) -> str:
     held = let("notice", notice, first_of((f"{grace} > int(notice)", too_long)))
     long = f"{grace} > {parameters.number('gke-seconds')}"
     # Of what asks for no GPUs only its own fields say where it runs. No way, but of the type of ways, which the API server asks for.
-    beside = f"{WORK}.filter(p, !({ASKS}) && {_FIELD}.hasValue() && {long} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF})))"
+    beside = f"{WORK}.filter(p, !({ASKS}) && {counted_on} && {long} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF})))"
     own = let("spot", "variables.ways.filter(w, false)", let("named", ITSELF, held))
     return f"{of_each(GPU_WORK, first_of((long, on_spot(held))))} + {of_each(beside, own)}"
 
