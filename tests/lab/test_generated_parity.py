@@ -59,6 +59,12 @@ def definitions(lab_cluster: Cluster) -> Iterator[None]:
     for name in kinds:
         lab_cluster.delete(DEFINITION, name)
 
+    def gone(found: list[KubeObject]) -> bool:
+        return not kinds.keys() & {each["metadata"]["name"] for each in found}
+
+    # Other tests ask for all that the server has.
+    lab_cluster.wait_for(DEFINITION, gone, "the end of the definitions")
+
 
 def most_gpus(each: KubeObject, facts: dict[str, str]) -> int:
     """How many GPUs a container may have: the stack's fact of the priority that all pods of a made object share."""
