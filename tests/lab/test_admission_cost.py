@@ -20,7 +20,7 @@ from lab.cluster import wait_until_established
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster
+    from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 
@@ -42,6 +42,12 @@ def asked(cluster: Cluster) -> Iterator[Asked]:
         yield found
     for name in definitions:
         cluster.delete(DEFINITION, name)
+
+    def gone(found: list[KubeObject]) -> bool:
+        return not definitions.keys() & {each["metadata"]["name"] for each in found}
+
+    # Other tests ask for all that the server has.
+    cluster.wait_for(DEFINITION, gone, "the end of the definitions")
 
 
 def test_the_largest_objects_are_judged_and_no_policy_ends_in_an_error(asked: Asked) -> None:
