@@ -92,7 +92,7 @@ def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before
     assert len({call.urn for call in changes.calls}) == len(changes.calls)
     kinds = [name.partition("/")[0] for name in changes.created]
     counted = {kind: kinds.count(kind) for kind in ("NodePool", "Release", "ResourceFlavor", "ClusterQueue", "Bucket")}
-    assert counted == {"NodePool": 7, "Release": 1, "ResourceFlavor": 4, "ClusterQueue": 4, "Bucket": 2}
+    assert counted == {"NodePool": 7, "Release": 1, "ResourceFlavor": 5, "ClusterQueue": 8, "Bucket": 2}
     system = changes.order("create", "NodePool/cluster-system-pool")
     pools = [each for each in changes.created if each.startswith("NodePool/") and "system" not in each]
     assert all(system < changes.order("create", pool) for pool in pools)
