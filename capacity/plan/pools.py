@@ -122,8 +122,9 @@ def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | No
     """The GKE compute class in which a pool stands: the class that moves on at a stock-out. None elsewhere."""
     if resolved.words.compute_class_label is None:
         return None
-    classes = [name for name in sorted(set(pool.settings.serves)) if resolved.known_classes[name].fallback is Fallback.STOCK_OUT]
-    return classes[0] if classes else None
+    # A class that is not known is refused by a check of its own.
+    known = {name: resolved.known_classes[name] for name in sorted(set(pool.settings.serves)) if name in resolved.known_classes}
+    return next((name for name, each in known.items() if each.fallback is Fallback.STOCK_OUT), None)
 
 
 def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityType, int]) -> PoolPlan:
