@@ -34,7 +34,7 @@ from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
 from infra.eks_auto_mode import declare_auto_mode
 from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
 from infra.eks_storage import declare_storage
-from infra.karpenter_pools import disk_args, node_pool_args
+from infra.karpenter_pools import disk_args, node_pool_args, other_work_args
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
@@ -126,14 +126,9 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         CpuNodePool(
             OTHER_WORK,
             {
-                "pool": OTHER_WORK,
-                "labels": plan.labels,
-                "owner_labels": plan.labels,
-                "max_vcpu": other.max_vcpu,
-                "max_memory_gib": other.max_memory_gib,
+                **other_work_args(plan, other, ec2_node_class_ref(OTHER_WORK)),
                 "zones": list(settings.zones),
                 "startup_taints": startup,
-                "node_class": ec2_node_class_ref(OTHER_WORK),
             },
             pulumi.ResourceOptions(provider=kubernetes, depends_on=[node_class]),
         )

@@ -20,7 +20,7 @@ from components.eks.efa_security_group import EfaSecurityGroup
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.ec2_node_class import EfaPlacementGroup
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.karpenter_pools import disk_args, node_pool_args
+from infra.karpenter_pools import disk_args, node_pool_args, other_work_args
 from infra.platform_objects import billing_label
 
 if TYPE_CHECKING:
@@ -169,14 +169,9 @@ def _other_work(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its o
     CpuNodePool(
         OTHER_WORK,
         {
-            "pool": OTHER_WORK,
-            "labels": plan.labels,
-            "owner_labels": plan.labels,
-            "max_vcpu": other.max_vcpu,
-            "max_memory_gib": other.max_memory_gib,
+            **other_work_args(plan, other, auto_node_class_ref(OTHER_WORK)),
             "zones": list(settings.zones),
             "startup_taints": startup,
-            "node_class": auto_node_class_ref(OTHER_WORK),
             "expire_after_hours": node_hours(),
             "instance_labels": AUTO_MODE_INSTANCE,
         },

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.workload_classes import Removal
+from capacity.plan.cpu_work import OTHER_WORK
 from infra.queue_objects import node_taint
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
+    from capacity.settings.cluster import OtherWork
     from capacity.settings.pools import Gp3Volume
+    from components.karpenter.cpu_node_pool import CpuNodePoolArgs
     from components.karpenter.ec2_node_class import EksNodeDiskArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
 
@@ -39,6 +42,18 @@ def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuN
         "consolidates": consolidates,
         "termination_grace_seconds": SERVICE_DRAIN_SECONDS if consolidates else None,
         "weight": pool.weight,
+        "node_class": node_class,
+    }
+
+
+def other_work_args(plan: Plan, room: OtherWork, node_class: NodeClassRef) -> CpuNodePoolArgs:
+    """The NodePool of what asks for no GPU."""
+    return {
+        "pool": OTHER_WORK,
+        "labels": plan.labels,
+        "owner_labels": plan.labels,
+        "max_vcpu": room.max_vcpu,
+        "max_memory_gib": room.max_memory_gib,
         "node_class": node_class,
     }
 

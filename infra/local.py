@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.plan.cpu_work import OTHER_WORK, has_room
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
-from infra.karpenter_pools import node_pool_args
+from infra.karpenter_pools import node_pool_args, other_work_args
 from infra.platform_objects import cluster_provider, declare_platform_objects
 
 if TYPE_CHECKING:
@@ -43,14 +43,7 @@ def declare_local(settings: LocalSettings, plan: Plan, kubeconfig: Path, rules: 
     if has_room(settings):
         CpuNodePool(
             OTHER_WORK,
-            {
-                "pool": OTHER_WORK,
-                "labels": plan.labels,
-                "owner_labels": plan.labels,
-                "max_vcpu": settings.other_work.max_vcpu,
-                "max_memory_gib": settings.other_work.max_memory_gib,
-                "node_class": NODE_CLASS,
-            },
+            other_work_args(plan, settings.other_work, NODE_CLASS),
             pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
         )
     declare_platform_objects(plan, provider, rules=rules)

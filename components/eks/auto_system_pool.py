@@ -10,6 +10,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from capacity.settings.cluster import SystemPool
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
+from components.karpenter.cpu_node_pool import fuller_or_cheaper
 from components.karpenter.gpu_node_pool import NodeClassRef
 
 _FIRST = 100
@@ -87,11 +88,7 @@ class AutoSystemPool(pulumi.ComponentResource):
                         "terminationGracePeriod": f"{args['drain_hours']}h",
                     },
                 },
-                "disruption": {
-                    "consolidationPolicy": "WhenEmptyOrUnderutilized",
-                    "consolidateAfter": "60s",
-                    "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}],
-                },
+                "disruption": fuller_or_cheaper(60),
                 "weight": _FIRST,
                 "limits": {"nodes": str(most)},
             },

@@ -1,6 +1,6 @@
 """A Karpenter NodePool for work without GPUs."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
@@ -60,6 +60,15 @@ class CpuNodePoolArgs(TypedDict):
     karpenter.k8s.aws/instance-."""
 
 
+def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
+    """Disruption of nodes whose work may move: empty ones go all at once, others one in ten at a time."""
+    return {
+        "consolidationPolicy": "WhenEmptyOrUnderutilized",
+        "consolidateAfter": f"{idle_seconds}s",
+        "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}],
+    }
+
+
 class CpuNodePool(pulumi.ComponentResource):
     """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
 
@@ -108,11 +117,7 @@ class CpuNodePool(pulumi.ComponentResource):
                         "terminationGracePeriod": "24h",
                     },
                 },
-                "disruption": {
-                    "consolidationPolicy": "WhenEmptyOrUnderutilized",
-                    "consolidateAfter": f"{args.get('idle_seconds', 60)}s",
-                    "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}],
-                },
+                "disruption": fuller_or_cheaper(args.get("idle_seconds", 60)),
                 "limits": {"cpu": str(args["max_vcpu"]), "memory": f"{args['max_memory_gib']}Gi"},
             },
             opts=pulumi.ResourceOptions(parent=self),
