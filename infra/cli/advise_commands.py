@@ -170,9 +170,16 @@ def _needs(written: dict[str, Any]) -> JobNeeds:
 
 
 def _explained(error: ValidationError) -> ExplainedError:
-    told = tuple(f"{'.'.join(map(str, each['loc'])) or 'the job'}: {each['msg']}" for each in error.errors())
+    from capacity.settings.stack_file import said, shown  # noqa: PLC0415
+
+    told: list[str] = []
+    for each in error.errors():
+        (problem, allowed), where = said(each), ".".join(map(str, each["loc"]))
+        told.append(
+            f"{where} (is {shown(each['input'])}): {problem}{f'; {allowed}' if allowed else ''}" if where else f"the job: {problem}"
+        )
     remedy = "change the options that set them; `flexspot advise job --help` says what each means."
-    return ExplainedError("this job cannot be advised on.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told)
+    return ExplainedError("this job cannot be advised on.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=tuple(told))
 
 
 def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:

@@ -95,7 +95,7 @@ def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
         (("-m", "p4d.24xlargex", "-r", "us-east-1", "--hours", "1"), "did you mean p4d.24xlarge?"),
         (("-m", "p4d.24xlarge", "-r", "mars", "--hours", "1"), "no on-demand price of p4d.24xlarge in mars"),
         ((*P4D, "--hours", "72", "--deadline-hours", "10"), "deadline_hours 10.0 is before the 72.0 hours"),
-        ((*P4D, "--hours", "nan"), "work_hours: Input should be a finite number"),
+        ((*P4D, "--hours", "nan"), "work_hours (is .nan): should be a finite number"),
         ((*P4D, "--hours", "1", "--spot-usd", "cheap"), "--spot-usd is 'cheap'; write a number such as 32.77."),
         ((*P4D, "--hours", "1", "--spot-usd", "-3"), "--spot-usd is -3; a price is above 0."),
     ],
