@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from policies.admission.boundaries import boundaries
 from policies.admission.boundary import Boundary, Guarantee, problem_if
-from policies.admission.cel import either, every, optional, text, text_at, texts
+from policies.admission.cel import either, every, list_at, optional, text, text_at, texts
 from policies.admission.form import told, used_by
 from policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
-from policies.admission.policy import AdmissionPolicy, Expression, of_pod_makers, validation, variable_of
+from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
 from policies.admission.scheduling_options import facts_of
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from capacity.plan.cpu_work_model import CpuQueuePlan
     from capacity.plan.model import Plan, QueuePlan
 
-NAME, LEAVING = "flexspot-guarantee", "flexspot-guarantee-leaving"
-"""The names of the two policies: of what comes and changes, and of what goes."""
+NAME, LEAVING, ENDING = "flexspot-guarantee", "flexspot-guarantee-leaving", "flexspot-guarantee-ending"
+"""The names of the policies: of what comes and changes, of what goes, and of what is about to end by itself."""
 
 
 def guarantee_of(plan: Plan) -> Guarantee:
@@ -55,17 +55,46 @@ ORPHANS = Boundary(
 )
 
 
-def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, AdmissionPolicy]:
-    """The two policies, whose rules nobody accepts in writing."""
+_CONDITIONS = list_at("oldObject", "status", "conditions")
+
+
+def _has(*conditions: str) -> str:
+    return f"{_CONDITIONS}.exists(c, c.type in {texts(conditions)} && c.status == 'True')"
+
+
+STOPPED_AT_ITS_END = Boundary(
+    "stopped-at-its-end",
+    "a Job whose pods have decided how it ends is not suspended",
+    problem_if(
+        every(_has("SuccessCriteriaMet", "FailureTarget"), f"!({_has('Complete', 'Failed')})"),
+        told(
+            "its pods have decided how it ends; suspended now, it would never be Complete or Failed, and would keep its GPUs",
+            "wait until it is, or delete it",
+        ),
+    ),
+)
+"""Kueue 0.19 takes away the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
+(Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). Refused, Kueue tries until the Job has ended."""
+
+_STOPPED = "object.?spec.?suspend.orValue(false) && !oldObject.?spec.?suspend.orValue(false)"
+
+_OF_JOBS, _IS_STOPPED = (ResourceRule("batch", ("jobs",), ("UPDATE",)),), (Expression("is-stopped", _STOPPED),)
+
+
+def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, AdmissionPolicy, AdmissionPolicy]:
+    """The policies, whose rules nobody accepts in writing; the last is held against controllers, too."""
     return (
         _policy(
             NAME,
             tuple(boundaries(guarantee)),
             guarantee,
-            ("CREATE", "UPDATE"),
+            of_pod_makers("CREATE", "UPDATE"),
             (Expression("sent-by-people", sent_by_people(guarantee.namespaces)), Expression("changes-work", _CHANGES)),
         ),
-        _policy(LEAVING, (ORPHANS,), guarantee, ("DELETE",), (Expression("sent-by-people", sent_by_people(guarantee.namespaces)),)),
+        _policy(
+            LEAVING, (ORPHANS,), guarantee, of_pod_makers("DELETE"), (Expression("sent-by-people", sent_by_people(guarantee.namespaces)),)
+        ),
+        _policy(ENDING, (STOPPED_AT_ITS_END,), guarantee, _OF_JOBS, _IS_STOPPED),
     )
 
 
@@ -89,7 +118,7 @@ _NODES = "system:node:"
 
 
 def _policy(
-    name: str, rules: tuple[Boundary, ...], guarantee: Guarantee, operations: tuple[str, ...], conditions: tuple[Expression, ...]
+    name: str, rules: tuple[Boundary, ...], guarantee: Guarantee, resources: tuple[ResourceRule, ...], conditions: tuple[Expression, ...]
 ) -> AdmissionPolicy:
     problems = [Expression(variable_of(each.name), each.problems) for each in rules]
     shared = [Expression(*each) for each in used_by((each.expression for each in problems), guarantee.facts)]
@@ -97,7 +126,7 @@ def _policy(
         name=name,
         stops=True,
         guards=True,
-        resource_rules=of_pod_makers(*operations),
+        resource_rules=resources,
         conditions=conditions,
         variables=(*shared, *problems),
         validations=tuple(validation(each.name, f"{each.name}: ", each.title) for each in rules),

@@ -91,7 +91,7 @@ def test_every_service_of_a_shipped_stack_keeps_every_rule(stack: str) -> None:
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_member_may_submit_everything_that_can_be_rendered(stack: str) -> None:
     """The guarantee refuses none of it, whoever sends it."""
-    comes, _ = guarantee_policies(guarantee_of(plan_of(stack)))
+    comes, *_ = guarantee_policies(guarantee_of(plan_of(stack)))
     answers = [
         (each, judged(comes, each, namespace_labels={TEAM_LABEL: each["metadata"]["labels"][TEAM_LABEL]}))
         for each in rendered(plan_of(stack))

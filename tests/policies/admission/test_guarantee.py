@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 TEAM = "team-a"
-COMES, GOES = guarantee_policies(
+COMES, GOES, STOPS = guarantee_policies(
     Guarantee(
         {TEAM: ("default", "big")},
         {TEAM: ("cpu",)},
@@ -141,7 +141,7 @@ def test_queued_work_with_gpus_has_a_deadline_within_its_classs_limit(
 
 
 def test_work_of_a_class_without_a_limit_has_a_deadline_of_its_own() -> None:
-    without, _ = guarantee_policies(Guarantee({TEAM: ("default",)}, {}, {"gpu-training": None}, (), 120, {f"queue.{TEAM}.default": ""}))
+    without, *_ = guarantee_policies(Guarantee({TEAM: ("default",)}, {}, {"gpu-training": None}, (), 120, {f"queue.{TEAM}.default": ""}))
 
     def said(ends: Object) -> list[str]:
         found = judged(without, job(pod(), ends=ends))
@@ -254,7 +254,7 @@ def test_a_launcher_is_in_the_queue_of_its_workers_and_tolerates_no_gpu_node_by_
 
 
 def test_without_a_queue_for_it_work_without_gpus_is_told_to_ask() -> None:
-    without, _ = guarantee_policies(
+    without, *_ = guarantee_policies(
         Guarantee({TEAM: ("default",)}, {TEAM: ()}, {"gpu-training": 60}, (), 120, {f"queue.{TEAM}.default": ""})
     )
     found = judged(without, job(pod(gpus=0)))
@@ -289,6 +289,33 @@ def test_an_update_is_judged_by_what_it_brings() -> None:
     relabelled = job(pod(), ownerReferences=[OWNER], finalizers=["acme.com/controllers"], labels={"kueue.x-k8s.io/queue-name": "big"})
     assert broken(relabelled, old=before) == set(), "owner and finalizer were there"
     assert broken(before, old=job(pod())) == {"owner-of-ones-own", "finalizer-of-ones-own"}
+
+
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+
+
+@pytest.mark.parametrize(
+    "conditions,is_refused",
+    [
+        (["SuccessCriteriaMet"], True),
+        (["FailureTarget"], True),
+        (["SuccessCriteriaMet", "Complete"], False),
+        (["FailureTarget", "Failed"], False),
+        ([], False),
+    ],
+)
+def test_nobody_suspends_a_job_whose_pods_have_decided_how_it_ends(conditions: list[str], *, is_refused: bool) -> None:
+    def changed(conditions: list[str], *, suspend: bool) -> Object:
+        made = job(pod(), ends={**DEADLINE, "suspend": suspend})
+        return {**made, "status": {"conditions": [{"type": each, "status": "True"} for each in conditions]} if conditions else {}}
+
+    running, stopped = changed(conditions, suspend=False), changed(conditions, suspend=True)
+    for sender in (KUEUE, "ann@acme.com"):
+        found = judged(STOPS, stopped, old=running, sender=sender)
+        assert found is not None
+        assert {rule for rule, each in found.items() if each} == ({"stopped-at-its-end"} if is_refused else set())
+    assert judged(STOPS, stopped, old=stopped, sender=KUEUE) is None, "it was suspended before"
+    assert judged(STOPS, running, old=stopped, sender=KUEUE) is None, "it goes on"
 
 
 def test_what_is_deleted_is_asked_of_by_its_own_policy() -> None:
