@@ -35,21 +35,11 @@ class OwnCheckout:
         self.environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
 
     def command(self, *arguments: str) -> list[str]:
+        """For a process that a test holds while it runs."""
         return [sys.executable, "-c", "from infra.cli.app import main; main()", *arguments]
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-
-    def says(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """The same, for commands that end before the engine would run, in a process that begins with its libraries loaded."""
+        """What the command says of this checkout, and ends with."""
         return command_line.flexspot(*arguments, checkout=self.folder, folder=self.folder, environment=self.environment | environment)
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
+import pkgutil
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
@@ -16,20 +21,21 @@ if TYPE_CHECKING:
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 # What is loaded is no part of the project's own command line: each process loads `infra` and `lab` itself, from the checkout it is told.
+# With the components come the clouds' SDKs, seconds of CPU for each deployment otherwise.
 LOADED = (
+    "boto3",
     "capacity.chargeback.report",
     "capacity.cost.plan_cost",
     "capacity.plan.build",
     "capacity.workloads.requests",
-    "components.kueue.controller",
+    *(each.name for each in pkgutil.walk_packages([str(CHECKOUT / "components")], "components.") if not each.ispkg),
+    "google.auth",
     "jsonschema",
     "policies.admission.forms",
     "policies.core",
     "policies.lint.run",
     "policies.rules",
-    "pulumi",
-    "pulumi_kubernetes.apps.v1",
-    "pulumi_kubernetes.core.v1",
+    "pulumi.automation",
     "rich.progress",
     "rich.table",
     "typer",
@@ -47,22 +53,36 @@ def flexspot(
     environment: dict[str, str] | None = None,
     timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
-    """What `flexspot ARGUMENTS` of `checkout` prints and ends with, called in `folder`, with `given` as its standard input."""
+    """What `flexspot ARGUMENTS` of `checkout` prints and ends with, called in `folder`, with `given` as its standard input.
+
+    `environment` is all of it; default: that of the tests. Raises TimeoutError, which says where it stands, after `timeout` seconds.
+    """
     command = ["flexspot", *map(str, arguments)]
     with tempfile.TemporaryDirectory() as streams:
         places = [Path(streams) / name for name in ("in", "out", "err")]
         places[0].write_bytes(given)
-        values = {**os.environ, **(environment or {})}
+        values = dict(os.environ) if environment is None else environment
         process = _CONTEXT.Process(
             target=_run, args=(command, str(checkout), str(folder or Path.cwd()), values, [str(each) for each in places])
         )
         process.start()
         process.join(timeout)
         if process.exitcode is None:
-            process.kill()
+            assert process.pid is not None
+            listed = _abort(process.pid)
             process.join()
-            raise subprocess.TimeoutExpired(command, timeout, places[1].read_bytes(), places[2].read_bytes())
+            stdout, stderr = (each.read_text(errors="replace") for each in places[1:])
+            raise TimeoutError(f"{' '.join(command)} did not end within {timeout} s\n{listed}\n{stdout[-3000:]}\n{stderr[-20_000:]}")
         return subprocess.CompletedProcess(command, process.exitcode, places[1].read_text(), places[2].read_text())
+
+
+def _abort(pid: int) -> str:
+    """Ends a command and what it started; those in Python say on standard error where each thread stands. Returns what they were."""
+    family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    listed = "\n".join(f"{each.pid} {each.status()} {' '.join(each.cmdline())[:200]}" for each in family)
+    for each in family:
+        each.send_signal(signal.SIGABRT)
+    return listed
 
 
 def _run(command: list[str], checkout: str, folder: str, environment: dict[str, str], streams: list[str]) -> None:
@@ -73,6 +93,7 @@ def _run(command: list[str], checkout: str, folder: str, environment: dict[str, 
         os.dup2(os.open(stream, flags), number)
     sys.stdin = os.fdopen(0, encoding="utf-8")
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
+    faulthandler.enable()
     sys.argv = command
     sys.path.insert(0, checkout)
 

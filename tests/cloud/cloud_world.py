@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
-import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
+import command_line
 import yaml
 from checkout_fixtures import CHECKOUT, OwnCheckout
 from cloud_folder import HOME_VARIABLE, CloudFolder
@@ -25,6 +23,7 @@ from kubernetes_objects import all_objects
 from infra.deployment.cloud_run import PLUGINS
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Generator
 
     from lab.control_plane import ControlPlane
@@ -86,28 +85,12 @@ class CloudWorld:
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the command line as a person does, with its output. TimeoutError says where a run that does not end stands."""
-        # With it a process that is aborted says where each of its threads stands.
+        # With it a plugin that is aborted says where each of its threads stands.
         shown = {"PYTHONFAULTHANDLER": "1"}
-        with subprocess.Popen(
-            self.command(*arguments),
-            cwd=self.checkout.folder,
-            env=self.environment | environment | shown,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-                listed = "\n".join(f"{each.pid} {each.status()} {' '.join(each.cmdline())[:200]}" for each in family)
-                for each in family:
-                    each.send_signal(signal.SIGABRT)
-                stdout, stderr = process.communicate()
-                told = f"{' '.join(arguments)} did not end within {SECONDS} s\n{listed}\n{stdout[-3000:]}\n{stderr[-20_000:]}"
-                raise TimeoutError(told) from None
-        return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
+        place = self.checkout.folder
+        return command_line.flexspot(
+            *arguments, checkout=place, folder=place, environment=self.environment | environment | shown, timeout=SECONDS
+        )
 
     def command(self, *arguments: str) -> list[str]:
         """What to start for the command line."""

@@ -55,7 +55,7 @@ def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
 def test_a_stack_that_cannot_work_is_told_line_by_line_with_exit_code_2(checkout: OwnCheckout) -> None:
     checkout.change("broken", pools=[{"name": "a", "machine": "g6.xlrge", "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}])
 
-    refused = checkout.says("settings", "check", "-s", "broken")
+    refused = checkout.flexspot("settings", "check", "-s", "broken")
 
     assert refused.returncode == 2
     assert "stacks/Pulumi.broken.yaml cannot be used." in refused.stderr
@@ -68,8 +68,8 @@ def test_a_stack_that_cannot_work_is_told_line_by_line_with_exit_code_2(checkout
 def test_programs_get_problems_and_plan_as_json(checkout: OwnCheckout) -> None:
     checkout.change("broken", surprise=1)
 
-    fine = json.loads(checkout.says("settings", "check", "-s", "local", "--format", "json").stdout)
-    refused = checkout.says("settings", "check", "-s", "broken", "--format", "json")
+    fine = json.loads(checkout.flexspot("settings", "check", "-s", "local", "--format", "json").stdout)
+    refused = checkout.flexspot("settings", "check", "-s", "broken", "--format", "json")
 
     assert fine["problems"] == []
     assert [pool["name"] for pool in fine["plan"]["pools"]] == ["l4-on-demand", "l4-spot"]
@@ -81,7 +81,7 @@ def test_programs_get_problems_and_plan_as_json(checkout: OwnCheckout) -> None:
 def test_a_warning_is_shown_and_stops_nothing(checkout: OwnCheckout) -> None:
     checkout.change("alone", teams=[{"name": "red", "weight": 3, "shares": {"l4-spot": 4}, "unqueued": {"l4-on-demand": 1}}])
 
-    shown = checkout.says("settings", "check", "-s", "alone")
+    shown = checkout.flexspot("settings", "check", "-s", "alone")
 
     assert shown.returncode == 0
     assert "warning alone-in-cohort: teams.0.weight: has no effect: team red is alone in cohort ai-platform" in shown.stdout
@@ -133,7 +133,7 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
     checkout.change("own", prices_file="mine.yaml")
     (checkout.folder / "stacks" / "mine.yaml").write_text(PRICES)
 
-    shown = checkout.says("prices", "check", "-s", "own", "--format", "json")
+    shown = checkout.flexspot("prices", "check", "-s", "own", "--format", "json")
 
     rows = {row["pool"]: row for row in json.loads(shown.stdout)["prices"]}
     assert rows["l4-spot"]["usd_per_hour"] == "0.1"
@@ -156,7 +156,7 @@ def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: st
     if content is not None:
         (checkout.folder / "stacks" / "mine.yaml").write_text(content)
 
-    refused = checkout.says("settings", "check", "-s", "own")
+    refused = checkout.flexspot("settings", "check", "-s", "own")
 
     assert refused.returncode == 2
     assert told in refused.stderr
@@ -197,8 +197,8 @@ def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str
     if content is not None:
         (checkout.folder / "rules.yaml").write_text(content)
 
-    refused = checkout.says("settings", "check", "-s", "own")
-    as_data = json.loads(checkout.says("settings", "check", "-s", "own", "--format", "json").stdout)
+    refused = checkout.flexspot("settings", "check", "-s", "own")
+    as_data = json.loads(checkout.flexspot("settings", "check", "-s", "own", "--format", "json").stdout)
 
     assert refused.returncode == 2
     assert told in refused.stderr
@@ -214,7 +214,7 @@ def test_what_a_rules_file_changes_is_shown(checkout: OwnCheckout) -> None:
         "  missing-owner-labels: mandatory\n  suppressions: [{rule: job-without-queue, object: Job/a/*, reason: goes in May}]\n"
     )
 
-    shown = checkout.says("settings", "check", "-s", "own")
+    shown = checkout.flexspot("settings", "check", "-s", "own")
 
     assert shown.returncode == 0
     assert [line for line in shown.stdout.splitlines() if line.startswith("rule ")] == [
@@ -272,7 +272,7 @@ def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> Non
     settings.setdefault("cluster", {})["security"] = {"boot_disk_kms_key": key}
     file.write_text(yaml.safe_dump(content))
 
-    shown = checkout.says("settings", "needs", "-s", "dev-gke").stdout.splitlines()
+    shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
 
     assert "number=$(gcloud projects describe acme-ai-dev --format 'value(projectNumber)')" in shown
     assert (

@@ -27,7 +27,7 @@ ASKING = {"up": ["--yes"], "destroy": ["--yes"]}
 
 @pytest.mark.parametrize("command", ["up", "preview", "refresh", "destroy"])
 def test_an_unknown_stack_is_bad_usage_with_those_that_exist(command: str, checkout: OwnCheckout) -> None:
-    refused = checkout.says(command, "-s", "locall", *ASKING.get(command, []))
+    refused = checkout.flexspot(command, "-s", "locall", *ASKING.get(command, []))
 
     assert refused.returncode == 2
     assert "there is no stack locall." in refused.stderr
@@ -38,7 +38,7 @@ def test_everything_wrong_with_a_stack_file_is_told_at_once(checkout: OwnCheckou
     pools = [{"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spott", "max_node": 4, "serves": ["training"]}]
     checkout.change("broken", pools=pools, environment="Broken")
 
-    refused = checkout.says("preview", "-s", "broken")
+    refused = checkout.flexspot("preview", "-s", "broken")
 
     assert refused.returncode == 2
     assert "stacks/Pulumi.broken.yaml cannot be used." in refused.stderr
@@ -54,7 +54,7 @@ def test_everything_wrong_with_a_stack_file_is_told_at_once(checkout: OwnCheckou
 def test_settings_that_disagree_are_refused_before_the_engine_runs(checkout: OwnCheckout) -> None:
     checkout.change("greedy", teams=[{"name": "red", "shares": {"l4-spot": 9}}])
 
-    refused = checkout.says("up", "-s", "greedy", "--yes")
+    refused = checkout.flexspot("up", "-s", "greedy", "--yes")
 
     assert refused.returncode == 2
     assert "add up to 9 GPUs, but its ceiling is 4; lower the shares, or raise the ceiling of the pool" in refused.stderr
@@ -69,7 +69,7 @@ def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
     backend.mkdir()
     place = {"PULUMI_BACKEND_URL": f"file://{backend}", "PULUMI_HOME": str(tmp_path / "home")}
 
-    refused = checkout.says(command, "-s", f"prod-{cloud}", *ASKING.get(command, []), **place)
+    refused = checkout.flexspot(command, "-s", f"prod-{cloud}", *ASKING.get(command, []), **place)
 
     assert refused.returncode == 2
     assert f"resource plugin {provider} {PLUGINS[provider]} is not in {tmp_path / 'home' / 'plugins'}" in refused.stderr
@@ -82,7 +82,7 @@ def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
 @pytest.mark.parametrize("command", ["up", "destroy"])
 @pytest.mark.parametrize("stack", ["local", "prod-gke"])
 def test_without_a_terminal_and_without_yes_nothing_begins(command: str, stack: str, checkout: OwnCheckout) -> None:
-    refused = checkout.says(command, "-s", stack)
+    refused = checkout.flexspot(command, "-s", stack)
 
     assert refused.returncode == 2
     assert f"`flexspot {command}` asks before it changes anything, and there is no terminal to answer at." in refused.stderr
@@ -91,7 +91,7 @@ def test_without_a_terminal_and_without_yes_nothing_begins(command: str, stack: 
 
 
 def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout) -> None:
-    refused = checkout.says("up", "-s", "local", "--yes", "--made", "urn:pulumi:local::flexspot::a:b:C::d")
+    refused = checkout.flexspot("up", "-s", "local", "--yes", "--made", "urn:pulumi:local::flexspot::a:b:C::d")
 
     assert refused.returncode == 2
     assert "names no id." in refused.stderr
@@ -99,7 +99,7 @@ def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout
 
 
 def test_offline_there_is_nothing_to_look_at(checkout: OwnCheckout) -> None:
-    refused = checkout.says("preview", "-s", "local", "--offline", "--refresh")
+    refused = checkout.flexspot("preview", "-s", "local", "--offline", "--refresh")
 
     assert refused.returncode == 2
     assert "leave one of them out" in refused.stderr
@@ -107,7 +107,7 @@ def test_offline_there_is_nothing_to_look_at(checkout: OwnCheckout) -> None:
 
 @pytest.mark.parametrize("command", [("up", "-s", "local", "--yes"), ("lab", "pulumi", "preview", "-s", "local")], ids=["up", "lab pulumi"])
 def test_a_lab_that_was_never_started_is_named_before_any_tool_is_built(checkout: OwnCheckout, command: tuple[str, ...]) -> None:
-    refused = checkout.says(*command)
+    refused = checkout.flexspot(*command)
 
     assert refused.returncode == 1
     assert "there is no lab default" in refused.stderr
