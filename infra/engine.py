@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -161,7 +162,7 @@ class StackRun:
             work_dir=str(self.folder),
             program=self.program,
             env_vars=environment,
-            pulumi_command=automation.PulumiCommand(root=str(self.engine_root)) if self.engine_root else None,
+            pulumi_command=_command_line(self.engine_root),
         )
         self._wait_for_others()
         if mended := mend_state_file(self.backend_url, PROJECT, self.stack):
@@ -207,6 +208,12 @@ class StackRun:
                 raise self._held_by(other_runs(self.backend_url)) from error
             told = _errors_in(str(error))
             raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=told) from error
+
+
+@cache
+def _command_line(root: Path | None) -> automation.PulumiCommand:
+    """The engine's command line, asked for its version once."""
+    return automation.PulumiCommand(root=None if root is None else str(root))
 
 
 def _interruptible(act: Callable[[], Any]) -> Any:

@@ -19,6 +19,7 @@ from checkout_fixtures import CHECKOUT, OwnCheckout
 from cloud_folder import HOME_VARIABLE, CloudFolder
 from credential_servers import MOTO_ACCOUNT
 from kubernetes_objects import all_objects
+from plugin_nursery import CLIENT, nursery
 
 from infra.deployment.cloud_run import PLUGINS
 
@@ -49,13 +50,15 @@ class CloudWorld:
         self.programs, self.home, self.backend = folder / "bin", folder / "pulumi", folder / "backend"
         for each in (self.programs, self.home / "plugins", self.backend):
             each.mkdir(parents=True)
+        # Pulumi logs nothing where this is no folder: see tests/conftest.py.
+        (self.home / "logs").touch()
         (self.programs / "pulumi").symlink_to(tools.binary("pulumi"))
         for name, function in PROGRAMS.items():
             _write_program(self.programs / name, f"from credential_programs import {function}; {function}(sys.argv[1:])")
         for name, version in PLUGINS.items():
             plugin = self.home / "plugins" / f"resource-{name}-v{version}" / f"pulumi-resource-{name}"
             plugin.parent.mkdir()
-            _write_program(plugin, f"from plugin_process import main; main({name!r}, {version!r})")
+            _write_plugin(plugin, name, version)
         self.checkout = OwnCheckout(folder / "checkout")
         for stack in ("dev-eks", "prod-eks"):
             file = self._stack_file(stack)
@@ -85,11 +88,11 @@ class CloudWorld:
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the command line as a person does, with its output. TimeoutError says where a run that does not end stands."""
-        # With it a plugin that is aborted says where each of its threads stands.
-        shown = {"PYTHONFAULTHANDLER": "1"}
+        # Nobody kills this run: the state is written at its end alone, and not whole after each of some 250 resources.
+        saved = {"PULUMI_SKIP_CHECKPOINTS": "true"}
         place = self.checkout.folder
         return command_line.flexspot(
-            *arguments, checkout=place, folder=place, environment=self.environment | environment | shown, timeout=SECONDS
+            *arguments, checkout=place, folder=place, environment=self.environment | environment | saved, timeout=SECONDS
         )
 
     def command(self, *arguments: str) -> list[str]:
@@ -174,6 +177,13 @@ class CloudWorld:
         foreign = ("AWS_", "GOOGLE_", "CLOUDSDK_", "PULUMI_", "FLEXSPOT_")
         kept = {name: value for name, value in self.checkout.environment.items() if not name.startswith(foreign)}
         return {**kept, **own}
+
+
+def _write_plugin(file: Path, name: str, version: str) -> None:
+    # Nothing of the interpreter's environment is loaded: it starts in milliseconds.
+    started = shlex.join([sys.executable, "-I", "-S", "-c", CLIENT, nursery(), name, version])
+    file.write_text(f"#!/bin/sh\nexec {started}\n", encoding="utf-8")
+    file.chmod(0o700)
 
 
 def _write_program(file: Path, statement: str) -> None:

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloud_folder import HOME_VARIABLE, CloudFolder
+from cloud_provider import CloudProvider
+from programs_cluster import ProgramsCluster
 
 from lab.providers.serving import serve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
     from pulumi.runtime.proto import provider_pb2_grpc
 
 
-def main(name: str, version: str) -> None:
-    """Serves the provider `name` until the process that started it is gone."""
-    engine = os.getppid()
+def serve_until(name: str, version: str, wait_for_end: Callable[[], None]) -> NoReturn:
+    """Serves the provider `name` until `wait_for_end` returns, and ends the process."""
     cloud = CloudFolder(Path(os.environ[HOME_VARIABLE]))
     with serve(_provider(name, version, cloud)) as port:
         sys.stdout.write(f"{port}\n")
         sys.stdout.flush()
-        while os.getppid() == engine:
-            time.sleep(0.2)
-    # A call that still waits for the control plane would keep the process.
-    os._exit(0)
+        wait_for_end()
+        # A call that still waits for the control plane would keep the process.
+        os._exit(0)
 
 
 def _provider(name: str, version: str, cloud: CloudFolder) -> provider_pb2_grpc.ResourceProviderServicer:
-    # Each run of the engine starts each plugin: none loads what another one needs.
-    if name == "kubernetes":
-        from programs_cluster import ProgramsCluster  # noqa: PLC0415
-
-        return ProgramsCluster(cloud)
-    from cloud_provider import CloudProvider  # noqa: PLC0415
-
-    return CloudProvider(name, version, cloud)
+    return ProgramsCluster(cloud) if name == "kubernetes" else CloudProvider(name, version, cloud)

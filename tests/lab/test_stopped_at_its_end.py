@@ -12,7 +12,7 @@ import pytest
 from admission_ground import holding
 from kubernetes.client.exceptions import ApiException
 from queue_objects import admission_objects
-from workload_ground import end, job_of, spot_platform, wait_for_job
+from workload_ground import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB, running_pods
@@ -48,7 +48,7 @@ def ending_job(ground: QueueGround) -> Generator[None]:
     job = ground.job("alpha", "borrower", "best-effort", pods=2, gpus=4)
     job["spec"] |= BY_THE_FIRST_POD
     ground.cluster.create(job)
-    first, second = sorted(ground.wait_for_running("alpha", "borrower"), key=index)
+    first, second = sorted(wait_for_pods(ground, "borrower", 2), key=index)
     finalizers = second["metadata"].get("finalizers", [])
     _write_finalizers(ground, second, [*finalizers, HELD])
     end(ground, first, 0)

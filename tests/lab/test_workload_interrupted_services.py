@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
 STANDING = {"ranker": 2, "pull": 1, "desk": 1}
 """The services of the ground, and how many pods each has."""

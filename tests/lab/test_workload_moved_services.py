@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
 # What is shipped waits ten minutes before it moves a service.
 AT_ONCE = {"inference": {"disruption": {"remove": "underutilized", "idle_seconds": 0}}}

@@ -1,0 +1,100 @@
+"""Provider plugins that begin with their libraries loaded: each run of the engine starts each plugin, and loading takes most of its time.
+
+What the engine starts is CLIENT, a program of a few lines. It hands its output on to a process that is forked here, which serves the
+provider and says its port there. It ends with that program, and so with the engine, or when somebody strikes it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import faulthandler
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+
+CLIENT = """
+import json, os, signal, socket, sys, time
+
+def abort(*_):
+    nursery.send(b"?")
+    time.sleep(1)
+    os._exit(134)
+
+engine = os.getppid()
+nursery = socket.socket(socket.AF_UNIX)
+nursery.connect(sys.argv[1])
+signal.signal(signal.SIGABRT, abort)
+socket.send_fds(nursery, [b"+"], [1, 2])
+nursery.sendall(json.dumps([sys.argv[2], sys.argv[3], dict(os.environ)]).encode() + b"\\n")
+while os.getppid() == engine:
+    time.sleep(0.2)
+"""
+
+
+@cache
+def nursery() -> str:
+    """The address of the nursery of this process, which ends with it."""
+    address = Path(tempfile.mkdtemp(prefix="plugins-")) / "socket"
+    command = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; from plugin_nursery import serve; serve({str(address)!r})"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(process.kill)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n", "the plugins' nursery did not start"
+    return str(address)
+
+
+def serve(address: str) -> None:
+    """Forks a plugin for each program that connects, until standard input ends."""
+    from plugin_process import serve_until  # noqa: PLC0415 -- the libraries, which whoever only asks for the address does not need
+
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen(64)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            client, _ = listening.accept()
+            with client:
+                if os.fork() == 0:
+                    listening.close()
+                    _become_plugin(client)
+                    serve_until(*_asked(client), partial(_wait_for_end, client))
+
+
+def _become_plugin(client: socket.socket) -> None:
+    """Writes where the client does."""
+    _, outputs, _, _ = socket.recv_fds(client, 1, 2)
+    for number, output in enumerate(outputs, start=1):
+        os.dup2(output, number)
+        os.close(output)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    faulthandler.enable()
+
+
+def _asked(client: socket.socket) -> tuple[str, str]:
+    """The provider's name and version; the environment becomes the client's."""
+    written = b""
+    while not written.endswith(b"\n"):
+        part = client.recv(65536)
+        if not part:
+            os._exit(1)
+        written += part
+    name, version, environment = json.loads(written)
+    os.environ.clear()
+    os.environ.update(environment)
+    return name, version
+
+
+def _wait_for_end(client: socket.socket) -> None:
+    if client.recv(1):
+        faulthandler.dump_traceback(all_threads=True)
