@@ -1,6 +1,6 @@
 """A Job that Kueue preempts between the end of its last pod and its own: what Kueue 0.19 makes of it, and what the guarantee does about it.
 
-That moment is a part of a second. Here a pod with a finalizer makes it long: Kubernetes writes the end of a Job when all its pods are gone.
+That moment is a part of a second. Here a pod that cannot go makes it long: Kubernetes writes the end of a Job when all its pods are gone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from admission_ground import holding
 from kubernetes.client.exceptions import ApiException
-from queue_objects import admission_objects
+from queue_objects import admission_objects, pool_node
 from workload_ground import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
 from lab.cluster import POD, condition
@@ -27,48 +27,53 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
-HELD = "flexspot.dev/held-by-a-test"
-BY_THE_FIRST_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeededIndexes": "0", "succeededCount": 1}]}}
+FAKE_NODE = "kwok.x-k8s.io/node"
+
+BY_ONE_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeededCount": 1}]}}
 
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    """One node of four GPUs, two for each team."""
+    """Two teams that own four GPUs each; one node of four with a kubelet, and one without."""
     with spot_platform(cluster, register, nodes=1) as made:
+        pool = next(each for each in made.plan.pools if each.name == made.own("l4-spot"))
+        silent = pool_node(pool, f"silent-{made.suffix}")
+        for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
+            del each[FAKE_NODE]
+        silent["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]
+        cluster.create(silent)
         yield made
 
 
 @contextmanager
 def ending_job(ground: QueueGround) -> Generator[None]:
-    """Alpha has borrowed all eight GPUs, on two nodes, for a Job that its first pod has ended, while the second pod is on its way out.
+    """Alpha has borrowed all eight GPUs for a Job that one pod has ended, while the other, on the node without a kubelet, cannot go.
 
-    Leaving, the second pod goes.
+    Leaving, it goes.
     """
-    ground.add_nodes("l4-spot", 1)
+    namespace = ground.own("alpha")
     job = ground.job("alpha", "borrower", "best-effort", pods=2, gpus=4)
-    job["spec"] |= BY_THE_FIRST_POD
+    job["spec"] |= BY_ONE_POD
     ground.cluster.create(job)
-    first, second = sorted(wait_for_pods(ground, "borrower", 2), key=index)
-    finalizers = second["metadata"].get("finalizers", [])
-    _write_finalizers(ground, second, [*finalizers, HELD])
-    end(ground, first, 0)
+    [running] = wait_for_pods(ground, "borrower", 1)
+
+    def placed(pods: list[KubeObject]) -> list[KubeObject] | None:
+        others = [each for each in pods if each["metadata"]["uid"] != running["metadata"]["uid"] and each["spec"].get("nodeName")]
+        return others or None
+
+    [other] = ground.cluster.wait_for(POD, placed, "a pod on the node without a kubelet", namespace=namespace)
+    end(ground, running, 0)
     wait_for_job(ground, "borrower", lambda each: condition(each, "SuccessCriteriaMet"), "decided")
     try:
         yield
     finally:
-        _write_finalizers(ground, second, [])
-
-
-def index(pod: KubeObject) -> str:
-    return str(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"])
-
-
-def _write_finalizers(ground: QueueGround, pod: KubeObject, finalizers: list[str]) -> None:
-    ground.cluster.patch(POD, pod["metadata"]["name"], {"metadata": {"finalizers": finalizers}}, pod["metadata"]["namespace"])
+        ground.cluster._resource(POD).delete(name=other["metadata"]["name"], namespace=namespace, body={"gracePeriodSeconds": 0})  # noqa: SLF001 -- `delete` has no grace
 
 
 def wait_for_preemption(ground: QueueGround) -> None:
+    """What of the Job is still counted, half of it, is asked for by beta's work and by work of alpha's that is worth more."""
     ground.submit("beta", "owner", gpus=4)
+    ground.submit("alpha", "urgent", gpus=4)
     ground.wait_for_workload("alpha", "borrower", lambda each: condition(each, "Preempted"), "preempted")
 
 
@@ -88,11 +93,12 @@ def test_kueue_alone_suspends_such_a_job_which_can_end_no_more_and_keeps_its_quo
         ground.cluster.patch(JOB, "borrower", {"status": {"conditions": conditions}}, ground.own("alpha"), subresource="status")
 
 
-def test_with_the_guarantee_it_ends_first_and_the_owner_has_the_gpus(ground: QueueGround, cluster: Cluster, register: Register) -> None:
+def test_with_the_guarantee_it_ends_first_and_its_gpus_are_others(ground: QueueGround, cluster: Cluster, register: Register) -> None:
     with holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")):
         with ending_job(ground):
             wait_for_preemption(ground)
             assert not job_of(ground, "borrower")["spec"].get("suspend")
 
         ground.wait_for_completion("alpha", "borrower")
-        ground.wait_for_running("beta", "owner")
+        for team, job in (("beta", "owner"), ("alpha", "urgent")):
+            ground.wait_for_workload(team, job, lambda each: condition(each, "Admitted"), "admitted")
