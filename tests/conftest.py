@@ -53,10 +53,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
 
     Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
-    before the others of the shared lab, so that none of them is left for the end. Tests that share a fixture of their module, such as a
-    lab, run in one worker; each other goes to whichever worker is free.
+    before the others of the shared lab, and thorough ones before others, so that none of them is left for the end. Tests that share a
+    fixture of their module, such as a lab, run in one worker; each other goes to whichever worker is free.
     """
-    items.sort(key=lambda item: ("lab" in getattr(item, "fixturenames", ()), item.get_closest_marker("waits") is None))
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "thorough")))
+
+    items.sort(key=place)
     for item in items:
         fixtures: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
         if any(each.scope == "module" for definitions in fixtures.values() for each in definitions):
