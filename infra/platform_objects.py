@@ -213,6 +213,8 @@ def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations
         "container_limits": {"cpu": team.container_limits["cpu"], "memory": team.container_limits["memory"]},
         "submitters": list(team.submitters),
         "viewers": list(team.viewers),
+        # Where claims of others are refused and not only warned of.
+        "own_claims": plan.admission.mode is AdmissionMode.ENFORCE,
         "cluster_queues": list(team.cluster_queues),
         "endpoints": endpoints,
         "service_account_annotations": dict(annotations),

@@ -93,6 +93,10 @@ class TeamArgs(TypedDict):
     viewers: NotRequired[list[str]]
     """Groups whose members may look. Default: none."""
 
+    own_claims: NotRequired[bool]
+    """Whether submitters may make and delete claims of volumes. Default: false. True is for a cluster whose policies keep claims that the
+    team did not make itself, such as those of its checkpoints: who may delete one claim may delete each."""
+
     cluster_queues: NotRequired[list[str]]
     """The team's ClusterQueues, which are of no namespace: submitters and viewers may read them, and so their quota. Default: none."""
 
@@ -144,19 +148,19 @@ def view_rules() -> list[PolicyRuleArgs]:
     ]
 
 
-def submit_rules() -> list[PolicyRuleArgs]:
-    """To view, to start and end work, to give it files and keys, and to reach a notebook by port-forward.
+def submit_rules(*, own_claims: bool) -> list[PolicyRuleArgs]:
+    """To view, to start and end work, to give it files and keys, disks where it has `own_claims`, and to reach a notebook by port-forward.
 
     No `update` or `patch` of work: a Job's template is fixed anyway, and what is left to change, `suspend`, is Kueue's. No pods: work goes
-    through a queue. No `exec`: who wants it gives it. Secrets are made and deleted, and read by pods alone. No claims of volumes: who may
-    delete its own could delete the team's checkpoints. A forward asks for `create` since Kubernetes 1.35 and for `get` before.
+    through a queue. No `exec`: who wants it gives it. Secrets are made and deleted, and read by pods alone. A forward asks for `create`
+    since Kubernetes 1.35 and for `get` before.
     """
     return [
         *view_rules(),
         _rule("batch", ["jobs", "cronjobs"], ["create", "delete"]),
         _rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete"]),
         _rule("", ["configmaps"], [*_READ, "create", "update", "patch", "delete"]),
-        _rule("", ["secrets"], ["create", "delete"]),
+        _rule("", ["secrets", *(["persistentvolumeclaims"] if own_claims else [])], ["create", "delete"]),
         _rule("", ["pods/portforward"], ["create", "get"]),
     ]
 
@@ -293,7 +297,7 @@ class Team(pulumi.ComponentResource):
             opts=inside,
         )
         for role, rules, groups in (
-            (SUBMIT, submit_rules(), args.get("submitters", [])),
+            (SUBMIT, submit_rules(own_claims=args.get("own_claims", False)), args.get("submitters", [])),
             (VIEW, view_rules(), args.get("viewers", [])),
         ):
             made = Role(f"{name}-{role}", metadata=named(role), rules=rules, opts=inside)

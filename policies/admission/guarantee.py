@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from policies.admission.boundaries import boundaries
 from policies.admission.boundary import Boundary, Guarantee, problem_if
 from policies.admission.cel import either, every, list_at, optional, text, text_at, texts
+from policies.admission.claims import CHANGES_VOLUMES, CLAIMS
 from policies.admission.form import told, used_by
 from policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
 from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from capacity.plan.cpu_work_model import CpuQueuePlan
     from capacity.plan.model import Plan, QueuePlan
 
-NAME, LEAVING, ENDING = "flexspot-guarantee", "flexspot-guarantee-leaving", "flexspot-guarantee-ending"
-"""The names of the policies: of what comes and changes, of what goes, and of what is about to end by itself."""
+NAME = "flexspot-guarantee"
+LEAVING, ENDING, OF_CLAIMS = (f"{NAME}-{of}" for of in ("leaving", "ending", "claims"))
+"""The names of the policies: of what comes and changes, of what goes, of what is about to end by itself, and of claims of volumes."""
 
 
 def guarantee_of(plan: Plan) -> Guarantee:
@@ -78,22 +80,23 @@ STOPPED_AT_ITS_END = Boundary(
 
 _STOPPED = "object.?spec.?suspend.orValue(false) && !oldObject.?spec.?suspend.orValue(false)"
 
+_VOLUME_CLAIMS = (ResourceRule("", ("persistentvolumeclaims",), ("CREATE", "DELETE")),)
 _OF_JOBS, _IS_STOPPED = (ResourceRule("batch", ("jobs",), ("UPDATE",)),), (Expression("is-stopped", _STOPPED),)
 
 
-def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, AdmissionPolicy, AdmissionPolicy]:
-    """The policies, whose rules nobody accepts in writing; the last is held against controllers, too."""
+def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
+    """The policies, whose rules nobody accepts in writing: of what comes and goes, of claims, and one that holds for controllers, too."""
+    by_people = Expression("sent-by-people", sent_by_people(guarantee.namespaces))
     return (
         _policy(
             NAME,
             tuple(boundaries(guarantee)),
             guarantee,
             of_pod_makers("CREATE", "UPDATE"),
-            (Expression("sent-by-people", sent_by_people(guarantee.namespaces)), Expression("changes-work", _CHANGES)),
+            (by_people, Expression("changes-work", _CHANGES)),
         ),
-        _policy(
-            LEAVING, (ORPHANS,), guarantee, of_pod_makers("DELETE"), (Expression("sent-by-people", sent_by_people(guarantee.namespaces)),)
-        ),
+        _policy(LEAVING, (ORPHANS,), guarantee, of_pod_makers("DELETE"), (by_people,)),
+        _policy(OF_CLAIMS, (CLAIMS,), guarantee, _VOLUME_CLAIMS, (by_people, Expression("runs-no-platform", f"!{CHANGES_VOLUMES}"))),
         _policy(ENDING, (STOPPED_AT_ITS_END,), guarantee, _OF_JOBS, _IS_STOPPED),
     )
 

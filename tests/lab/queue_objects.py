@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from pulumi_kubernetes import Provider
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.plan.model import AdmissionPlan
-from capacity.settings.teams import AdmissionMode
 from infra.platform_objects import declare_admission, declare_platform_objects
 from lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
 
@@ -39,11 +36,8 @@ def program_objects(plan: Plan, register: Register) -> list[KubeObject]:
 
     Without the admission policies, of which a cluster has one set: see `admission_objects`.
     """
-
-    def declare() -> None:
-        declare_platform_objects(replace(plan, admission=AdmissionPlan(AdmissionMode.NONE, owner_labels=False)), Provider("lab"))
-
-    return _declared(declare, register)
+    found = _declared(lambda: declare_platform_objects(plan, Provider("lab")), register)
+    return [each for each in found if not each["apiVersion"].startswith("admissionregistration.k8s.io/")]
 
 
 def admission_objects(plan: Plan, register: Register) -> list[KubeObject]:

@@ -34,7 +34,7 @@ TRIES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "host
 _POLICY = r"ValidatingAdmissionPolicy 'flexspot-guarantee[a-z-]*' with binding '[\w-]+' denied request"
 _REFUSED = re.compile(rf"{_POLICY}: (?P<rule>[a-z-]+): .*To fix it: ")
 
-_REFUSERS = {"is forbidden: User": "forbidden", "kb.io": "kueue", "is invalid: ": "kubernetes"}
+_REFUSERS = {"is forbidden: User": "forbidden", "exceeded quota": "quota", "kb.io": "kueue", "is invalid: ": "kubernetes"}
 """Who else refuses, by what it says: the roles, Kueue's webhooks, the API server's own validation."""
 
 
@@ -193,6 +193,28 @@ def test_without_the_guarantee_a_part_of_admitted_work_and_what_is_left_behind_h
 
         cluster.wait_for(WORKLOAD, is_free, "the end of its Workload, so that its quota is free", namespace=ground.own("alpha"))
         assert len(pods_of(ground, "admitted")) == 1, "its pod runs on"
+
+
+def claim(namespace: str, name: str, **spec: Any) -> KubeObject:
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": asked}
+
+
+def test_people_of_a_team_delete_their_own_claims_and_who_runs_the_platform_deletes_its(ground: QueueGround, cluster: Cluster) -> None:
+    """As the claims of checkpoints and data sets: of a volume that is there, without a class."""
+    namespace, kind = ground.own("alpha"), "v1/PersistentVolumeClaim"
+    cluster.create(claim(namespace, "checkpoints", storageClassName="", volumeName="checkpoints-of-alpha"))
+
+    for sender in (Member(cluster.kubeconfig, MEMBERS), Member(cluster.kubeconfig, DEPLOYERS)):
+        sender.create(claim(namespace, "disk", storageClassName="gp3"))
+        sender.delete(kind, "disk", namespace)
+        with pytest.raises(ApiException, match="volume-of-the-platform: it is a claim of the platform's"):
+            sender.delete(kind, "checkpoints", namespace)
+    kept = cluster.wait_for(kind, lambda claims: claims if len(claims) == 1 else None, "the end of the disks", namespace=namespace)
+    assert [each["metadata"]["name"] for each in kept] == ["checkpoints"]
+
+    cluster.delete(kind, "checkpoints", namespace)
+    cluster.wait_for(kind, lambda claims: not claims, "the end of the platform's claim", namespace=namespace)
 
 
 def test_deleted_work_takes_its_pods_with_it(ground: QueueGround, cluster: Cluster) -> None:

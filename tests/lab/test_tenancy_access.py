@@ -29,7 +29,7 @@ SUBMITTERS, VIEWERS = "ml-red@acme.com", "finance@acme.com"
 @pytest.fixture
 def namespace(cluster: Cluster, register: Register) -> Iterator[str]:
     endpoints = [{"cidr": each.cidr, "protocols": list(each.protocols), "ports": list(each.ports)} for each in endpoints_of(Platform.GKE)]
-    with team_on(cluster, register, [], submitters=[SUBMITTERS], viewers=[VIEWERS], endpoints=endpoints) as name:
+    with team_on(cluster, register, [], submitters=[SUBMITTERS], viewers=[VIEWERS], own_claims=True, endpoints=endpoints) as name:
         yield name
 
 
@@ -109,6 +109,7 @@ STARTS = {
     **{("batch", kind): READ | {"create", "delete"} for kind in ("jobs", "cronjobs")},
     ("", "configmaps"): READ | {"create", "update", "patch", "delete"},
     ("", "secrets"): {"create", "delete"},
+    ("", "persistentvolumeclaims"): READ | {"create", "delete"},
     ("", "pods/portforward"): {"create", "get"},
 }
 # A cluster serves it with its controller; another test lends this API server its definition for a time.

@@ -12,7 +12,7 @@ from snapshot_fixtures import assert_snapshot
 from tenancy_args import LABELS, team_args
 
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
-from components.tenancy.team import POD_SECURITY_VERSION, Team
+from components.tenancy.team import POD_SECURITY_VERSION, Team, TeamArgs
 
 Register = Callable[[Callable[[], object]], Any]
 
@@ -151,12 +151,23 @@ def test_a_teams_groups_read_their_own_queue_and_without_groups_nobody_does(regi
     assert not nobody.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
 
 
+@pytest.mark.parametrize("args,more", [(team_args(), set[str]()), ({**team_args(), "own_claims": True}, {"create", "delete"})])
+def test_submitters_have_no_right_on_claims_unless_somebody_keeps_the_platforms_from_them(
+    args: TeamArgs, more: set[str], register: Register
+) -> None:
+    roles = {each["metadata"]["name"]: each["rules"] for each in register(lambda: Team("red", args)).of(ROLE)}
+    rights = [set(rule["verbs"]) for rule in roles["submit"] if "persistentvolumeclaims" in rule["resources"]]
+    assert set().union(*rights) == {"get", "list", "watch"} | more
+
+
 ROOT = Path(__file__).parents[3]
 BEGIN, END = "<!-- every right -->", "<!-- end of every right -->"
 
 
 def test_the_guide_lists_every_right_of_a_teams_people(register: Register) -> None:
-    rules = {each["metadata"]["name"]: each["rules"] for each in register(lambda: Team("red", team_args())).of(ROLE)}
+    rules = {
+        each["metadata"]["name"]: each["rules"] for each in register(lambda: Team("red", {**team_args(), "own_claims": True})).of(ROLE)
+    }
     by_role: dict[str, dict[str, list[str]]] = {}
     for role, of_role in rules.items():
         for rule in of_role:

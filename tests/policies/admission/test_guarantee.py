@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[3]
 TEAM = "team-a"
-COMES, GOES, STOPS = guarantee_policies(
+COMES, GOES, CLAIMS, STOPS = guarantee_policies(
     Guarantee(
         {TEAM: ("default", "big")},
         {TEAM: ("cpu",)},
@@ -339,7 +339,12 @@ BEGIN, END = "<!-- every try -->", "<!-- end of every try -->"
 def test_the_guide_lists_every_try_with_its_outcome() -> None:
     tries = yaml.safe_load((ROOT / "tests/lab/hostile_submissions.yaml").read_text())
     who = {"as_member": "a member", "as_deployer": "who may `edit`"}
-    words = {"forbidden": "the role has no such right", "kueue": "Kueue's own webhook", "kubernetes": "Kubernetes itself"}
+    words = {
+        "forbidden": "the role has no such right",
+        "quota": "the team's quota does not allow it",
+        "kueue": "Kueue's own webhook",
+        "kubernetes": "Kubernetes itself",
+    }
     rows = [
         f"| {title} | {who[group]} | {tried['because'] if tried['outcome'] == 'harmless' else words.get(tried['outcome'], '')} |"
         if tried["outcome"] in {"harmless", *words}
@@ -354,4 +359,4 @@ def test_the_guide_lists_every_try_with_its_outcome() -> None:
     table = "\n".join(["| it tries to be | sent by | and |", "|---|---|---|", *rows])
     assert_snapshot(f"{head}{BEGIN}\n\n{table}\n\n{tail}", page)
     assert NAME in head
-    assert all(f"`{each.rule}`" in head for policy in (COMES, GOES) for each in policy.validations), "each rule has its line"
+    assert all(f"`{each.rule}`" in head for policy in (COMES, GOES, CLAIMS, STOPS) for each in policy.validations), "each rule has its line"
