@@ -205,9 +205,10 @@ def test_people_of_a_team_delete_their_own_claims_and_who_runs_the_platform_dele
     namespace, kind = ground.own("alpha"), "v1/PersistentVolumeClaim"
     cluster.create(claim(namespace, "checkpoints", storageClassName="", volumeName="checkpoints-of-alpha"))
 
-    for sender in (Member(cluster.kubeconfig, MEMBERS), Member(cluster.kubeconfig, DEPLOYERS)):
-        sender.create(claim(namespace, "disk", storageClassName="gp3"))
-        sender.delete(kind, "disk", namespace)
+    for group in (MEMBERS, DEPLOYERS):
+        sender, disk = Member(cluster.kubeconfig, group), group.partition("@")[0]
+        sender.create(claim(namespace, disk, storageClassName="gp3"))
+        sender.delete(kind, disk, namespace)
         with pytest.raises(ApiException, match="volume-of-the-platform: it is a claim of the platform's"):
             sender.delete(kind, "checkpoints", namespace)
     kept = cluster.wait_for(kind, lambda claims: claims if len(claims) == 1 else None, "the end of the disks", namespace=namespace)
