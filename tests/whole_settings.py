@@ -101,7 +101,8 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
     )
     balancers = st.fixed_dictionaries({"install": st.booleans()}, optional={"replicas": st.integers(1, 3), "cpu_milli": st.just(10)})
     people = st.lists(st.sampled_from(["nlp", "arn:aws:iam::111122223333:role/people", "arn:aws-cn:iam::444455556666:role/a/b"]))
-    teams = [each | draw(some(submitters=people, viewers=people)) for each in document["teams"]]
+    projects = st.lists(st.sampled_from(["asr", "tts.v2"]))
+    teams = [each | draw(some(submitters=people, viewers=people, projects=projects)) for each in document["teams"]]
     return {
         "zones": zones,
         "teams": teams,

@@ -92,9 +92,17 @@ class Owner:
 
 
 def owner_of(pod: Mapping[str, str], namespace: Mapping[str, str], environment: str) -> Owner:
-    """Of the labels of kube_pod_labels and kube_namespace_labels; `environment` is that of the node."""
-    team, project, workload_type, its_environment = (pod.get(name) or namespace.get(name, "") for name in map(label_of, OWNER_LABELS))
-    return Owner(team or NO_TEAM, project or NONE, workload_type or NONE, its_environment or environment or NONE)
+    """Of the labels of kube_pod_labels and kube_namespace_labels; `environment` is that of the node.
+
+    Team and environment are the namespace's: who makes pods there writes their labels, and could have others pay.
+    """
+    team, project, workload_type, its_environment = map(label_of, OWNER_LABELS)
+    return Owner(
+        namespace.get(team) or pod.get(team) or NO_TEAM,
+        pod.get(project) or namespace.get(project) or NONE,
+        pod.get(workload_type) or namespace.get(workload_type) or NONE,
+        namespace.get(its_environment) or pod.get(its_environment) or environment or NONE,
+    )
 
 
 class Question(StrEnum):

@@ -164,7 +164,7 @@ class TeamPlan:
 
     `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. No container may have more than `container_limits`,
     cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queues` are
-    those that the team's work waits in.
+    those that the team's work waits in, `projects` those that it may be billed to, none for any.
     """
 
     name: str
@@ -177,6 +177,7 @@ class TeamPlan:
     submitters: tuple[str, ...]
     viewers: tuple[str, ...]
     cluster_queues: tuple[str, ...]
+    projects: tuple[str, ...]
     monthly_budget_usd: int | None
 
 

@@ -324,6 +324,7 @@ def team_plans(
                 submitters=groups_of(team.name, team.submitters, SUBMIT),
                 viewers=groups_of(team.name, team.viewers, VIEW),
                 cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
+                projects=tuple(sorted(set(team.projects))),
                 monthly_budget_usd=team.monthly_budget_usd,
             )
         )

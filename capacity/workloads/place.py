@@ -128,6 +128,10 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
     if team is None:
         teams = [each.name for each in plan.teams]
         problems.append(SettingsProblem("team", repr(request.team), "is no team", nearest(request.team, teams)))
+    elif request.project and team.projects and request.project not in team.projects:
+        problems.append(
+            SettingsProblem("project", repr(request.project), f"is no project of team {team.name}", nearest(request.project, team.projects))
+        )
     if route is None:
         problems.append(_no_class(plan, request))
     elif queued is not None and route.queued is not queued:

@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, TEAM_LABEL
-from capacity.workloads.requests import QUEUE_PRIORITY_LABEL
-from policies.admission.boundary import IS_QUEUED_KIND, IS_UNQUEUED_KIND, PRIORITY, QUEUE_PRIORITY, Boundary, Guarantee, of_pods, problem_if
-from policies.admission.cel import first_of, list_at, mapping_at, text, text_at, texts
+from capacity.workloads.requests import PROJECT_LABEL, QUEUE_PRIORITY_LABEL
+from policies.admission.boundary import (
+    IS_QUEUED_KIND,
+    IS_UNQUEUED_KIND,
+    PRIORITY,
+    QUEUE_PRIORITY,
+    Boundary,
+    Guarantee,
+    of_namespace,
+    of_pods,
+    problem_if,
+)
+from policies.admission.cel import every, first_of, list_at, mapping_at, text, text_at, texts
 from policies.admission.deadlines import deadlines
 from policies.admission.form import told
 from policies.admission.pod_boundaries import DEVICES, PLACED, POD_SECURITY, SIZE, TOLERATIONS, grace_of_pods
@@ -15,7 +25,7 @@ from policies.admission.pods import ASKS
 from policies.admission.queue_boundaries import queues_of_work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _LABELS = mapping_at("object", "metadata", "labels")
 _POD_LABELS = mapping_at("p.template", "metadata", "labels")
@@ -126,9 +136,7 @@ def _other(labels: str) -> str:
     )
 
 
-BILLED = Boundary(
-    "billed-to-others",
-    "work is billed to the team of its namespace",
+_BILLED = (
     f"{_other(_LABELS)}.map(k, "
     + told(
         "label {key} is {value}, and the namespace's is {own}: it would be billed to others",
@@ -137,12 +145,48 @@ BILLED = Boundary(
         value=f"{_LABELS}[k]",
         own="namespaceObject.metadata.labels[k]",
     )
-    + ") + "
-    + of_pods(
+    + ")",
+    of_pods(
         f"size({_other(_POD_LABELS)}) > 0",
         told("{where}: a label of its pods names another team than the namespace's", "leave it out", where="p.where"),
     ),
 )
+
+
+def _billed(guarantee: Guarantee) -> Boundary:
+    return Boundary(
+        "billed-to-others",
+        "work is billed to the team of its namespace, and to projects of that team",
+        " + ".join([*_BILLED, *(_projects(guarantee.projects) if guarantee.projects else ())]),
+    )
+
+
+def _projects(by_namespace: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    own = of_namespace(by_namespace)
+
+    def other(labels: str) -> str:
+        return every(f"size({own}) > 0", f"{key} in {labels}", f"!({labels}[{key}] in {own})")
+
+    key = text(PROJECT_LABEL)
+    named = f"{own}.join(', ')"
+    yield problem_if(
+        other(_LABELS),
+        told(
+            f"label {PROJECT_LABEL} is {{name}}, which is no project of this team: it would be billed to others",
+            "name one of these, or leave it out: {own}",
+            name=f"{_LABELS}[{key}]",
+            own=named,
+        ),
+    )
+    yield of_pods(
+        other(_POD_LABELS),
+        told(
+            f"{{where}}: label {PROJECT_LABEL} of its pods is no project of this team: it would be billed to others",
+            "name one of these, or leave it out: {own}",
+            where="p.where",
+            own=named,
+        ),
+    )
 
 
 def boundaries(guarantee: Guarantee) -> Iterator[Boundary]:
@@ -153,7 +197,7 @@ def boundaries(guarantee: Guarantee) -> Iterator[Boundary]:
         _priorities(guarantee),
         *queues_of_work(guarantee),
         LABELS,
-        BILLED,
+        _billed(guarantee),
         PLACED,
         TOLERATIONS,
         DEVICES,

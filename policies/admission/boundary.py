@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capacity.workloads.requests import QUEUE_PRIORITY_LABEL
@@ -11,7 +11,7 @@ from policies.admission.form import POD_SETS
 from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 QUEUED_KINDS = ("Job", "JobSet", "CronJob")
@@ -39,7 +39,8 @@ class Guarantee:
     """What the rules go by.
 
     The names of the queues of each team's namespace, `queues` of GPUs and `cpu_queues` of work without any, the PriorityClasses of queued
-    work, each with the longest run in seconds (None: its class has no limit), those of other work, and the longest grace period in seconds.
+    work, each with the longest run in seconds (None: its class has no limit), those of other work, and the longest grace period in seconds;
+    `projects` are those of the namespaces whose work may name no other.
     """
 
     queues: Mapping[str, tuple[str, ...]]
@@ -48,6 +49,7 @@ class Guarantee:
     unqueued: tuple[str, ...]
     longest_grace: int
     facts: Mapping[str, str]
+    projects: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -72,3 +74,12 @@ def problem_if(condition: str, problem: str) -> str:
 def of_pods(condition: str, problem: str) -> str:
     """A problem of each pod set `p` for which a condition holds."""
     return f"{POD_SETS}.filter(p, {condition}).map(p, {problem})"
+
+
+def of_namespace(named: Mapping[str, Iterable[str]]) -> str:
+    """Those of the names that are of the namespace that is asked about.
+
+    A literal in the order of the names: a mapping, of which the facts are one, has none, and what is told must not change by itself.
+    """
+    by_namespace = ", ".join(f"{text(namespace)}: {texts(sorted(names))}" for namespace, names in sorted(named.items()))
+    return f"{{{by_namespace}}}[?request.namespace].orValue([])"

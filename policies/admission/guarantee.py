@@ -39,6 +39,7 @@ def guarantee_of(plan: Plan) -> Guarantee:
         unqueued=tuple(sorted(every_class - queued.keys())),
         longest_grace=max([LONGEST_NOTICE_SECONDS, *(route.grace_seconds for route in plan.routes)]),
         facts=facts_of(plan),
+        projects={team.namespace: team.projects for team in plan.teams if team.projects},
     )
 
 

@@ -6,23 +6,17 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.workloads.requests import QUEUE_LABEL
-from policies.admission.boundary import IS_QUEUED_KIND, Boundary, Guarantee, problem_if
-from policies.admission.cel import either, every, first_of, let, text, texts
+from policies.admission.boundary import IS_QUEUED_KIND, Boundary, Guarantee, of_namespace, problem_if
+from policies.admission.cel import either, every, first_of, let, text
 from policies.admission.form import POD_SETS, told
 from policies.admission.pods import ASKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 _ASKS_FOR_GPUS = f"{POD_SETS}.exists(p, {ASKS})"
 _NAMED = first_of(("variables.queue == ''", text("not there")), otherwise="variables.queue")
 _NONE = "there is none; ask who runs the platform"
-
-
-def _of_namespace(queues: Mapping[str, tuple[str, ...]]) -> str:
-    # A literal in the order of the names: a mapping, of which the facts are one, has none, and what is told must not change by itself.
-    by_namespace = ", ".join(f"{text(namespace)}: {texts(sorted(names))}" for namespace, names in sorted(queues.items()))
-    return f"{{{by_namespace}}}[?request.namespace].orValue([])"
 
 
 def _joined(queues: str) -> str:
@@ -34,7 +28,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
 
     A set of jobs with GPUs in some of its pods alone is work with GPUs: its others get machines without any by the queue's first flavor.
     """
-    with_gpus, without = _of_namespace(guarantee.queues), _of_namespace(guarantee.cpu_queues)
+    with_gpus, without = of_namespace(guarantee.queues), of_namespace(guarantee.cpu_queues)
     suitable = f"({_ASKS_FOR_GPUS} ? {with_gpus} : {without})"
     known = either(f"variables.queue in {with_gpus}", f"variables.queue in {without}")
     yield Boundary(

@@ -46,7 +46,7 @@ def platform(cluster: Cluster, register: Register, *, guarded: bool = True) -> G
     """
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
-    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS]}
+    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "unqueued": {"l4-on-demand": 1}, "submitters": [MEMBERS], "projects": ["speech"]}
     teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
     with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as ground:
         cluster.apply(binding(ground.own("alpha")))

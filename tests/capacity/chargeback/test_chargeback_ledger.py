@@ -11,7 +11,7 @@ from chargeback_months import HOUR, STEP, Month
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
-from capacity.chargeback.queries import Question, label_of
+from capacity.chargeback.queries import Owner, Question, label_of, owner_of
 from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, Timeline, merged, read_matrix
 
 if TYPE_CHECKING:
@@ -114,6 +114,14 @@ def test_labels_that_come_late_hold_from_the_beginning_and_changed_ones_from_the
     month.seen(Question.POD_LABELS, {"uid": "u", label_of("flexspot.dev/team"): "second"}, 4 * HOUR, 10 * HOUR)
 
     assert hours(month) == {"first": 4, "second": 6}
+
+
+def test_team_and_environment_are_the_namespaces_whatever_a_pod_says_of_itself() -> None:
+    team, environment, project = (label_of(f"flexspot.dev/{name}") for name in ("team", "environment", "project"))
+    pod = {team: "beta", environment: "prod", project: "speech"}
+
+    assert owner_of(pod, {team: "alpha", environment: "dev"}, "dev") == Owner("alpha", "speech", environment="dev")
+    assert owner_of(pod, {}, "dev") == Owner("beta", "speech", environment="prod"), "a namespace of nobody"
 
 
 def test_a_pod_without_a_team_is_that_of_its_namespace() -> None:

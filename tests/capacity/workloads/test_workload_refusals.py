@@ -143,6 +143,19 @@ def test_a_team_without_a_queue_has_no_class_that_waits_in_one() -> None:
         objects_of(replace(plan, queues=()), "checkpointed-job", fields)
 
 
+def test_a_job_of_another_teams_project_is_refused_with_the_teams_own() -> None:
+    plan = plan_of("local")
+    owned = replace(plan, teams=tuple(replace(each, projects=("asr", "tts")) for each in plan.teams))
+    written = {"name": "j", "team": "team-alpha", "workload_class": "training", "image": IMAGE}
+
+    with pytest.raises(WorkloadError) as refused:
+        objects_of(owned, "queued-job", {**written, "project": "ads"})
+    [problem] = refused.value.problems
+    assert str(problem) == "project (is 'ads'): is no project of team team-alpha; did you mean asr? allowed: asr, tts"
+    assert objects_of(owned, "queued-job", {**written, "project": "tts"})
+    assert objects_of(plan, "queued-job", {**written, "project": "ads"}), "a team without a list names any"
+
+
 def test_on_autopilot_where_no_label_names_a_pool_a_pod_must_fit_on_every_node_of_its_class() -> None:
     settings = autopilot_settings()
     settings["pools"].append(

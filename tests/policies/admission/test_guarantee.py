@@ -263,6 +263,32 @@ def test_without_a_queue_for_it_work_without_gpus_is_told_to_ask() -> None:
     assert said.endswith("write kueue.x-k8s.io/queue-name: there is none; ask who runs the platform")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_names_a_project_of_its_team_or_none(kind: Callable[[Object], Object]) -> None:
+    projects = {TEAM: ("asr", "tts"), "team-b": ("ads",)}
+    owned, *_ = guarantee_policies(Guarantee({TEAM: ("default",)}, {}, {"gpu-training": 576000}, ("gpu-production",), 120, {}, projects))
+
+    def said(each: Object) -> list[str]:
+        found = judged(owned, each, namespace_labels={"flexspot.dev/team": TEAM})
+        assert found is not None
+        return found["billed-to-others"]
+
+    def of_project(name: str | None) -> Object:
+        work = of_its_class(kind, pod())
+        work["metadata"]["labels"] |= {"flexspot.dev/project": name} if name else {}
+        return work
+
+    assert said(of_project(None)) == said(of_project("tts")) == []
+    [problem] = said(of_project("ads"))
+    assert problem == (
+        "label flexspot.dev/project is ads, which is no project of this team: it would be billed to others."
+        " To fix it: name one of these, or leave it out: asr, tts"
+    )
+    found = judged(COMES, of_project("ads"), namespace_labels={"flexspot.dev/team": TEAM})
+    assert found is not None
+    assert found["billed-to-others"] == [], "without a list of its own a team names any"
+
+
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "admitted", "uid": "1", "controller": True}
 
 
