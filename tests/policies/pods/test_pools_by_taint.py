@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from bench_lint import PER_DOUBLING, crossed
+from bench_lint import CROSSED, PER_DOUBLING
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,7 +70,25 @@ def test_a_few_pools_stand_for_all(pools: list[tuple[list[dict[str, str]], str]]
         assert told(manifests) == by_few
 
 
-@pytest.mark.thorough
-def test_twice_the_objects_take_twice_the_time() -> None:
-    for name, measured in crossed().items():
-        assert measured[-1][1] / measured[0][1] <= PER_DOUBLING**2, (name, measured)
+def calls(made: list[dict[str, Any]]) -> int:
+    """How often functions are called while all rules judge the objects: the same each time, unlike seconds."""
+    sources, counted = [from_manifest(each) for each in made], 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal counted
+        counted += event == "call"
+
+    sys.setprofile(count)
+    try:
+        judge_all(sources, all_rules(), DEFAULTS)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+@pytest.mark.parametrize("name", CROSSED)
+def test_what_compares_objects_with_one_another_does_four_times_as_much_for_four_times_as_many(name: str) -> None:
+    make, count = CROSSED[name]
+    few = count // 5
+
+    assert calls(make(4 * few)) / calls(make(few)) <= PER_DOUBLING**2
