@@ -68,11 +68,18 @@ def upgrade(
 
 
 def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
-    """The parts of a plan that the stack has: the drivers of EFS and Lustre are there with something to mount."""
+    """The parts of a plan that the stack has: drivers with something to mount, and in Auto Mode what it does not bring itself."""
+    from capacity.catalog.auto_mode import auto_mode  # noqa: PLC0415
     from capacity.catalog.versions import Addon  # noqa: PLC0415
 
-    mounts = {Addon.EFS_DRIVER: settings.storage.has_efs, Addon.LUSTRE_DRIVER: settings.storage.has_lustre}
-    missing = {driver for driver, used in mounts.items() if not used}
+    wanted = {
+        Addon.EFS_DRIVER: settings.storage.has_efs,
+        Addon.LUSTRE_DRIVER: settings.storage.has_lustre,
+        Addon.METRICS_SERVER: settings.cluster.addons.metrics_server,
+    }
+    missing = {addon.value for addon, installed in wanted.items() if not installed}
+    if not settings.cluster.has_own_image:
+        missing |= {*auto_mode().addons, "system nodes"}
     return {part: version for part, version in plan.parts().items() if part not in missing}
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
+from auto_mode_settings import auto_mode_settings
+from program_declarations import declared, shipped
 from typer.testing import CliRunner
 
+from capacity.catalog.versions import Addon
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import stacks, version_commands
 from infra.cli.app import app
@@ -45,6 +49,31 @@ def test_every_part_of_a_stack_is_listed_with_who_chooses_its_version(folder: Pa
     assert listed["system nodes"] == ["1.35.7-20260903"]
     assert listed["aws-ebs-csi-driver"] == ["EKS's default"]
     assert listed["chart karpenter"] == ["1.14.1"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        shipped("dev-eks"),
+        shipped("dev-eks", cluster=shipped("dev-eks")["cluster"] | {"addons": {"metrics_server": False}}),
+        shipped("dev-eks", storage={"checkpoints": "efs", "datasets": "lustre"}),
+        auto_mode_settings(),
+    ],
+    ids=["as shipped", "without metrics-server", "with EFS and Lustre", "in Auto Mode"],
+)
+def test_of_the_add_ons_those_are_listed_that_are_installed(folder: Path, settings: dict[str, Any]) -> None:
+    file = folder / "Pulumi.dev-eks.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"]["flexspot:platform"] = settings
+    file.write_text(yaml.safe_dump(content))
+
+    listed = rows(CliRunner().invoke(app, ["versions", "list", "-s", "dev-eks"], catch_exceptions=False).output)
+
+    program = declared("dev-eks", settings)
+    assert {name for name in listed if name in set(Addon)} == {each["addonName"] for each in program.inputs_of("aws:eks/addon:Addon")}
+    assert ("system nodes" in listed) is bool(program.of("aws:eks/nodeGroup:NodeGroup"))
+    charts = {each["chart"].rpartition("/")[2] for each in program.inputs_of("kubernetes:helm.sh/v3:Release")}
+    assert {name.removeprefix("chart ") for name in listed if name.startswith("chart ")} <= charts
 
 
 def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> None:
