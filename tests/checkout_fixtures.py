@@ -39,8 +39,14 @@ class OwnCheckout:
         return [sys.executable, "-c", "from infra.cli.app import main; main()", *arguments]
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """What the command says of this checkout, and ends with."""
+        """What the command says of this checkout, and ends with; `infra` and `lab` are its own, all else as in the project."""
         return command_line.flexspot(*arguments, checkout=self.folder, folder=self.folder, environment=self.environment | environment)
+
+    def flexspot_afresh(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The same with all code as it is in this checkout, for a test that has changed some; it takes seconds longer."""
+        return subprocess.run(
+            self.command(*arguments), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=300
+        )
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """What kubectl prints of the checkout's lab; `given` is its standard input."""

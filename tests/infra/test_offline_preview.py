@@ -91,7 +91,7 @@ def test_a_pool_whose_taints_the_plan_lost_is_refused_by_the_component_in_the_ru
     assert emptied != written
     pools.write_text(emptied)
 
-    refused = checkout.flexspot("preview", "-s", "dev-gke", "--offline")
+    refused = checkout.flexspot_afresh("preview", "-s", "dev-gke", "--offline")
 
     assert refused.returncode == 1
     assert "gpu-pool-without-taint: GkeGpuNodePool l4-spot has taints none" in refused.stderr, refused.stdout + refused.stderr
