@@ -15,7 +15,7 @@ from queue_objects import admission_objects, pool_node
 from workload_ground import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
 from lab.cluster import POD, condition
-from lab.exercise.play import JOB, running_pods
+from lab.exercise.play import JOB, NODE, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -41,8 +41,12 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
             del each[FAKE_NODE]
         silent["status"]["conditions"] = [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}]
-        cluster.create(silent)
-        yield made
+        try:
+            cluster.create(silent)
+            yield made
+        finally:
+            # Karpenter would wait for a kubelet to end its pods, and other tests for the end of every node.
+            cluster.delete(NODE, silent["metadata"]["name"])
 
 
 @contextmanager

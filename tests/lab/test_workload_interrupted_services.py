@@ -74,7 +74,7 @@ def test_preemption_suspends_workers_and_a_session_which_come_back_and_nothing_t
         job = wait_for_job(ground, name, lambda each: each["spec"]["suspend"] and not each["status"].get("active"), "suspended")
         assert_goes_on(job)
         assert preemption_of(ground, name) == "InClusterQueue"
-    assert uids(standing(ground)) == uids(served)
+    assert {*uids(standing(ground))} == {*uids(served)}
     owners = [owner for each in ground.cluster.list(WORKLOAD, ground.own("alpha")) for owner in each["metadata"]["ownerReferences"]]
     assert {(each["kind"], each["name"]) for each in owners} == {("Job", name) for name in (*WORKERS, "ann", "trainer")}
 
