@@ -21,7 +21,7 @@ from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
 from policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from queue_objects import Register
 
@@ -122,8 +122,13 @@ def submission(ground: QueueGround, name: str, tried: dict[str, Any], names: dic
 
 def outcome(sender: Cluster, each: KubeObject) -> str:
     """What came of creating it: the rule that refused it, who else did, or `taken`."""
+    return outcome_of(sender.create, each)
+
+
+def outcome_of(act: Callable[..., object], *arguments: Any, **named: Any) -> str:
+    """What came of a call to the API server."""
     try:
-        sender.create(each)
+        act(*arguments, **named)
     except ApiException as error:
         found = _REFUSED.search(str(error.body).replace("\\n", " "))
         if found:

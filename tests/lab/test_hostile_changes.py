@@ -1,0 +1,101 @@
+"""What whoever may `edit` in a team's namespace can make of work that is there: a member with the role `submit` changes nothing of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tenancy_ground import Member
+from test_hostile_submissions import DEPLOYERS, MEMBERS, outcome_of, platform
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.workloads.requests import QUEUE_LABEL
+from lab.cluster import POD, condition
+from lab.exercise.play import JOB, running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """Alpha has its two GPUs and has borrowed beta's; more of its work waits."""
+    with platform(cluster, register) as made:
+        made.submit("alpha", "running", gpus=4)
+        made.wait_for_running("alpha", "running")
+        made.submit("alpha", "waiting", gpus=2)
+        made.wait_for_workload("alpha", "waiting", lambda each: not condition(each, "QuotaReserved"), "waiting")
+        yield made
+
+
+def pod_spec(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"template": {"spec": fields}}}
+
+
+def in_queue(name: str | None) -> dict[str, Any]:
+    return {"metadata": {"labels": {QUEUE_LABEL: name}}}
+
+
+CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a start by hand": ("waiting", {"spec": {"suspend": False}}, "taken"),
+    "a queue that is not there": ("waiting", in_queue("fast"), "work-past-the-queue"),
+    "no queue any more": ("waiting", in_queue(None), "work-past-the-queue"),
+    "a queue without GPUs": ("waiting", in_queue("cpu"), "work-in-the-wrong-queue"),
+    "every node": ("waiting", pod_spec(tolerations=[{"operator": "Exists"}]), "tolerates-too-much"),
+    "the priority of nodes": ("waiting", pod_spec(priorityClassName="system-node-critical"), "kubernetes"),
+    "another queue while it runs": ("running", in_queue("cpu"), "work-in-the-wrong-queue"),
+    "a queue that is not there while it runs": ("running", in_queue("fast"), "work-past-the-queue"),
+    "every node while it runs": ("running", pod_spec(tolerations=[{"operator": "Exists"}]), "kubernetes"),
+    "more pods while it runs": ("running", {"spec": {"parallelism": 8}}, "taken"),
+    "a part of another's": (
+        "waiting",
+        {"metadata": {"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "running", "uid": "1", "controller": True}]}},
+        "owner-of-ones-own",
+    ),
+    "a finalizer": ("running", {"metadata": {"finalizers": ["acme.com/keep"]}}, "finalizer-of-ones-own"),
+    "billed to others": ("waiting", {"metadata": {"labels": {"flexspot.dev/team": "beta"}}}, "billed-to-others"),
+}
+
+
+def test_no_change_of_work_takes_what_is_another_teams(ground: QueueGround, cluster: Cluster) -> None:
+    namespace = ground.own("alpha")
+    member, editor = Member(cluster.kubeconfig, MEMBERS), Member(cluster.kubeconfig, DEPLOYERS)
+
+    for name, change, _ in CHANGES.values():
+        assert outcome_of(member.patch, JOB, name, change, namespace) == "forbidden"
+    found = {title: outcome_of(editor.patch, JOB, name, change, namespace) for title, (name, change, _) in CHANGES.items()}
+    assert found == {title: expected for title, (_, _, expected) in CHANGES.items()}
+
+    # What was taken is harmless: beta has all that is its own, and no more runs of alpha than its queue has admitted.
+    for name in ("own-0", "own-1"):
+        ground.submit("beta", name)
+    ground.wait_for_running("beta", "own-0", "own-1")
+    held = cluster.wait_for(
+        JOB, lambda jobs: [each for each in jobs if each["spec"].get("suspend")], "suspended again", namespace=namespace
+    )
+    assert "waiting" in {each["metadata"]["name"] for each in held}
+
+
+def test_running_pods_get_neither_containers_nor_gpus(ground: QueueGround, cluster: Cluster) -> None:
+    [pod] = running_pods(cluster.list(POD, ground.own("alpha")))
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    [container] = pod["spec"]["containers"]
+    ephemeral = {
+        "spec": {
+            "ephemeralContainers": [{"name": "debug", "image": "busybox:1.37", "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}]
+        }
+    }
+    larger = {"spec": {"containers": [container | {"resources": {each: {GPU_RESOURCE: "8"} for each in ("requests", "limits")}}]}}
+
+    for group in (MEMBERS, DEPLOYERS):
+        sender = Member(cluster.kubeconfig, group)
+        for change, part in ((ephemeral, "ephemeralcontainers"), (larger, "resize"), (larger, None)):
+            came = outcome_of(sender.patch, POD, name, change, namespace, subresource=part)
+            assert came in {"forbidden", "kubernetes"}, (group, part)
