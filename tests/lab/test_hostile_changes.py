@@ -44,9 +44,8 @@ def in_queue(name: str | None) -> dict[str, Any]:
 
 
 CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a start by hand": ("waiting", {"spec": {"suspend": False}}, "taken"),
     "a queue that is not there": ("waiting", in_queue("fast"), "work-past-the-queue"),
-    "no queue any more": ("waiting", in_queue(None), "work-past-the-queue"),
+    "no queue any more": ("waiting", in_queue(None), "kueue"),
     "a queue without GPUs": ("waiting", in_queue("cpu"), "work-in-the-wrong-queue"),
     "every node": ("waiting", pod_spec(tolerations=[{"operator": "Exists"}]), "tolerates-too-much"),
     "the priority of nodes": ("waiting", pod_spec(priorityClassName="system-node-critical"), "kubernetes"),
@@ -61,6 +60,8 @@ CHANGES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "a finalizer": ("running", {"metadata": {"finalizers": ["acme.com/keep"]}}, "finalizer-of-ones-own"),
     "billed to others": ("waiting", {"metadata": {"labels": {"flexspot.dev/team": "beta"}}}, "billed-to-others"),
+    # The last: until Kueue has suspended it again, its template cannot be changed at all.
+    "a start by hand": ("waiting", {"spec": {"suspend": False}}, "taken"),
 }
 
 
