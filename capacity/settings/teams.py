@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
 from capacity.settings.storage import WorkQueue
-from capacity.values.names import GROUP, IAM_ROLE, IMAGE, LABEL_VALUE, Name, how_it_moves
+from capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name, how_it_moves
 
 
 class AdmissionMode(StrEnum):
@@ -146,7 +146,6 @@ def _of_people(group: str) -> str:
 
 Group = Annotated[str, Field(pattern=GROUP), AfterValidator(_of_people)]
 Groups = Annotated[tuple[Group, ...], Field(max_length=20)]
-Project = Annotated[str, Field(pattern=LABEL_VALUE, min_length=1)]
 
 Weight = Annotated[int, Field(ge=1, le=1000)]
 Count = Annotated[int, Field(ge=1, le=100_000)]
@@ -224,7 +223,7 @@ class TeamSettings(DescribedRecord):
     monthly_budget_usd: MonthlyUsd | None = None
     """The team's budget in US dollars a month; default: none."""
 
-    projects: Annotated[tuple[Project, ...], Field(max_length=100)] = ()
+    projects: Annotated[tuple[LabelValue, ...], Field(max_length=100)] = ()
     """Projects that the team's work may be billed to, by the label flexspot.dev/project; work that names another is refused. Default:
     any."""
 

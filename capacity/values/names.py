@@ -128,6 +128,9 @@ EVICTION_THRESHOLD = _form(r"^(\d{1,2}(\.\d{1,2})?%|100(\.0{1,2})?%|\d+(\.\d+)?(
 DURATION = _form(r"^(\d+(h|m|s))+$", "a time such as 90s or 1m30s")
 METRIC_QUANTITY = _form(r"^\d+(\.\d+)?(m|k|M|G)?$", "a Kubernetes quantity such as 10, 500m or 2k")
 
+LabelValue = Annotated[str, Field(pattern=LABEL_VALUE, min_length=1)]
+"""The value of a label that says something: Kubernetes takes an empty one, too."""
+
 Name = Annotated[str, Field(pattern=NAME)]
 """A name that is fit for a Kubernetes object, a label's value and a GKE node pool.
 

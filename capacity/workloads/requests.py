@@ -20,11 +20,11 @@ from capacity.values.names import (
     CHECKPOINT_FOLDER,
     HOME_FOLDER,
     IMAGE,
-    LABEL_VALUE,
     METRIC_QUANTITY,
     TIME_OF_DAY,
     URL_PATH,
     VARIABLE,
+    LabelValue,
     Name,
     how_it_moves,
 )
@@ -104,7 +104,6 @@ def refuse(whose: str, problems: list[SettingsProblem]) -> None:
         raise WorkloadError(whose, problems)
 
 
-LabelValue = Annotated[str, Field(pattern=LABEL_VALUE, min_length=1)]
 Variable = Annotated[str, Field(pattern=VARIABLE)]
 
 

@@ -181,9 +181,10 @@ def _projects(by_namespace: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     yield of_pods(
         other(_POD_LABELS),
         told(
-            f"{{where}}: label {PROJECT_LABEL} of its pods is no project of this team: it would be billed to others",
+            f"{{where}}: label {PROJECT_LABEL} of its pods is {{name}}, which is no project of this team: it would be billed to others",
             "name one of these, or leave it out: {own}",
             where="p.where",
+            name=f"{_POD_LABELS}[{key}]",
             own=named,
         ),
     )

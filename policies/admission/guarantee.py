@@ -79,10 +79,13 @@ STOPPED_AT_ITS_END = Boundary(
 """Kueue 0.19 takes away the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
 (Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). Refused, Kueue tries until the Job has ended."""
 
-_STOPPED = "object.?spec.?suspend.orValue(false) && !oldObject.?spec.?suspend.orValue(false)"
+_SUSPENDED, _WAS_SUSPENDED = (f"{optional(each, 'spec', 'suspend')}.orValue(false)" for each in ("object", "oldObject"))
 
 _VOLUME_CLAIMS = (ResourceRule("", ("persistentvolumeclaims",), ("CREATE", "DELETE")),)
-_OF_JOBS, _IS_STOPPED = (ResourceRule("batch", ("jobs",), ("UPDATE",)),), (Expression("is-stopped", _STOPPED),)
+_OF_JOBS, _IS_STOPPED = (
+    (ResourceRule("batch", ("jobs",), ("UPDATE",)),),
+    (Expression("is-stopped", every(_SUSPENDED, f"!{_WAS_SUSPENDED}")),),
+)
 
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:

@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -45,6 +46,7 @@ def nursery() -> str:
     address = Path(tempfile.mkdtemp(prefix="plugins-")) / "socket"
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; from plugin_nursery import serve; serve({str(address)!r})"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    atexit.register(shutil.rmtree, address.parent, ignore_errors=True)
     atexit.register(process.kill)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n", "the plugins' nursery did not start"

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lab_fixtures import running_lab
 from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_platform, submit, wait_until_placed
 from pod_record import recorded_pods
 from typer.testing import CliRunner
@@ -24,7 +23,6 @@ from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from queue_objects import Register
@@ -38,10 +36,9 @@ SCRAPE_SECONDS = 2
 
 
 @pytest.fixture(scope="module")
-def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A lab that no other test has used: a report is of a whole cluster, and says what is missing when a pod's node is gone."""
-    with running_lab(tools, tmp_path_factory, "charged") as control_plane:
-        yield control_plane
+def lab(stack_lab: ControlPlane) -> ControlPlane:
+    """A lab that no other module uses: a report is of a whole cluster, and says what is missing when a pod's node is gone."""
+    return stack_lab
 
 
 @pytest.fixture(scope="session")
