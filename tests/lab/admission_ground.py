@@ -87,7 +87,8 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
     """The API server with policies; returns once they are held in `namespace`, a team's, and leaves when they are no more."""
     asked = Asked(cluster.kubeconfig)
     try:
-        cluster.apply(*objects)
+        cluster.apply(*objects, *_LAST)
+        _wait_for_last(asked, held=True)
         _wait(asked, namespace, held=True)
         if any(each["kind"] == "MutatingAdmissionPolicy" for each in objects):
             _wait_for_owner_labels(asked, namespace)
@@ -95,9 +96,39 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
             _wait_for_guarantee(asked, namespace)
         yield asked
     finally:
-        for each in reversed(objects):
+        for each in [*reversed(objects), *reversed(_LAST)]:
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"].get("namespace"))
+        _wait_for_last(asked, held=False)
         _wait(asked, namespace, held=False)
+
+
+_LAST_NAME = "lab-last"
+_LAST: tuple[KubeObject, ...] = (
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": _LAST_NAME},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
+            },
+            "validations": [{"expression": f"object.metadata.name != '{_LAST_NAME}'", "message": "the last policy is held"}],
+        },
+    },
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": _LAST_NAME},
+        "spec": {"policyName": _LAST_NAME, "validationActions": ["Deny"]},
+    },
+)
+"""A policy and a binding of our own. The API server learns of policies in the order in which they came, and of bindings too: once it
+judges by the last of both, it judges by all."""
+
+
+def _wait_for_last(asked: Asked, *, held: bool) -> None:
+    refused: KubeObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _LAST_NAME, "namespace": "default"}}
+    wait_until(lambda: (_LAST_NAME in asked.ask(refused).refusal) == held, f"the last policy is {'not held' if held else 'held'}")
 
 
 def _wait(asked: Asked, namespace: str, *, held: bool) -> None:

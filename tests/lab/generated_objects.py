@@ -239,7 +239,7 @@ class Generator:
 
     def _resources(self, *, core: bool) -> dict[str, dict[str, Any]]:
         resources: dict[str, dict[str, Any]] = {}
-        for resource in {self._one(_RESOURCES) for _ in range(self._one((0, 1, 1, 2)))}:
+        for resource in dict.fromkeys(self._one(_RESOURCES) for _ in range(self._one((0, 1, 1, 2)))):
             amount = self._one(_WHOLE if core else _AMOUNTS)
             # The API server takes no request of an extended resource without the same limit.
             kept = self._one(("limits", "both") if core else ("limits", "both", "requests", "differ"))
