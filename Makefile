@@ -15,6 +15,9 @@ FAST := not lab and not engine and not kills
 # The pure parts' own tests hold them, so only these are traced: tracing doubles the time of what else there is.
 PURE := tests/capacity tests/policies
 
+# tests(marks): the files of tests with one of these marks (A|B). To read all other files too takes each worker half a minute.
+tests = $(shell grep -rlE 'mark\.($(1))\b' tests --include='test_*.py')
+
 # step(what, command): says what is done, does it, says for how long.
 define step
 @printf '==> %s\n' '$(1)'; begun=$$SECONDS; $(2) && printf '==> %s: done in %s s\n' '$(1)' "$$((SECONDS - begun))"
@@ -51,8 +54,8 @@ test: setup lint types tools ## everything, as CI runs it
 	$(call step,fast tests of the pure parts,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' --cov --cov-report= $(PURE))
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --fail-under=95)
 	$(call step,other fast tests,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' $(addprefix --ignore=,$(PURE)))
-	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills)
-	$(call step,tests on real engines and control planes,$(RUN)/pytest -v -n 4 --dist loadgroup --no-loadscope-reorder --durations=25 -m 'engine or lab')
+	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills $(call tests,kills))
+	$(call step,tests on real engines and control planes,$(RUN)/pytest -v -n 4 --dist loadgroup --no-loadscope-reorder --durations=25 -m 'engine or lab' $(call tests,engine|lab))
 
 test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselves do with the runtime (5 GB, an hour; KILLS=5 for less)
 	$(call step,types of what needs torch,.torch/bin/pyrefly check --config tests/pytorch/pyrefly.toml)

@@ -63,6 +63,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     before others, so that none of them is left for the end. Tests that share a fixture of their module, such as a lab, run in one worker;
     each other goes to whichever worker is free.
     """
+    for mark in ("engine", "lab", "kills"):
+        for path in {item.path for item in items if item.get_closest_marker(mark)}:
+            if f"mark.{mark}" not in path.read_text():
+                message = f"{path} has tests marked {mark}: write mark.{mark} there, for the Makefile finds them by it"
+                raise pytest.UsageError(message)
     items.sort(key=lambda item: not any(map(item.get_closest_marker, ("waits", "thorough"))))
     shared = [item for item in items if "lab" in getattr(item, "fixturenames", ())]
     own = [item for item in items if item.get_closest_marker("lab") and item not in shared]
