@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cloud_world import CloudWorld
-from credential_servers import aws, google, write_service_account
+from credential_servers import google, write_service_account
+from moto_server import moto_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ DISABLED = {"acme-ai-empty": {"containerfilesystem.googleapis.com", "pubsub.goog
 @pytest.fixture(scope="session")
 def credential_addresses() -> Iterator[dict[str, str]]:
     """The servers that look at credentials."""
-    with google(PROJECTS, DISABLED) as google_address, aws() as aws_address:
+    with google(PROJECTS, DISABLED) as google_address, moto_server() as aws_address:
         yield {"google": google_address, "aws": aws_address}
 
 

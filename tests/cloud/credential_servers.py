@@ -10,7 +10,6 @@ from urllib.parse import parse_qs, urlsplit
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from loopback_server import Reply, Request, serving
-from moto.server import ThreadedMotoServer
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -76,15 +75,3 @@ def write_service_account(file: Path, address: str) -> None:
     }
     file.touch(mode=0o600)
     file.write_text(json.dumps(content), encoding="utf-8")
-
-
-@contextmanager
-def aws() -> Generator[str]:
-    """Serves moto's AWS; yields the address."""
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()

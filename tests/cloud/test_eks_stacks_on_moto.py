@@ -6,13 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from auto_mode_settings import auto_mode_settings
 from botocore import xform_name
 from moto import mock_aws
 from moto_account import ACCOUNT, LACKING, MANAGED, MotoAccount, Up, destroy, up
+from moto_findings import asked, ec2, everything, named
 from program_declarations import shipped
-
-from lab.providers.values import is_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,27 +24,6 @@ NOT_KEPT = {
     "nodegroup": {"nodeRepairConfig", "updateConfig"},
 }
 """What moto 5.2.5 takes of an EKS request and forgets (moto/eks/models.py): the request is judged, what it does is not."""
-
-ALL_THERE: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("ec2", "describe_vpcs", {}),
-    ("ec2", "describe_subnets", {}),
-    ("ec2", "describe_internet_gateways", {}),
-    ("ec2", "describe_nat_gateways", {"Filter": [{"Name": "state", "Values": ["pending", "available"]}]}),
-    ("ec2", "describe_addresses", {}),
-    ("ec2", "describe_route_tables", {}),
-    ("ec2", "describe_security_groups", {}),
-    ("ec2", "describe_vpc_endpoints", {"Filters": [{"Name": "vpc-endpoint-state", "Values": ["pending", "available"]}]}),
-    ("ec2", "describe_launch_templates", {}),
-    ("eks", "list_clusters", {}),
-    ("events", "list_rules", {}),
-    ("iam", "list_policies", {"Scope": "Local"}),
-    ("iam", "list_roles", {}),
-    ("kms", "list_aliases", {}),
-    ("logs", "describe_log_groups", {}),
-    ("s3", "list_buckets", {}),
-    ("sqs", "list_queues", {}),
-)
-"""Every list that the stacks' resources stand in."""
 
 
 @pytest.fixture(scope="module")
@@ -66,47 +43,8 @@ def run(account: MotoAccount, request: pytest.FixtureRequest) -> Iterator[Up]:
     assert everything(account) == before, "what is left after a destroy costs money, or is in the way of the next up"
 
 
-def test_a_cluster_in_auto_mode_is_made_with_all_its_resources_and_goes_again(account: MotoAccount) -> None:
-    account.asked.clear()
-    before = everything(account)
-
-    run = up("dev-eks", account, **{key: value for key, value in auto_mode_settings().items() if key != "account"})
-
-    assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
-    [request] = asked(run, "CreateCluster")
-    assert request["computeConfig"] == {"enabled": True, "nodePools": []}
-    assert request["storageConfig"] == {"blockStorage": {"enabled": True}}
-    cluster = run.account.client("eks").describe_cluster(name="dev")["cluster"]
-    assert {"computeConfig", "storageConfig"}.isdisjoint(cluster), "moto takes both and forgets them: what they do is not judged"
-    destroy(run)
-    assert everything(account) == before
-
-
-def everything(account: MotoAccount) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for service, method, arguments in ALL_THERE:
-        answer = getattr(account.client(service), method)(**arguments)
-        found[f"{service} {method}"] = {key: value for key, value in answer.items() if key not in {"ResponseMetadata", "Owner"}}
-    return found
-
-
-def ec2(run: Up, what: str, **arguments: Any) -> list[dict[str, Any]]:
-    answer = getattr(run.account.client("ec2"), f"describe_{what}")(**arguments)
-    return next(value for value in answer.values() if is_list(value))
-
-
-def named(run: Up, what: str) -> dict[str, dict[str, Any]]:
-    """What the stack made of a kind of EC2's, by the tag Name."""
-    tagged = [({tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}, each) for each in ec2(run, what)]
-    return {tags["Name"]: each for tags, each in tagged if tags.get("cluster")}
-
-
 def stack_of(run: Up) -> str:
     return run.created["aws:eks/cluster:Cluster cluster-cluster"].identity
-
-
-def asked(run: Up, operation: str) -> list[dict[str, Any]]:
-    return [parameters for _, name, parameters in run.account.asked if name == operation]
 
 
 def way_out(run: Up, subnet: dict[str, Any]) -> set[str]:
@@ -228,60 +166,6 @@ def test_add_ons_entries_and_identities_are_asked_for_in_their_order(run: Up) ->
     assert first("CreateAddon", addonName="vpc-cni") < order.index("CreateNodegroup") < first("CreateAddon", addonName="coredns")
     assert {each["type"] for each in asked(run, "CreateAccessEntry")} == {"EC2_LINUX"}
     assert {each["roleArn"].split(":")[4] for each in asked(run, "CreatePodIdentityAssociation")} == {ACCOUNT}
-
-
-def test_file_systems_are_made_reached_in_every_private_subnet_and_gone_again() -> None:
-    with mock_aws(config=MANAGED):
-        account = MotoAccount()
-        run = up("dev-eks", account, storage={"checkpoints": "efs", "datasets": "efs"})
-        efs: Any = account.client("efs")
-        private = {each["SubnetId"] for name, each in named(run, "subnets").items() if name.startswith("dev-private")}
-
-        found = {each["Name"]: each for each in efs.describe_file_systems()["FileSystems"]}
-        assert set(found) == {"dev-checkpoints", "dev-datasets"}
-        for each in found.values():
-            identity = each["FileSystemId"]
-            assert (each["Encrypted"], each["ThroughputMode"]) == (True, "elastic")
-            assert {target["SubnetId"] for target in efs.describe_mount_targets(FileSystemId=identity)["MountTargets"]} == private
-            doors = efs.describe_access_points(FileSystemId=identity)["AccessPoints"]
-            policy = json.loads(efs.describe_file_system_policy(FileSystemId=identity)["Policy"])
-            [allowed] = [statement for statement in policy["Statement"] if statement["Effect"] == "Allow"]
-            through = allowed["Condition"]["StringEquals"]["elasticfilesystem:AccessPointArn"]
-            assert set(through) == {door["AccessPointArn"] for door in doors}
-            assert {door["RootDirectory"]["Path"] for door in doors} == (
-                {"/shared"} if each["Name"] == "dev-datasets" else {f"/{team['name']}" for team in shipped("dev-eks")["teams"]}
-            )
-        destroy(run)
-        assert efs.describe_file_systems()["FileSystems"] == []
-
-
-def test_a_file_system_of_lustre_is_made_in_one_private_subnet_behind_its_own_group_and_gone_again() -> None:
-    with mock_aws(config=MANAGED):
-        account = MotoAccount()
-        run = up("dev-eks", account, storage={"datasets": "lustre", "lustre": {"capacity_gib": 2400, "zone": "us-east-1b"}})
-        fsx: Any = account.client("fsx")
-        groups: Any = account.client("ec2")
-
-        [found] = fsx.describe_file_systems()["FileSystems"]
-        private = {name: each["SubnetId"] for name, each in named(run, "subnets").items()}
-        assert (found["FileSystemType"], found["StorageCapacity"], found["StorageType"]) == ("LUSTRE", 2400, "SSD")
-        assert found["SubnetIds"] == [private["dev-private-us-east-1b"]]
-        assert found["LustreConfiguration"] == {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
-        [group] = asked(run, "CreateFileSystem")[0]["SecurityGroupIds"]
-        [described] = groups.describe_security_groups(GroupIds=[group])["SecurityGroups"]
-        for way in ("IpPermissions", "IpPermissionsEgress"):
-            ports = {(each["FromPort"], each["ToPort"]): each for each in described[way]}
-            assert set(ports) == {(988, 988), (1018, 1023)}
-            assert {len(each["UserIdGroupPairs"]) for each in ports.values()} == {2}
-            assert {pair["GroupId"] for each in ports.values() for pair in each["UserIdGroupPairs"]} > {group}
-            assert not any(each["IpRanges"] for each in ports.values())
-        [link] = asked(run, "CreateDataRepositoryAssociation")
-        bucket = run.created["aws:s3/bucket:Bucket datasets-bucket"].identity
-        assert link["FileSystemId"] == found["FileSystemId"]
-        assert link["DataRepositoryPath"] == f"s3://{bucket}/shared/"
-        assert link["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
-        destroy(run)
-        assert fsx.describe_file_systems()["FileSystems"] == []
 
 
 @pytest.mark.parametrize("service,operation", sorted(LACKING))

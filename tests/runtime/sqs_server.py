@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import boto3
-from moto.server import ThreadedMotoServer
 from moto.sqs.models import Queue
+from moto_server import moto_server
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -33,16 +32,10 @@ def delete_in_place(queue: Queue, receipt_handle: str) -> None:
 @contextmanager
 def sqs_server(monkeypatch: pytest.MonkeyPatch) -> Generator[SQSClient]:
     """A client of it; the environment is that of its workers too."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     monkeypatch.setattr(Queue, "delete_message", delete_in_place)
     for name, value in {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-    try:
+    with moto_server() as address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
         # The overloads of services whose stubs are not installed are unknown.
         yield boto3.client("sqs")
-    finally:
-        server.stop()

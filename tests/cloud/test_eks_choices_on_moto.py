@@ -1,0 +1,89 @@
+"""What a setting of an EKS stack adds is made in moto and goes again, each in an account of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from auto_mode_settings import auto_mode_settings
+from moto import mock_aws
+from moto_account import MANAGED, MotoAccount, destroy, up
+from moto_findings import asked, everything, named
+from program_declarations import shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture
+def account() -> Iterator[MotoAccount]:
+    with mock_aws(config=MANAGED):
+        yield MotoAccount()
+
+
+def test_a_cluster_in_auto_mode_is_made_with_all_its_resources_and_goes_again(account: MotoAccount) -> None:
+    before = everything(account)
+
+    run = up("dev-eks", account, **{key: value for key, value in auto_mode_settings().items() if key != "account"})
+
+    assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
+    [request] = asked(run, "CreateCluster")
+    assert request["computeConfig"] == {"enabled": True, "nodePools": []}
+    assert request["storageConfig"] == {"blockStorage": {"enabled": True}}
+    cluster = run.account.client("eks").describe_cluster(name="dev")["cluster"]
+    assert {"computeConfig", "storageConfig"}.isdisjoint(cluster), "moto takes both and forgets them: what they do is not judged"
+    destroy(run)
+    assert everything(account) == before
+
+
+def test_file_systems_are_made_reached_in_every_private_subnet_and_gone_again(account: MotoAccount) -> None:
+    run = up("dev-eks", account, storage={"checkpoints": "efs", "datasets": "efs"})
+    efs: Any = account.client("efs")
+    private = {each["SubnetId"] for name, each in named(run, "subnets").items() if name.startswith("dev-private")}
+
+    found = {each["Name"]: each for each in efs.describe_file_systems()["FileSystems"]}
+    assert set(found) == {"dev-checkpoints", "dev-datasets"}
+    for each in found.values():
+        identity = each["FileSystemId"]
+        assert (each["Encrypted"], each["ThroughputMode"]) == (True, "elastic")
+        assert {target["SubnetId"] for target in efs.describe_mount_targets(FileSystemId=identity)["MountTargets"]} == private
+        doors = efs.describe_access_points(FileSystemId=identity)["AccessPoints"]
+        policy = json.loads(efs.describe_file_system_policy(FileSystemId=identity)["Policy"])
+        [allowed] = [statement for statement in policy["Statement"] if statement["Effect"] == "Allow"]
+        through = allowed["Condition"]["StringEquals"]["elasticfilesystem:AccessPointArn"]
+        assert set(through) == {door["AccessPointArn"] for door in doors}
+        assert {door["RootDirectory"]["Path"] for door in doors} == (
+            {"/shared"} if each["Name"] == "dev-datasets" else {f"/{team['name']}" for team in shipped("dev-eks")["teams"]}
+        )
+    destroy(run)
+    assert efs.describe_file_systems()["FileSystems"] == []
+
+
+def test_a_file_system_of_lustre_is_made_in_one_private_subnet_behind_its_own_group_and_gone_again(account: MotoAccount) -> None:
+    run = up("dev-eks", account, storage={"datasets": "lustre", "lustre": {"capacity_gib": 2400, "zone": "us-east-1b"}})
+    fsx: Any = account.client("fsx")
+    groups: Any = account.client("ec2")
+
+    [found] = fsx.describe_file_systems()["FileSystems"]
+    private = {name: each["SubnetId"] for name, each in named(run, "subnets").items()}
+    assert (found["FileSystemType"], found["StorageCapacity"], found["StorageType"]) == ("LUSTRE", 2400, "SSD")
+    assert found["SubnetIds"] == [private["dev-private-us-east-1b"]]
+    assert found["LustreConfiguration"] == {"DeploymentType": "PERSISTENT_2", "PerUnitStorageThroughput": 125}
+    [group] = asked(run, "CreateFileSystem")[0]["SecurityGroupIds"]
+    [described] = groups.describe_security_groups(GroupIds=[group])["SecurityGroups"]
+    for way in ("IpPermissions", "IpPermissionsEgress"):
+        ports = {(each["FromPort"], each["ToPort"]): each for each in described[way]}
+        assert set(ports) == {(988, 988), (1018, 1023)}
+        assert {len(each["UserIdGroupPairs"]) for each in ports.values()} == {2}
+        assert {pair["GroupId"] for each in ports.values() for pair in each["UserIdGroupPairs"]} > {group}
+        assert not any(each["IpRanges"] for each in ports.values())
+    [link] = asked(run, "CreateDataRepositoryAssociation")
+    bucket = run.created["aws:s3/bucket:Bucket datasets-bucket"].identity
+    assert link["FileSystemId"] == found["FileSystemId"]
+    assert link["DataRepositoryPath"] == f"s3://{bucket}/shared/"
+    assert link["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
+    destroy(run)
+    assert fsx.describe_file_systems()["FileSystems"] == []

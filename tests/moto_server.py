@@ -1,0 +1,28 @@
+"""Moto's AWS, served by this process. It keeps all that tests put there before, so it is emptied first."""
+
+from __future__ import annotations
+
+import logging
+import urllib.request
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from moto.server import ThreadedMotoServer
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+@contextmanager
+def moto_server() -> Generator[str]:
+    """An AWS without anything in it; yields its address."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        address = f"http://{host}:{port}"
+        urllib.request.urlopen(urllib.request.Request(f"{address}/moto-api/reset", method="POST")).close()  # noqa: S310 -- our own server
+        yield address
+    finally:
+        server.stop()
