@@ -192,7 +192,7 @@ def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = Non
         main()
 
     # For each resource the SDK would read the source of all that called it, pytest's too: a fifth of the time, for nobody.
-    with mock.patch.object(pulumi.runtime.resource, "_get_stack_trace", source_pb2.StackTrace):
+    with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace):
         program()
     return monitor.declarations
 
