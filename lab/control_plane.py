@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lab.certificates import ensure_certificates
-from lab.home import LabState, StaleStateError, free_port, is_free, load_state, owner_of
+from lab.home import LabState, StaleStateError, load_state
 from lab.part import LabContext, kubeconfig
 from lab.parts import PORTS, all_parts, controllers, store_and_server
+from lab.ports import Reservations, owner_of
 from lab.processes import (
     GRACE_SECONDS,
     POLL_SECONDS,
@@ -66,7 +67,8 @@ class Start:
         """See ControlPlane.start."""
         for attempt in range(1, PORT_ATTEMPTS + 1):
             try:
-                self._run(api_port)
+                with Reservations() as reservations:
+                    self._run(api_port, reservations)
                 break
             except PortTakenError as error:
                 # Choosing again is all it takes.
@@ -81,10 +83,10 @@ class Start:
                 raise
         return self._report
 
-    def _run(self, api_port: int | None) -> None:
+    def _run(self, api_port: int | None, reservations: Reservations) -> None:
         state = self._state(api_port)
         running = running_parts(self._home)
-        self._choose_ports(state, running)
+        self._choose_ports(state, running, reservations)
         state.save(self._home.state)
         lab = LabContext(self._home, ensure_certificates(self._home.certificates), state.ports, self._tools)
         self._home.kubeconfig.touch(mode=0o600)
@@ -116,15 +118,14 @@ class Start:
         self._report.notes.append(f"the lab could not be carried on ({why}); its folder is now {aside.name}, delete it when you like")
         return LabState()
 
-    def _choose_ports(self, state: LabState, running: dict[str, Running]) -> None:
+    def _choose_ports(self, state: LabState, running: dict[str, Running], reservations: Reservations) -> None:
         """Keeps each port that a running part has or that is free; chooses others for the rest."""
-        taken: set[int] = set(state.ports.values())
         for name, owner in PORTS.items():
             port = state.ports.get(name)
-            if port is not None and (owner in running or is_free(port)):
+            if port is not None and (owner in running or reservations.take(port)):
                 continue
             fixed = state.fixed_api_port if name == "kube-apiserver" else None
-            if fixed is not None and not is_free(fixed):
+            if fixed is not None and (port == fixed or not reservations.take(fixed)):
                 raise LabError(
                     f"port {fixed}, asked for as the API server's, is in use by {owner_of(fixed)}.",
                     "end that program, or start with another `--api-port`.",
@@ -132,8 +133,7 @@ class Start:
                 )
             if port is not None:
                 self._report.notes.append(f"port {port} of {name} is in use by {owner_of(port)}; another one was chosen")
-            state.ports[name] = fixed or free_port(taken)
-            taken.add(state.ports[name])
+            state.ports[name] = fixed or reservations.choose()
 
     def _install(self, lab: LabContext, state: LabState) -> None:
         from lab.cluster import Cluster, digest_of, install, manifests  # noqa: PLC0415
@@ -166,7 +166,7 @@ class Start:
         while waiting:
             for name, (part, process, begun) in list(waiting.items()):
                 seconds = time.monotonic() - begun
-                if prober.is_ready(part, lab.ports) and process.is_alive:
+                if prober.is_ready(part, lab.ports) and process.listens_on(lab.ports[each] for each in part.ports):
                     self._progress.end(name, f"ready after {seconds:.1f} s")
                     self._report.started.append(name)
                     del waiting[name]

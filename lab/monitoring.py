@@ -13,8 +13,8 @@ import yaml
 
 from components.measurement import exporter_arguments
 from lab.cluster import WaitTimeoutError
-from lab.home import HOST, free_port
 from lab.part import Part
+from lab.ports import HOST, Reservations
 from lab.processes import (
     GRACE_SECONDS,
     POLL_SECONDS,
@@ -183,15 +183,14 @@ def serving(home: LabHome, tools: Tools, blocks: Path, *flags: str) -> Generator
 def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:
     """Starts parts on free ports and returns once all are ready; nothing is left of those that do not become so."""
     for attempt in range(1, PORT_ATTEMPTS + 1):
-        ports: dict[str, int] = {}
-        for name in PORTS:
-            ports[name] = free_port(set(ports.values()))
         running: list[Running] = []
         try:
-            for part in parts(ports):
-                with interrupts_wait():
-                    running.append(spawn(home, part))
-                _wait_until_ready(home, part, running[-1], ports)
+            with Reservations() as reservations:
+                ports = {name: reservations.choose() for name in PORTS}
+                for part in parts(ports):
+                    with interrupts_wait():
+                        running.append(spawn(home, part))
+                    _wait_until_ready(home, part, running[-1], ports)
         except PortTakenError as error:
             end(running, GRACE_SECONDS)
             if attempt == PORT_ATTEMPTS:
@@ -206,7 +205,7 @@ def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) ->
 
 def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[str, int]) -> None:
     prober, deadline = Prober(), time.monotonic() + READY_SECONDS
-    while not prober.is_ready(part, ports):
+    while not (prober.is_ready(part, ports) and process.listens_on(ports[name] for name in part.ports)):
         if not process.is_alive:
             raise why_it_ended(home, part, "start again")
         if time.monotonic() > deadline:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import psutil
 import urllib3
 
-from lab.home import HOST
+from lab.ports import HOST
 from lab.progress import LabError
 
 if TYPE_CHECKING:
@@ -127,6 +127,14 @@ class Running:
             return self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
+
+    def listens_on(self, ports: Iterable[int]) -> bool:
+        """Whether it is this program that listens on all of `ports`, and nobody else."""
+        try:
+            found = self.process.net_connections(kind="tcp")
+        except psutil.NoSuchProcess:
+            return False
+        return set(ports) <= {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
 
 
 def running_parts(home: LabHome) -> dict[str, Running]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
-from lab.home import HOST
+from lab.ports import HOST
 from lab.providers.api import Refusal, UnservedKindError
 from lab.providers.objects import object_id, type_of
 from lab.providers.values import encode

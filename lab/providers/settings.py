@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from lab.home import HOST
+from lab.ports import HOST
 from lab.providers.values import Properties, has_unknown, is_object, plain
 
 _LOOPBACK = {HOST, "localhost", "::1"}

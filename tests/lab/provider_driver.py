@@ -11,7 +11,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from lab.cluster import condition
-from lab.home import HOST
+from lab.ports import HOST
 from lab.providers.kubernetes import KubernetesStandIn
 from lab.providers.serving import serve
 from lab.providers.values import decode, encode

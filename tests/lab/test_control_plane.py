@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import sys
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from lab import control_plane
 from lab.cluster import Cluster
 from lab.control_plane import ControlPlane, PartState
-from lab.home import LabHome, is_free, load_state
-from lab.processes import end, running_parts
+from lab.home import LabHome, load_state
+from lab.ports import HOST, is_free
+from lab.processes import Running, end, running_parts, spawn
 from lab.progress import ExitCode, LabError, Silence
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.control_plane import StartReport
+    from lab.part import Part
     from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
@@ -33,13 +37,13 @@ MEMO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memo", "n
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[ControlPlane]:
     """A lab of the test's own, not started; whatever the test leaves running is ended."""
-    control_plane = ControlPlane(LabHome(tmp_path / ".lab", "own"))
-    yield control_plane
-    end(running_parts(control_plane.home).values(), 5)
+    made = ControlPlane(LabHome(tmp_path / ".lab", "own"))
+    yield made
+    end(running_parts(made.home).values(), 5)
 
 
-def ports_of(control_plane: ControlPlane) -> dict[str, int]:
-    state = load_state(control_plane.home.state)
+def ports_of(lab: ControlPlane) -> dict[str, int]:
+    state = load_state(lab.home.state)
     assert state is not None
     return state.ports
 
@@ -129,6 +133,45 @@ def test_stop_leaves_no_process_and_no_port_and_start_brings_the_objects_back(ow
     )
     own.stop(Silence(), delete=True)
     assert not own.home.folder.exists()
+
+
+LATE = """
+import sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Well(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+for port in map(int, sys.argv[1:]):
+    threading.Thread(target=ThreadingHTTPServer(("127.0.0.1", port), Well).serve_forever, daemon=True).start()
+time.sleep(3)
+sys.exit("listen tcp: bind: address already in use")
+"""
+"""Kueue on a busy machine: it is well for seconds before it finds that it cannot listen for the API server."""
+
+
+def test_what_another_program_answers_does_not_make_a_part_ready(own: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as squatter:
+        taken: list[int] = []
+
+        def spawn_too_late(home: LabHome, part: Part) -> Running:
+            if part.name == "kueue" and not taken:
+                ports = ports_of(own)
+                taken.append(ports["kueue-webhook"])
+                squatter.bind((HOST, taken[0]))
+                squatter.listen()
+                part = replace(part, command=[sys.executable, "-c", LATE, str(ports["kueue-health"]), str(ports["kueue-metrics"])])
+            return spawn(home, part)
+
+        monkeypatch.setattr(control_plane, "spawn", spawn_too_late)
+        own.start(tools, Silence())
+
+        assert ports_of(own)["kueue-webhook"] not in taken
+    Cluster(own.home.kubeconfig).apply(
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}}
+    )
 
 
 def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothing_stays(

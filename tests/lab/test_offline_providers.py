@@ -16,7 +16,7 @@ from provider_engine import stack_of
 from pulumi import automation
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from lab.home import HOST
+from lab.ports import HOST
 from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
 from lab.providers.values import Secret, decode, encode

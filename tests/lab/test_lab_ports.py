@@ -1,0 +1,63 @@
+"""Ports of labs that start side by side, and whose program it is that listens on them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from lab import ports
+from lab.ports import HOST, Reservations
+from lab.processes import Running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LISTENING = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> range:
+    found = range(31_990, 31_998)
+    monkeypatch.setattr(ports, "_RANGE", found)
+    return found
+
+
+@pytest.fixture
+def squatter() -> Iterator[socket.socket]:
+    with socket.create_server((HOST, 0)) as listening:
+        yield listening
+
+
+def test_two_starts_side_by_side_never_choose_one_port(few: range) -> None:
+    with Reservations() as one, Reservations() as other:
+        chosen = [each.choose() for each in (one, other) for _ in range(len(few) // 2)]
+
+        assert sorted(chosen) == list(few)
+        with pytest.raises(OSError, match="no free port"):
+            one.choose()
+        assert not other.take(chosen[0])
+
+    with Reservations() as later:
+        assert later.take(chosen[0]), "a start that has ended keeps nothing"
+
+
+def test_a_port_on_which_somebody_listens_is_not_given_out(squatter: socket.socket) -> None:
+    with Reservations() as reservations:
+        assert not reservations.take(squatter.getsockname()[1])
+
+
+def test_only_a_program_s_own_ports_are_its_own(squatter: socket.socket) -> None:
+    with subprocess.Popen([sys.executable, "-c", LISTENING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        own = int(process.stdout.readline())
+        running = Running("part", "digest", psutil.Process(process.pid))
+
+        assert running.listens_on([own])
+        assert not running.listens_on([own, squatter.getsockname()[1]])
+        process.communicate("\n")
+    assert not running.listens_on([own])
