@@ -54,6 +54,10 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, help="From a new node to work again, billed.")] = 10.0,
     wait_hours: Annotated[float, typer.Option("--wait-hours", min=0, help="Until there is capacity again, unbilled.")] = 0.5,
     saved_share: Annotated[float, typer.Option("--saved-share", min=0, max=1, help="Interruptions whose warning suffices to save.")] = 0.0,
+    share_taken: Annotated[
+        float | None,
+        typer.Option("--gang-share-taken", min=0, max=1, help="Of a gang, by one interruption. Default: 0.5; 0: nodes go one by one."),
+    ] = None,
     deadline: Annotated[float | None, typer.Option("--deadline-hours", min=0.01, max=100_000, help="How likely is it to be late?")] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
@@ -61,7 +65,8 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say what interruptions cost a run on Spot: lost work, the best checkpoint interval, the effective price, where it stops paying."""
-    from capacity.cost.spot_arithmetic import (  # noqa: PLC0415  # noqa: PLC0415
+    from capacity.cost.estimates import shipped_rules  # noqa: PLC0415
+    from capacity.cost.spot_arithmetic import (  # noqa: PLC0415
         SpotConditions,
         best_interval_hours,
         break_even_interruptions_per_node_hour,
@@ -75,7 +80,8 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     refuse_what_is_not_finite(checkpoint_minutes, interval_minutes, restart_minutes, wait_hours)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     price = prices.spot_usd_per_hour
-    conditions = SpotConditions(interruptions, nodes, checkpoint_minutes / 60, restart_minutes / 60, wait_hours, saved_share)
+    taken = float(shipped_rules().assumptions.gang_share_taken.value) if share_taken is None else share_taken
+    conditions = SpotConditions(interruptions, nodes, checkpoint_minutes / 60, restart_minutes / 60, wait_hours, saved_share, taken)
     best = best_interval_hours(hours, conditions)
     interval = best if interval_minutes is None else interval_minutes / 60
     run = spot_run(hours, interval, conditions)
