@@ -34,11 +34,12 @@ def test_an_interruption_leaves_what_is_saved() -> None:
     assert Progress(30, 29, 0).lost(JOB) == Progress(30)
 
 
-def test_an_interruption_with_enough_warning_leaves_all_work() -> None:
-    warned = Job(100, 200, 30, checkpoint_seconds=2, saves_on_warning=True)
+def test_an_interruption_with_enough_warning_leaves_what_was_done_until_then() -> None:
+    warned = Job(100, 200, 30, checkpoint_seconds=2, notice_seconds=5)
 
-    assert Progress(30, 29, 0).lost(warned) == Progress(59)
-    assert Progress(30, 31, 0).left(warned) == Progress(60), "the second of the checkpoint was no work"
+    assert Progress(30, 29, 0).lost(warned) == Progress(54)
+    assert Progress(30, 4, 0).lost(warned) == Progress(30), "the notice came before the last checkpoint"
+    assert Progress(30, 31, 0).left(warned) == Progress(60, 0, 2), "who leaves by himself pays for his save"
 
 
 def test_who_leaves_saves_first_if_that_ends_sooner() -> None:
