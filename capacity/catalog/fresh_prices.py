@@ -114,6 +114,7 @@ class SkuFile(Record):
     families: list[FamilySkus]
     not_on_demand: frozenset[str]
     gpus: dict[str, str]
+    spot_gpus: dict[str, str]
     local_ssd: str
     services: dict[ServiceItem, str]
 
@@ -173,7 +174,8 @@ def _parts(machine: Machine, capacity_type: CapacityType) -> list[tuple[str, Dec
             core, ram, attached, ssd = names.core, names.ram, gpu, file.local_ssd
         case CapacityType.SPOT:
             core, ram = f"{_SPOT} {names.core}", f"{_SPOT} {names.ram}"
-            attached, ssd = (f"{each} attached to {_SPOT} VMs" for each in (gpu, file.local_ssd))
+            named = gpu if machine.gpu is None else file.spot_gpus.get(machine.gpu.name, gpu)
+            attached, ssd = (f"{each} attached to {_SPOT} VMs" for each in (named, file.local_ssd))
         case CapacityType.FLEX_START if machine.flex_start and names.flex_start_core and names.flex_start_ram:
             core, ram, ssd = (f"{_FLEX_START} {each}" for each in (names.flex_start_core, names.flex_start_ram, file.local_ssd))
             attached = f"{gpu} attached to {_FLEX_START} VMs"

@@ -450,6 +450,26 @@ def test_a_machine_one_of_whose_parts_has_no_price_has_none(machine: str, region
     assert SkuPrices(skus_of_page({"skus": GOOGLE})).of_machine(machines_of(Cloud.GCP)[machine], region, bought) is None
 
 
+def test_the_gpu_of_a3_mega_has_another_name_on_spot() -> None:
+    """A cent for each core, a tenth of one for each GiB, eight GPUs, and 6,000 GiB of local SSD at 0.073 a month."""
+    skus = [
+        Sku(f"{prefix}{part} running in Americas", ("us-central1",), unit, Decimal(usd))
+        for prefix in ("", "Spot Preemptible ")
+        for part, unit, usd in (("A3Plus Instance Core", "h", "0.01"), ("A3Plus Instance Ram", "GiBy.h", "0.001"))
+    ]
+    skus += [
+        Sku("Nvidia H100 80GB Plus GPU running in Americas", ("us-central1",), "h", Decimal(10)),
+        Sku("Nvidia H100 80GB Mega GPU attached to Spot Preemptible VMs running in Americas", ("us-central1",), "h", Decimal(3)),
+        Sku("SSD backed Local Storage", ("us-central1",), "GiBy.mo", Decimal("0.073")),
+        Sku("SSD backed Local Storage attached to Spot Preemptible VMs", ("us-central1",), "GiBy.mo", Decimal("0.0365")),
+    ]
+    prices, machine = SkuPrices(skus), machines_of(Cloud.GCP)["a3-megagpu-8g"]
+
+    assert prices.of_machine(machine, "us-central1", ON_DEMAND) == Decimal("2.08") + Decimal("1.872") + 80 + Decimal("0.6")
+    assert prices.of_machine(machine, "us-central1", SPOT) == Decimal("2.08") + Decimal("1.872") + 24 + Decimal("0.3")
+    assert prices.of_machine(machine, "us-central1", CapacityType.FLEX_START) is None
+
+
 def test_a_part_with_two_prices_has_none() -> None:
     skus = [
         Sku(f"{part} running in {place}", ("us-central1",), "h", usd)
