@@ -265,6 +265,12 @@ class PriceBook:
         """The families without GPUs of which a price is known somewhere."""
         return sorted({family for family, _ in self.families})
 
+    def unpriced_families(self, region: str) -> list[str]:
+        """Those that may be made in a region and have no price there. Google's list has each family where it is sold, AWS's one region."""
+        unpriced = [each for each in self.family_names if (each, region) not in self.families]
+        sold_where_priced = self.cloud is Cloud.GCP and len(unpriced) < len(self.family_names)
+        return [] if sold_where_priced else unpriced
+
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
         """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""
         return self.prices.get((machine, region, capacity_type))

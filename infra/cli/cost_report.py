@@ -309,7 +309,7 @@ def _comment(report: CostReport) -> Iterator[str]:
     if cost.notes:
         yield from _folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
     if report.old:
-        old = [_cells((age_words(each, report.today),)) for each in report.old]
+        old = [_cells((age_words(each, report.cost),)) for each in report.old]
         yield from _folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
     sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
     yield from _folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)

@@ -72,8 +72,8 @@ def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -
 def test_where_prices_are_missing_the_sums_are_told_as_the_least_and_the_prices_named(tmp_path: Path) -> None:
     shown = run(plan_file(tmp_path, "dev-gke"))
 
-    assert "expected at least 1,914.84" in shown
-    assert "unknown: expected at least 1,914.84 of 4,000" in shown
+    assert "expected at least 1,941.29" in shown
+    assert "unknown: expected at least 1,941.29 of 4,000" in shown
     assert "not known, and in no sum: spot price of n1-standard-8 in us-central1" in shown
 
 
@@ -199,11 +199,11 @@ def test_the_comment_shows_the_sums_and_folds_the_rest(eks: Path, tmp_path: Path
     shown = run(eks, "--base", plan_file(tmp_path, "dev-gke", "base.json"), "--format", "markdown")
 
     heading, _, rest = shown.partition("\n")
-    assert heading == "### Cost of <code>dev-eks</code>: 1,839.39 USD a month expected (-75.45)"
+    assert heading == "### Cost of <code>dev-eks</code>: 1,839.39 USD a month expected (-101.90)"
     visible = rest.partition("<details>")[0]
-    assert "| expected | 1,914.84 | 1,839.39 | -75.45 |" in visible
+    assert "| expected | 1,941.29 | 1,839.39 | -101.90 |" in visible
     assert "| USD a month | base, at least | now | change in known prices |" in visible
-    assert "| worst case: every ceiling reached all month | 7,679.10 | 9,027.02 | +1,347.92 |" in visible
+    assert "| worst case: every ceiling reached all month | 9,093.37 | 9,027.02 | -66.35 |" in visible
     # With time, prices become old, which is a fold more.
     folds = 5 if "sources of prices are old" in shown else 4
     assert shown.count("<details>") == shown.count("</details>") == folds

@@ -418,7 +418,12 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(
             asked.append(region)
             yield ServiceItem.CLUSTER, None
 
-    monkeypatch.setattr(price_refresh, "price_list_of", lambda *_: Listed())
+    def listed(asked_cloud: Cloud, told: price_refresh.Told) -> Listed:
+        del told
+        assert asked_cloud.value == cloud
+        return Listed()
+
+    monkeypatch.setattr(price_refresh, "price_list_of", listed)
     refresh("--cloud", cloud, "--file", "own.yaml", "--dry-run")
 
     regions = {planned(stack).plan.region for stack in stack_names() if planned(stack).plan.cloud == platform}

@@ -73,4 +73,4 @@ def test_a_deadline_is_feasible_when_on_demand_from_the_start_meets_it(deadline:
 @pytest.mark.parametrize("wrong", [{"work_seconds": 0}, {"checkpoint_interval_seconds": 0}, {"nodes": 0}, {"restart_seconds": -1}])
 def test_a_job_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"must be 1 or more|must not be negative"):
-        replace(JOB, **wrong)  # pyrefly: ignore[bad-argument-type] -- fields of two types, by name
+        replace(JOB, **wrong)
