@@ -1,8 +1,8 @@
 """`python tests/bench_traces.py [FOLDER]`: strategies over records of Spot availability, and what must hold on every one of them.
 
-FOLDER has traces in the format of github.com/skypilot-org/spot-traces; without it, records are made up. Prices are those of p4d.24xlarge in
-the course (62 % off on Spot), flex-start at 53 % off after 8 hours; the job works for 48 hours, or for half of a record that is shorter
-than 96. With --html PAGE a plot is written.
+FOLDER has traces in the format of github.com/skypilot-org/spot-traces; without it, records are made up. `tests/strategy_table.py` says
+which job is played. At the end is the guide's table: multiples of the bound, with a save on notice and without. With --html PAGE a plot is
+written.
 """
 
 from __future__ import annotations
@@ -10,32 +10,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from decimal import Decimal
 from pathlib import Path
 
 from rich.console import Console
 from spot_traces import made_trace
+from strategy_table import HEAD, RATES, STARTS, job_for, mean_row, ratios_of, row
 
 from capacity.cost.comparison import Comparison, compare, comparison_page
-from capacity.cost.replay import Job, Rates, Trace, read_traces
+from capacity.cost.replay import Trace, read_traces
 from capacity.cost.strategies import DEADLINE_AWARE
 from infra.cli.advise_arithmetic_commands import comparison_table
 
-RATES = Rates(Decimal("12.50"), Decimal("32.77"), Decimal("32.77") * Decimal("0.47"), flex_start_wait_seconds=8 * 3600)
-WORK_HOURS = 48
-SLACK = 1.25
-STARTS = 10
-
-
-def job_for(zones: list[Trace]) -> Job:
-    """As many nodes as the record ever had; a checkpoint of a minute every half hour, ten minutes to start."""
-    work = round(min(WORK_HOURS, zones[0].hours / 2) * 3600)
-    nodes = max(max(each.available) for each in zones)
-    return Job(work, round(work * SLACK), 1800, nodes=max(1, nodes), checkpoint_seconds=60, restart_seconds=600)
-
 
 def groups_of(folder: Path | None) -> list[list[Trace]]:
-    """Each record alone, and those of one place and time together as zones."""
+    """Each record alone, and those of one machine, place and time together as zones."""
     if folder is None:
         made = [[made_trace(seed, ticks=2000, up_hours=up, down_hours=down)] for seed, up, down in ((1, 8, 1), (2, 2, 2), (3, 0.5, 3))]
         return [*made, [made_trace(seed, ticks=2000, up_hours=2, down_hours=4) for seed in (4, 5, 6)]]
@@ -58,12 +46,19 @@ def main() -> None:
     arguments = parser.parse_args()
     console, begun = Console(width=120), time.perf_counter()
     comparisons: list[Comparison] = []
-    for zones in groups_of(arguments.folder):
+    groups = groups_of(arguments.folder)
+    for zones in groups:
         found = compare(zones, job_for(zones), RATES, starts=STARTS)
         comparisons.append(found)
         console.print(comparison_table(found))
         rate, wait = zones[0].interruptions_per_hour(found.job.nodes), zones[0].mean_wait_hours(found.job.nodes)
         console.print(f"  first zone: {rate:.2f} interruptions in an hour of running, {wait:.2f} h until it is back\n")
+    for title, notice in (("saving on notice", job_for(groups[0]).notice_seconds), ("without", 0)):
+        table = [ratios_of(zones, notice_seconds=notice) for zones in groups]
+        worst = max(table, key=lambda each: each.over_the_better)
+        lines = [f"multiples of the bound, {title}:", HEAD, *map(row, table), mean_row(table)]
+        told = f"adaptive at most {worst.over_the_better:.3f} of the better of on-demand and greedy, in {worst.comparison.name}\n"
+        sys.stdout.write("\n".join([*lines, told, ""]))
     console.print(f"{len(comparisons)} records, {STARTS} starts each, {time.perf_counter() - begun:.0f} s")
     if arguments.html:
         arguments.html.write_text(comparison_page(comparisons), encoding="utf-8")

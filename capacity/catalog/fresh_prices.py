@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
-from capacity.catalog.price_book import Price, PriceFile
+from capacity.catalog.price_book import HOURS_OF_A_MONTH, Price, PriceFile, ServiceItem, ServicePrice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -78,7 +78,8 @@ COMPUTE_ENGINE = "services/6F81-5844-456A"
 """The name of the service whose SKUs these are."""
 
 _MEBIBYTES = 1024
-_UNITS = frozenset({"h", "GiBy.h"})
+_PER_HOUR = {"h": Decimal(1), "GiBy.h": Decimal(1), "GiBy.mo": Decimal(1) / HOURS_OF_A_MONTH}
+"""Units in which parts are sold, and what an hour is of each."""
 
 
 class MalformedCatalogError(ValueError):
@@ -87,7 +88,7 @@ class MalformedCatalogError(ValueError):
 
 @dataclass(frozen=True)
 class Sku:
-    """A part, its price an hour (of a core, a GPU, or a GiB of memory) in US dollars, and where it is sold so."""
+    """A part, its price by its unit (of a core, a GPU, a GiB of memory or of disk) in US dollars, and where it is sold so."""
 
     description: str
     regions: tuple[str, ...]
@@ -96,11 +97,13 @@ class Sku:
 
 
 class FamilySkus(Record):
-    """What the parts of a family are called."""
+    """What the parts of a family are called; those of flex-start are without the words that all of its parts begin with."""
 
     family: str
     core: str
     ram: str
+    flex_start_core: str | None = None
+    flex_start_ram: str | None = None
     source: str
 
 
@@ -109,7 +112,11 @@ class SkuFile(Record):
 
     sources: dict[str, Source]
     families: list[FamilySkus]
+    not_on_demand: frozenset[str]
     gpus: dict[str, str]
+    spot_gpus: dict[str, str]
+    local_ssd: str
+    services: dict[ServiceItem, str]
 
     @model_validator(mode="after")
     def _rows_are_sourced(self) -> SkuFile:
@@ -118,36 +125,66 @@ class SkuFile(Record):
         return self
 
 
+_FLEX_START = "DWS Defined Duration"
+_SPOT = "Spot Preemptible"
+
+
 class SkuPrices:
     """Looks prices up by part, region and way of buying."""
 
     def __init__(self, skus: Iterable[Sku]) -> None:
-        self._usd: dict[tuple[str, str], set[Decimal]] = {}
+        self._usd: dict[tuple[str, str], set[tuple[Decimal, str]]] = {}
         for sku in skus:
-            part = sku.description.partition(" running in ")[0]
-            if sku.usage_unit in _UNITS and sku.usd > 0:
+            part = re.split(" running in | in ", sku.description, maxsplit=1)[0]
+            if sku.usage_unit in _PER_HOUR and sku.usd > 0:
                 for region in sku.regions:
-                    self._usd.setdefault((part, region), set()).add(sku.usd)
+                    self._usd.setdefault((part, region), set()).add((sku.usd, sku.usage_unit))
 
     def of_machine(self, machine: Machine, region: str, capacity_type: CapacityType) -> Decimal | None:
         """US dollars an hour, to six decimals. None where the name of a part is not known, or one has no price, or more than one."""
-        file, family = _names(), machine.name.rpartition("-")[0]
-        names = next((each for each in file.families if each.family == family), None)
-        if names is None or machine.local_ssd_gb or capacity_type not in {CapacityType.ON_DEMAND, CapacityType.SPOT}:
-            return None
-        spot = capacity_type is CapacityType.SPOT
-        prefix = "Spot Preemptible " if spot else ""
-        parts = [(f"{prefix}{names.core}", Decimal(machine.vcpu)), (f"{prefix}{names.ram}", Decimal(machine.memory_mib) / _MEBIBYTES)]
-        if machine.gpu is not None:
-            gpu = file.gpus.get(machine.gpu.name, "")
-            parts.append((f"{gpu} attached to Spot Preemptible VMs" if spot else gpu, Decimal(machine.gpu.count)))
-        sums = [usd * amount if (usd := self._one(part, region)) is not None else None for part, amount in parts]
-        known = [each for each in sums if each is not None]
-        return sum(known, Decimal(0)).quantize(Decimal("0.000001")).normalize() if len(known) == len(sums) else None
+        found = [(self._per_hour(part, region), amount) for part, amount in _parts(machine, capacity_type)]
+        usd = [price * amount for price, amount in found if price is not None]
+        return sum(usd, Decimal(0)).quantize(Decimal("0.000001")).normalize() if found and len(usd) == len(found) else None
 
-    def _one(self, part: str, region: str) -> Decimal | None:
-        found = self._usd.get((part, region), set[Decimal]())
+    def of_service(self, item: ServiceItem, region: str) -> Decimal | None:
+        """US dollars for a GiB and month of a disk. None where the item is none of these, or has no price, or more than one."""
+        name = _names().services.get(item)
+        price = None if name is None else self._one(name, region)
+        return price[0].normalize() if price is not None and price[1] == "GiBy.mo" else None
+
+    def _per_hour(self, part: str, region: str) -> Decimal | None:
+        price = self._one(part, region)
+        return None if price is None else price[0] * _PER_HOUR[price[1]]
+
+    def _one(self, part: str, region: str) -> tuple[Decimal, str] | None:
+        found = self._usd.get((part, region), set[tuple[Decimal, str]]())
         return next(iter(found)) if len(found) == 1 else None
+
+
+def _parts(machine: Machine, capacity_type: CapacityType) -> list[tuple[str, Decimal]]:
+    """The parts of which a machine is billed and how much of each; none where not all of their names are known."""
+    file, name = _names(), machine.name.removesuffix("-nolssd")
+    family = name.rpartition("-")[0]
+    names = next((each for each in file.families if each.family == family), None)
+    gpu = "" if machine.gpu is None else file.gpus.get(machine.gpu.name)
+    if names is None or gpu is None or (capacity_type is CapacityType.ON_DEMAND and name in file.not_on_demand):
+        return []
+    match capacity_type:
+        case CapacityType.ON_DEMAND:
+            core, ram, attached, ssd = names.core, names.ram, gpu, file.local_ssd
+        case CapacityType.SPOT:
+            core, ram = f"{_SPOT} {names.core}", f"{_SPOT} {names.ram}"
+            named = gpu if machine.gpu is None else file.spot_gpus.get(machine.gpu.name, gpu)
+            attached, ssd = (f"{each} attached to {_SPOT} VMs" for each in (named, file.local_ssd))
+        case CapacityType.FLEX_START if machine.flex_start and names.flex_start_core and names.flex_start_ram:
+            core, ram, ssd = (f"{_FLEX_START} {each}" for each in (names.flex_start_core, names.flex_start_ram, file.local_ssd))
+            attached = f"{gpu} attached to {_FLEX_START} VMs"
+        case _:
+            return []
+    parts = [(core, Decimal(machine.vcpu)), (ram, Decimal(machine.memory_mib) / _MEBIBYTES)]
+    parts += [(attached, Decimal(machine.gpu.count))] if machine.gpu is not None else []
+    # The catalog's GB of local SSD are disks of 375 GiB.
+    return parts + ([(ssd, Decimal(machine.local_ssd_gb))] if machine.local_ssd_gb else [])
 
 
 def skus_of_page(page: Mapping[str, Any]) -> Iterator[Sku]:
@@ -179,31 +216,45 @@ _HEADER = """\
 
 @dataclass(frozen=True)
 class PriceChange:
-    """A row that is new (`before` is None) or has another price; US dollars an hour. Rows of pools are nobody's to refresh."""
+    """A row that is new (`before` is None) or has another price: of a machine in US dollars an hour, of an item by its measure.
 
-    key: PriceKey
+    Rows of pools are nobody's to refresh.
+    """
+
+    what: str
+    region: str
+    by: str
     before: Decimal | None
     after: Decimal
 
 
-def with_fresh_rows(file: PriceFile | None, cloud: Cloud, rows: Iterable[Price], sources: dict[str, Source]) -> PriceFile:
-    """`file` with the fresh rows in place of its own of the same machine, region and capacity type, and the sources that rows name.
+def with_fresh_rows(
+    file: PriceFile | None, cloud: Cloud, rows: Iterable[Price], services: Iterable[ServicePrice], sources: dict[str, Source]
+) -> PriceFile:
+    """`file` with the fresh rows in place of its own of the same machine, region and capacity type, or of the same item and region, and
+    the sources that rows name.
 
     What a contract says of pools, discounts and commitments is on no list, and stays.
     """
     known = PriceFile(cloud=cloud, sources={}) if file is None else file
     by_key = {_key(each): each for each in known.prices if each.pool is None} | {_key(each): each for each in rows}
     prices = [*(by_key[key] for key in sorted(by_key)), *(each for each in known.prices if each.pool is not None)]
-    used = {each.source for each in (*prices, *known.services, *known.families, *known.discounts, *known.commitments)}
+    by_item = {(each.item, each.region): each for each in (*known.services, *services)}
+    billed = [by_item[key] for key in sorted(by_item, key=lambda key: (key[0], key[1] or ""))]
+    used = {each.source for each in (*prices, *billed, *known.families, *known.discounts, *known.commitments)}
     kept = {name: source for name, source in (known.sources | sources).items() if name in used}
-    return known.model_copy(update={"sources": kept, "prices": prices})
+    return known.model_copy(update={"sources": kept, "prices": prices, "services": billed})
 
 
 def changes(before: PriceFile | None, after: PriceFile) -> list[PriceChange]:
-    """What differs, by machine, region and capacity type."""
-    known = {} if before is None else {_key(each): each.usd_per_hour for each in before.prices if each.pool is None}
-    found = ((_key(each), each.usd_per_hour) for each in after.prices if each.pool is None)
-    return [PriceChange(key, known.get(key), usd) for key, usd in found if known.get(key) != usd]
+    """What differs, by machine, region and capacity type, then by item and region."""
+    known = {} if before is None else _rows_of(before)
+    return [PriceChange(*key, known.get(key), usd) for key, usd in _rows_of(after).items() if known.get(key) != usd]
+
+
+def _rows_of(file: PriceFile) -> dict[tuple[str, str, str], Decimal]:
+    machines = {(each.machine, each.region, each.capacity_type.value): each.usd_per_hour for each in file.prices if each.pool is None}
+    return machines | {(each.item.value, each.region or "all regions", each.item.measure.value): each.usd for each in file.services}
 
 
 def as_yaml(file: PriceFile) -> str:

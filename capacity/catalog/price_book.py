@@ -120,7 +120,6 @@ HOURS_OF_A_MONTH = 730
 HOURS_OF_A_LONG_MONTH = 744
 """Hours in a month of 31 days, the most that is billed: AWS bills in UTC, Google in Pacific time, whose clocks go back in November."""
 
-
 SPOT_PRICE_DAYS, LIST_PRICE_DAYS = 30, 180
 """For so many days a price is taken for today's, and older ones are warned of: Spot moves by the hour, lists a few times a year."""
 
@@ -264,6 +263,11 @@ class PriceBook:
     def family_names(self) -> list[str]:
         """The families without GPUs of which a price is known somewhere."""
         return sorted({family for family, _ in self.families})
+
+    def unpriced_families(self, region: str) -> list[str]:
+        """Those that may be made in a region and have no price there. Google's list has each family where it is sold, AWS's one region."""
+        unpriced = [each for each in self.family_names if (each, region) not in self.families]
+        return [] if self.cloud is Cloud.GCP and len(unpriced) < len(self.family_names) else unpriced
 
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
         """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from capacity.catalog.data_files import Record
 from capacity.cost.estimates import Estimate, Estimates, Fact, JobNeeds, Method, Rule, estimates, is_gang, shipped_rules
+from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.cost.spot_arithmetic import (
     break_even_interruptions_per_node_hour,
     break_even_usd_per_hour,
@@ -212,9 +213,11 @@ def _spot_arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates) -
         return [*lines, f"{more}: Spot is cheaper than on-demand below {worth} USD an hour; no price is known: give it with --spot-usd"]
     lines.append(f"{more}: {cents(effective)} USD for a useful hour of a node, not {cents(price)}")
     if needs.checkpoint_minutes is not None:
-        limit = break_even_interruptions_per_node_hour(needs.work_hours, plan.conditions, price, on_demand)
-        told = f"up to {limit:.2f} interruptions of a node an hour" if limit else "at no rate of interruptions"
-        lines.append(f"Spot is cheaper than on-demand {told}; {plan.conditions.interruptions_per_node_hour:.2f} are expected")
+        of_gang = gang_interruptions_per_hour(1, plan.conditions.nodes, plan.conditions.share_taken)
+        limit = of_gang * break_even_interruptions_per_node_hour(needs.work_hours, plan.conditions, price, on_demand)
+        whose = f"the {plan.conditions.nodes} nodes together" if plan.conditions.nodes > 1 else "a node"
+        told = f"up to {limit:.2f} interruptions of {whose} an hour" if limit else "at no rate of interruptions"
+        lines.append(f"Spot is cheaper than on-demand {told}; {rate:.2f} are expected")
     unknown = found.flex_start_limit_hours is not None and prices.flex_start_usd_per_hour is None
     if unknown and effective < on_demand:
         off = saved_percent(effective, on_demand)

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.cost.spot_arithmetic import (
     SpotConditions,
     SpotRun,
@@ -101,6 +102,7 @@ class Assumptions(Record):
     """What is assumed; durations as their names say."""
 
     interruptions_per_node_hour: Assumption
+    gang_share_taken: Assumption
     restart_minutes: Assumption
     spot_wait_hours: Assumption
     flex_start_wait_hours: Assumption
@@ -149,10 +151,11 @@ class JobNeeds(Record):
     again. `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest
     piece of work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait
     for its answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours`
-    count from now. `gang_interruptions_per_hour` is that of all nodes together, as measured, and goes before the rate of one node: nodes
-    of a gang are often lost together, so that it is less than their number times the rate of one. `steady`: it runs around the clock for
-    a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of its share. `data_region` and `data_gib`:
-    where its data is, and how much of it each start reads. Prices are for one machine and hour, waits are what to expect.
+    count from now. `interruptions_per_node_hour` is of one node; what a gang meets follows from it by `gang_share_taken`, how much of a
+    gang an interruption takes (capacity/cost/gang_interruptions.py; 0: nodes are lost one by one). `gang_interruptions_per_hour` is that
+    of all nodes together, as measured, and goes before both. `steady`: it runs around the clock for a year. `shared`: several teams want
+    the capacity. `guaranteed`: the team must be sure of its share. `data_region` and `data_gib`: where its data is, and how much of it
+    each start reads. Prices are for one machine and hour, waits are what to expect.
     """
 
     cloud: Cloud
@@ -174,6 +177,7 @@ class JobNeeds(Record):
     data_region: str | None = None
     data_gib: Annotated[int, Field(ge=0)] = 0
     interruptions_per_node_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] | None = None
+    gang_share_taken: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     gang_interruptions_per_hour: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] | None = None
     restart_minutes: Wait | None = None
     spot_wait_hours: Wait | None = None
@@ -263,14 +267,16 @@ def spot_plan(needs: JobNeeds) -> SpotPlan:
 
     gang = is_gang(needs)
     of_node = or_assumed(needs.interruptions_per_node_hour, assumed.interruptions_per_node_hour.value)
+    taken = or_assumed(needs.gang_share_taken, assumed.gang_share_taken.value)
     if gang and needs.gang_interruptions_per_hour is not None:
-        of_node = needs.gang_interruptions_per_hour / needs.nodes
+        of_node = needs.gang_interruptions_per_hour / gang_interruptions_per_hour(1, needs.nodes, taken)
     conditions = SpotConditions(
         of_node,
         nodes=needs.nodes if gang else 1,
         checkpoint_hours=(needs.checkpoint_minutes or 0) / _MINUTES,
         restart_hours=or_assumed(needs.restart_minutes, assumed.restart_minutes.value) / _MINUTES,
         wait_hours=or_assumed(needs.spot_wait_hours, assumed.spot_wait_hours.value),
+        share_taken=taken,
     )
     if needs.checkpoint_minutes is not None:
         return SpotPlan(conditions, *best_spot_run(needs.work_hours, conditions))

@@ -150,17 +150,15 @@ class _Lines:
                 usd = price.usd_per_hour * self._with_fee(machine.name) * HOURS_OF_A_LONG_MONTH + disk
                 memory = Decimal(machine.memory_mib) / _MEBIBYTES
                 shapes.append(Shape(machine.name, Decimal(machine.vcpu), memory, usd, price_used(self._book, price)))
-        unpriced = 0
         for family in self._book.family_names:
             row = self._book.families.get((family, region))
             if row is None:
-                unpriced += 1
                 continue
             usd = row.usd_per_hour * self._with_fee(family) * HOURS_OF_A_LONG_MONTH + disk
             name = f"of the smallest {family}"
             shapes.append(Shape(name, Decimal(row.vcpu), Decimal(row.memory_gib), usd, family_price_used(self._book, row)))
-        if unpriced:
-            missing.append(f"on-demand price of {unpriced} families of machines without GPUs in {region}")
+        if unpriced := self._book.unpriced_families(region):
+            missing.append(f"on-demand price of {len(unpriced)} families of machines without GPUs in {region}")
         return shapes, tuple(missing)
 
     def _with_fee(self, machine: str) -> Decimal:

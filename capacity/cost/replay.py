@@ -10,7 +10,7 @@ Instance Savings under Deadlines", NSDI 2024.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -95,18 +95,20 @@ def read_trace(path: Path, name: str | None = None) -> Trace:
 
 
 def read_traces(folder: Path) -> list[list[Trace]]:
-    """The traces under a folder, in groups: those of one folder with the same gap are zones of one place at the same time.
+    """The traces under a folder, in groups: those of one folder with the same gap and machine are zones at the same time.
 
-    A group is as long as its shortest. Raises ExplainedError for a folder without traces, or with a file that is none.
+    The machine is what stands behind the first `_` of a file's name, as in us-west-2a_v100_8.json; files without one are of one machine. A
+    group is as long as its shortest. Raises ExplainedError for a folder without traces, or with a file that is none.
     """
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else []
     if not paths:
         remedy = "name a folder with .json files in the format of github.com/skypilot-org/spot-traces."
         raise ExplainedError(f"there are no traces under {folder}.", remedy, exit_code=ExitCode.BAD_USAGE)
-    groups: dict[tuple[str, int], list[Trace]] = {}
+    groups: dict[tuple[str, str, int], list[Trace]] = {}
     for path in paths:
         trace = read_trace(path, str(path.relative_to(folder).with_suffix("")))
-        groups.setdefault((str(path.parent), trace.gap_seconds), []).append(trace)
+        _, _, machine = path.stem.partition("_")
+        groups.setdefault((str(path.parent), machine, trace.gap_seconds), []).append(trace)
     return [_aligned(each) for each in groups.values()]
 
 
@@ -120,8 +122,9 @@ class Job:
     """A job to be placed. All durations are whole seconds.
 
     `work_seconds` of work on `nodes` at once; after every `checkpoint_interval_seconds` of it the work stands still for
-    `checkpoint_seconds`. Each start of machines takes `restart_seconds`, billed, before there is progress. With `saves_on_warning` the
-    grace period suffices to save, so that an interruption loses nothing. Raises ValueError for what cannot be.
+    `checkpoint_seconds`. Each start of machines takes `restart_seconds`, billed, before there is progress. A job that saves on notice is
+    told `notice_seconds` before its Spot machines go: it saves at once, and what it did until then is kept. With 0 it does not. Raises
+    ValueError for what cannot be.
     """
 
     work_seconds: int
@@ -130,13 +133,15 @@ class Job:
     nodes: int = 1
     checkpoint_seconds: int = 0
     restart_seconds: int = 0
-    saves_on_warning: bool = False
+    notice_seconds: int = 0
 
     def __post_init__(self) -> None:
         if min(self.work_seconds, self.deadline_seconds, self.checkpoint_interval_seconds, self.nodes) < 1:
             raise ValueError(f"work, deadline, interval and nodes must be 1 or more: {self}")
-        if min(self.checkpoint_seconds, self.restart_seconds) < 0:
-            raise ValueError(f"checkpoint_seconds and restart_seconds must not be negative: {self}")
+        if min(self.checkpoint_seconds, self.restart_seconds, self.notice_seconds) < 0:
+            raise ValueError(f"checkpoint_seconds, restart_seconds and notice_seconds must not be negative: {self}")
+        if 0 < self.notice_seconds < self.checkpoint_seconds:
+            raise ValueError(f"a checkpoint must fit into the notice: {self}")
 
     @property
     def feasible(self) -> bool:
@@ -176,16 +181,18 @@ class Progress:
         return Progress(self.saved_seconds, self.cycle_seconds, self.restart_seconds + job.restart_seconds)
 
     def lost(self, job: Job) -> Progress:
-        """What is left when the machine is taken away."""
-        return Progress(self.work_done_seconds(job) if job.saves_on_warning else self.saved_seconds)
+        """What is left when the machine is taken away: what is durable, and with a save on notice what was done until the notice."""
+        if not job.notice_seconds:
+            return Progress(self.saved_seconds)
+        return Progress(self.saved_seconds + min(max(0, self.cycle_seconds - job.notice_seconds), job.checkpoint_interval_seconds))
 
     def left(self, job: Job) -> Progress:
-        """What is kept when a machine is given up: as after an interruption, or with a checkpoint first, whichever ends sooner.
+        """What is kept when a machine is given up: what is durable, or all of it with a checkpoint first, whichever ends sooner.
 
         The time of that checkpoint is counted at the next start.
         """
         saved_first = Progress(self.work_done_seconds(job), 0, job.checkpoint_seconds)
-        return min(self.lost(job), saved_first, key=lambda each: each.to_finish_seconds(job))
+        return min(Progress(self.saved_seconds), saved_first, key=lambda each: each.to_finish_seconds(job))
 
 
 @dataclass(frozen=True)
@@ -212,11 +219,38 @@ FLEX_START = Place(CapacityType.FLEX_START)
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What was to be seen of Spot since the job began, whole ticks that are over.
+
+    `spot_seconds` with capacity in any zone and `outage_seconds` with none, `outages` and `returns` the changes between the two;
+    `zone_seconds` with capacity, summed over the zones, and `losses` how often a zone lost it.
+    """
+
+    spot_seconds: int = 0
+    outage_seconds: int = 0
+    outages: int = 0
+    returns: int = 0
+    zone_seconds: int = 0
+    losses: int = 0
+
+    def after(self, gap_seconds: int, before: frozenset[int], now: frozenset[int]) -> Seen:
+        """With a tick more, in which the zones `before` had capacity, and the change to those that have it `now`."""
+        return Seen(
+            self.spot_seconds + (gap_seconds if before else 0),
+            self.outage_seconds + (0 if before else gap_seconds),
+            self.outages + bool(before and not now),
+            self.returns + bool(now and not before),
+            self.zone_seconds + gap_seconds * len(before),
+            self.losses + len(before - now),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """What a strategy knows at the begin of a tick: nothing of the future.
 
     `place` is where the job has been until now and could stay; None when it waits, or was just interrupted. `spot` are the zones with
-    capacity in this tick.
+    capacity in this tick, `seen` is what there was before it.
     """
 
     job: Job
@@ -226,6 +260,7 @@ class View:
     progress: Progress
     place: Place | None
     spot: tuple[Place, ...]
+    seen: Seen = Seen()
 
     def at(self, place: Place | None) -> Progress:
         """The progress at the begin of this tick if the job is there from now on."""
@@ -293,11 +328,14 @@ def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -
     billed: dict[CapacityType, int] = {}
     interruptions = starts = 0
     finish: int | None = None
+    seen, before = Seen(), frozenset[int]()
     for tick in range(last):
-        spot = tuple(Place(CapacityType.SPOT, n) for n, each in enumerate(zones) if tick < known and each.available[tick] >= job.nodes)
+        now = frozenset(number for number, each in enumerate(zones) if tick < known and each.available[tick] >= job.nodes)
+        seen, before = seen.after(gap, before, now) if tick else seen, now
+        spot = tuple(Place(CapacityType.SPOT, number) for number in sorted(now))
         if place is not None and place.capacity_type is CapacityType.SPOT and place not in spot:
             progress, place, interruptions = progress.lost(job), None, interruptions + 1
-        view = View(job, rates, gap, tick * gap, progress, place, spot)
+        view = View(job, rates, gap, tick * gap, progress, place, spot, seen)
         chosen = strategy.choose(view)
         if chosen is not None and chosen.capacity_type is CapacityType.SPOT and chosen not in spot:
             raise ValueError(f"{strategy.name} chose {chosen} at tick {tick}, where there is no capacity")
@@ -312,7 +350,7 @@ def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -
             finish = tick * gap + needed
             break
         progress = progress.after(gap, job)
-    work = job.work_seconds if finish is not None else progress.lost(replace(job, saves_on_warning=False)).saved_seconds
+    work = job.work_seconds if finish is not None else progress.saved_seconds
     played = last * gap if finish is None else finish
     return Outcome(strategy.name, finish, played, work, billed, interruptions, max(0, starts - 1), _usd(billed, rates, job.nodes))
 

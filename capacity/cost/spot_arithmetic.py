@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.values.quantities import exact
 
 _LARGEST_EXPONENT = 700.0
@@ -23,7 +24,8 @@ HOPELESS = 1000
 class SpotConditions:
     """What a run on Spot meets. Durations are hours, rates are per hour.
 
-    `interruptions_per_node_hour` is of one node; `nodes` run as a gang, so that losing one interrupts all. `checkpoint_hours` is how long
+    `interruptions_per_node_hour` is of one node; `nodes` run as a gang, so that losing one interrupts all. `share_taken` is how much of the
+    gang an interruption takes (capacity/cost/gang_interruptions.py); 0: nodes are lost one by one. `checkpoint_hours` is how long
     the work stands still for one checkpoint, `restart_hours` what a new start takes while it is billed (boot, image, restoring),
     `wait_hours` how long there is no capacity after an interruption, unbilled. `saved_share` is the share of interruptions before which the
     grace period suffices to save. Raises ValueError for what cannot be.
@@ -35,6 +37,7 @@ class SpotConditions:
     restart_hours: float = 0.0
     wait_hours: float = 0.0
     saved_share: float = 0.0
+    share_taken: float = 0.0
 
     def __post_init__(self) -> None:
         durations = (self.interruptions_per_node_hour, self.checkpoint_hours, self.restart_hours, self.wait_hours)
@@ -42,11 +45,13 @@ class SpotConditions:
             raise ValueError(f"nodes must be 1 or more, rates and durations finite and not negative: {self}")
         if not 0 <= self.saved_share <= 1:
             raise ValueError(f"saved_share is {self.saved_share}; it is a share between 0 and 1")
+        if not 0 <= self.share_taken <= 1:
+            raise ValueError(f"share_taken is {self.share_taken}; it is a share between 0 and 1")
 
     @property
     def interruptions_per_hour(self) -> float:
         """Of the whole gang."""
-        return self.interruptions_per_node_hour * self.nodes
+        return gang_interruptions_per_hour(self.interruptions_per_node_hour, self.nodes, self.share_taken)
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ def break_even_interruptions_per_node_hour(
         effective = usd_per_useful_hour(spot_usd_per_hour, run)
         return effective is not None and effective <= other_usd_per_hour
 
-    low, high = 0.0, _MOST_INTERRUPTIONS_PER_HOUR / conditions.nodes
+    low, high = 0.0, _MOST_INTERRUPTIONS_PER_HOUR / gang_interruptions_per_hour(1, conditions.nodes, conditions.share_taken)
     if pays(high):
         return high
     for _ in range(_BREAK_EVEN_STEPS):

@@ -1,20 +1,15 @@
-"""Strategies for a job that can wait and resume, and their lower bound: the cost with perfect knowledge of the record."""
+"""Strategies for a job that can wait and resume: where it runs in the next tick, from what has been seen until then."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.replay import FLEX_START, ON_DEMAND
-from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from capacity.cost.replay import Job, Place, Rates, Strategy, Trace, View
+    from capacity.cost.replay import Place, Rates, Strategy, View
 
 
 @dataclass(frozen=True)
@@ -85,6 +80,68 @@ class Paced:
         return ON_DEMAND if behind or not view.is_safe(None) else None
 
 
+_PRIOR_PIECE_SECONDS, _PRIOR_OUTAGE_SECONDS = 2 * 3600, 3600
+"""What counts as seen once before anything is: Spot for two hours, then none for one. Wrong guesses are worn off by the first outages."""
+
+_EXCURSIONS_KEPT = 2
+"""Time is kept for so many changes to Spot and back, whatever is expected."""
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Spot whenever it pays, and slack spent where it saves most, going by what the job has seen of Spot since it began.
+
+    Slack, the time that on-demand does not need, buys two things. Waiting through an outage saves the on-demand hours of that outage; a
+    change from on-demand to Spot and back saves the discount for as long as Spot stays, and takes two restarts, a save and what is lost.
+    `Spot.falls_back` spends all on waiting, and cannot go back to Spot once nothing is left; `Paced` buys on-demand hours from the begin
+    on, also where Spot alone would have done. This one waits, but keeps the slack that the changes of the remaining time need, as many as
+    Spot is expected to come back, wherever a second of slack saves more on them than on waiting. Where Spot stays for so short a time
+    that it does not pay for its restart, it is left alone. The promise is that of `Spot.falls_back`.
+    """
+
+    name: str = "adaptive"
+
+    def choose(self, view: View) -> Place | None:
+        """See the class."""
+        outlook = _Outlook(view)
+        place = spot_of(view, any_zone=True)
+        saved = outlook.saved_by_change if view.place == ON_DEMAND else outlook.saved_by_spot
+        if place is not None and view.is_safe(place) and (place == view.place or saved > 0):
+            return place
+        if view.place == ON_DEMAND:
+            # It is left for Spot alone: to wait from there would pay for one more start.
+            return ON_DEMAND
+        return None if view.is_safe(None) and outlook.slack > outlook.kept else ON_DEMAND
+
+
+class _Outlook:
+    """What is to be expected of Spot from here on, in seconds; savings are in seconds of on-demand."""
+
+    def __init__(self, view: View) -> None:
+        job, seen = view.job, view.seen
+        left = job.deadline_seconds - view.elapsed_seconds
+        discount = 1 - float(view.rates.spot_usd_per_hour / view.rates.on_demand_usd_per_hour)
+        stays = (seen.zone_seconds + _PRIOR_PIECE_SECONDS) / (seen.losses + 1)
+        back = (seen.spot_seconds + _PRIOR_PIECE_SECONDS) / (seen.outages + 1)
+        outage = (seen.outage_seconds + _PRIOR_OUTAGE_SECONDS) / (seen.returns + 1)
+        lost = job.notice_seconds or job.checkpoint_interval_seconds / 2
+        start = job.restart_seconds + lost
+        change = start + job.restart_seconds + job.checkpoint_seconds
+        self.slack = left - view.at(ON_DEMAND).to_finish_seconds(job)
+        self.saved_by_spot = stays * discount - start
+        self.saved_by_change = stays * discount - change
+        changes = left / (back + outage)
+        least = _EXCURSIONS_KEPT * (change + view.gap_seconds)
+        if self.saved_by_change <= 0:
+            self.kept = float(view.gap_seconds)
+        elif self.saved_by_change * (outage + start) < self.saved_by_spot * change:
+            self.kept = least
+        else:
+            # With several zones, Spot is lost more often than it is gone everywhere.
+            moves = max(0.0, left * back / (back + outage) / stays - changes)
+            self.kept = least + changes * change + moves * start
+
+
 def spot_of(view: View, *, any_zone: bool) -> Place | None:
     """The Spot place to be at: where the job is already, else the first that has capacity; None when there is none."""
     places = view.spot if any_zone else tuple(each for each in view.spot if each.zone == 0)
@@ -100,72 +157,12 @@ def strategies(rates: Rates, zones: int) -> list[Strategy]:
         Spot("Spot, restarted"),
         Spot("Spot, then on-demand", falls_back=True),
         Paced(),
+        Adaptive(),
     ]
     if zones > 1:
         found += [Spot("Spot in any zone", any_zone=True), Spot("Spot in any zone, then on-demand", any_zone=True, falls_back=True)]
     return [*found, FlexStart()] if rates.flex_start_usd_per_hour is not None else found
 
 
-DEADLINE_AWARE = ("Spot, then on-demand", "Spot in any zone, then on-demand", "paced")
+DEADLINE_AWARE = ("Spot, then on-demand", "Spot in any zone, then on-demand", "paced", "adaptive")
 """The strategies that meet every deadline which on-demand can meet."""
-
-
-_MILLION = 1_000_000
-_STEPS = 40
-"""Halvings of the range of values: enough for less than a millionth of it."""
-
-
-def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, *, work_seconds: int, finish_seconds: int) -> Decimal:
-    """At most what any way to do so much of the job's work in so much time costs, in any of the zones, on-demand or on flex-start."""
-    if work_seconds == 0:
-        return Decimal(0)
-    gap = zones[0].gap_seconds
-    places = _places(zones, job, rates, -(-finish_seconds // gap))
-    low, high = 0, 4 * max(price for price, _ in places)
-    best = 0
-    for _ in range(_STEPS):
-        value = (low + high) // 2
-        net, work = _cheapest(places, value, gap, job.restart_seconds)
-        best = max(best, net + value * work_seconds)
-        # The path does too little work: a second of it must be worth more.
-        low, high = (value, high) if work < work_seconds else (low, value)
-        if high - low <= 1:
-            break
-    return Decimal(best) * job.nodes / (_MILLION * SECONDS_OF_AN_HOUR)
-
-
-def _places(zones: Sequence[Trace], job: Job, rates: Rates, ticks: int) -> list[tuple[int, list[bool]]]:
-    """Each place's price in millionths of a dollar an hour and node, and the ticks in which it can be used."""
-
-    def millionths(usd_per_hour: Decimal) -> int:
-        return int((usd_per_hour * _MILLION).to_integral_value(ROUND_FLOOR))
-
-    known = min(ticks, len(zones[0].available))
-    spot = millionths(rates.spot_usd_per_hour)
-    places = [(spot, [each >= job.nodes for each in zone.available[:known]] + [False] * (ticks - known)) for zone in zones]
-    places.append((millionths(rates.on_demand_usd_per_hour), [True] * ticks))
-    if rates.flex_start_usd_per_hour is not None:
-        wait = -(-rates.flex_start_wait_seconds // zones[0].gap_seconds)
-        places.append((millionths(rates.flex_start_usd_per_hour), [tick >= wait for tick in range(ticks)]))
-    return places
-
-
-def _cheapest(places: list[tuple[int, list[bool]]], value: int, gap: int, restart: int) -> tuple[int, int]:
-    """The least of cost less the value of the work done, over all paths, and the work of the path that has it."""
-    # A run that ends within its first tick costs something between its restart alone and the whole tick; the net cost is a straight line
-    # between the two, so that the ends are enough. Whoever does any work starts once, so that doing nothing at all is no path.
-    touched: tuple[float, int] = (min(price for price, _ in places) * restart, 0)
-    idle: tuple[float, int] = (math.inf, 0)
-    running: list[tuple[float, int]] = [(math.inf, 0)] * len(places)
-    start = value * restart
-    for tick in range(len(places[0][1])):
-        idle = min(idle, *running)
-        begun = min((idle[0] + start, idle[1] - restart), (start, -restart))
-        for number, (price, there) in enumerate(places):
-            if not there[tick]:
-                running[number] = (math.inf, 0)
-                continue
-            before = min(running[number], begun)
-            running[number] = (before[0] + (price - value) * gap, before[1] + gap)
-    net, work = min(touched, idle, *running)
-    return int(net), work

@@ -54,6 +54,10 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, help="From a new node to work again, billed.")] = 10.0,
     wait_hours: Annotated[float, typer.Option("--wait-hours", min=0, help="Until there is capacity again, unbilled.")] = 0.5,
     saved_share: Annotated[float, typer.Option("--saved-share", min=0, max=1, help="Interruptions whose warning suffices to save.")] = 0.0,
+    share_taken: Annotated[
+        float | None,
+        typer.Option("--gang-share-taken", min=0, max=1, help="Of a gang, by one interruption. Default: 0.5; 0: nodes go one by one."),
+    ] = None,
     deadline: Annotated[float | None, typer.Option("--deadline-hours", min=0.01, max=100_000, help="How likely is it to be late?")] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
@@ -61,7 +65,8 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Say what interruptions cost a run on Spot: lost work, the best checkpoint interval, the effective price, where it stops paying."""
-    from capacity.cost.spot_arithmetic import (  # noqa: PLC0415  # noqa: PLC0415
+    from capacity.cost.estimates import shipped_rules  # noqa: PLC0415
+    from capacity.cost.spot_arithmetic import (  # noqa: PLC0415
         SpotConditions,
         best_interval_hours,
         break_even_interruptions_per_node_hour,
@@ -75,7 +80,8 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     refuse_what_is_not_finite(checkpoint_minutes, interval_minutes, restart_minutes, wait_hours)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     price = prices.spot_usd_per_hour
-    conditions = SpotConditions(interruptions, nodes, checkpoint_minutes / 60, restart_minutes / 60, wait_hours, saved_share)
+    taken = float(shipped_rules().assumptions.gang_share_taken.value) if share_taken is None else share_taken
+    conditions = SpotConditions(interruptions, nodes, checkpoint_minutes / 60, restart_minutes / 60, wait_hours, saved_share, taken)
     best = best_interval_hours(hours, conditions)
     interval = best if interval_minutes is None else interval_minutes / 60
     run = spot_run(hours, interval, conditions)
@@ -225,7 +231,7 @@ def _words(name: str) -> str:
 
 
 def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Traces of Spot availability; those of one folder are zones.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Traces of Spot; those of one folder and machine are zones.")],
     machine: OneMachine,
     region: Region,
     hours: Annotated[float, typer.Option("--hours", min=0.1, max=8760, help="Work without interruptions.")],
@@ -234,6 +240,10 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     interval_minutes: Annotated[float, typer.Option("--interval-minutes", min=1, max=1e6, help="Work between checkpoints.")] = 30.0,
     checkpoint_minutes: Annotated[float, typer.Option("--checkpoint-minutes", min=0, max=1e6, help="The pause for one checkpoint.")] = 1.0,
     restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, max=1e6, help="From a new node to working again.")] = 10.0,
+    notice: Annotated[
+        int | None,
+        typer.Option("--notice-seconds", min=0, max=3600, help="The job saves when warned so long before. Default: if it fits; 0: never."),
+    ] = None,
     flex_usd: Annotated[str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="With it, flex-start is played too.")] = None,
     flex_wait: Annotated[float, typer.Option("--flex-start-wait-hours", min=0, max=8760, help="How long flex-start makes wait.")] = 12.0,
     starts: Annotated[int, typer.Option("--starts", min=1, max=1000, help="Moments of each trace at which the job starts.")] = 10,
@@ -255,6 +265,7 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         nodes=nodes,
         checkpoint_seconds=round(checkpoint_minutes * 60),
         restart_seconds=round(restart_minutes * 60),
+        notice_seconds=_notice_seconds(machine, checkpoint_minutes, notice),
     )
     rates = Rates(
         spot_price(prices, machine, region), prices.on_demand_usd_per_hour, usd("--flex-start-usd", flex_usd), round(flex_wait * 3600)
@@ -263,13 +274,30 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if html is not None:
         _write_page(html, comparison_page(found))
     if form is Format.JSON:
-        write_json({"comparisons": [_comparison_data(each) for each in found]})
+        write_json({"notice_seconds": job.notice_seconds, "comparisons": [_comparison_data(each) for each in found]})
     else:
         for each in found:
             show_table(comparison_table(each))
+        saves = f"it saves when it is warned, {job.notice_seconds} s before" if job.notice_seconds else "it does not save when it is warned"
+        out.print(f"each interruption: {saves}.")
     if not job.feasible:
         err.print("the deadline cannot be met even on demand: give more hours, more nodes with fewer hours of work, or shorter restarts.")
         raise typer.Exit(ExitCode.UNMET)
+
+
+def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) -> int:
+    """How long before an interruption the job saves, 0: it does not. What the cloud gives pods, where a checkpoint fits into it."""
+    from capacity.catalog.capacity_type import CapacityType, facts_of  # noqa: PLC0415
+    from capacity.catalog.machines import Cloud  # noqa: PLC0415
+
+    facts = facts_of("eks" if cloud_of(machine) is Cloud.AWS else "gke")[CapacityType.SPOT]
+    needed = checkpoint_minutes * 60
+    if given is None:
+        known = (facts.notice_seconds or 0, facts.max_notice_seconds or 0)
+        return next((each for each in known if each >= needed), 0)
+    if 0 < given < needed:
+        raise typer.BadParameter(f"--notice-seconds is {given}; a checkpoint takes {needed:g} s and must fit, or give 0 for no save.")
+    return given
 
 
 def comparison_table(found: Comparison) -> Table:

@@ -53,8 +53,12 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     interruptions: Annotated[
         float | None, typer.Option("--interruptions-per-hour", help="Of one node. Default: 0.25, the course's figure; measure yours.")
     ] = None,
+    share_taken: Annotated[
+        float | None,
+        typer.Option("--gang-share-taken", help="Of a gang, by one interruption. Default: 0.5, from records; 0: one by one."),
+    ] = None,
     gang_interruptions: Annotated[
-        float | None, typer.Option("--gang-interruptions-per-hour", help="Of all --nodes together, as measured; goes before that of one.")
+        float | None, typer.Option("--gang-interruptions-per-hour", help="Of all --nodes together, as measured; goes before both.")
     ] = None,
     restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="From a new node to work. Default: 10.")] = None,
     spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="The wait for Spot capacity. Default: 0.5, assumed.")] = None,
@@ -87,6 +91,7 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "data_region": data_region,
         "data_gib": data_gib,
         "interruptions_per_node_hour": interruptions,
+        "gang_share_taken": share_taken,
         "gang_interruptions_per_hour": gang_interruptions,
         "restart_minutes": restart_minutes,
         "spot_wait_hours": spot_wait,

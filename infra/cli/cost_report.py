@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -18,7 +19,6 @@ from infra.cli.console import out, show_table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import date
-    from decimal import Decimal
 
     from capacity.cost.figures import CostLine, Figures, PriceUsed
     from capacity.cost.plan_comparison import BudgetCheck, PlanComparison
@@ -50,14 +50,54 @@ class CostReport:
         return "at least " if self.cost.unbounded else ""
 
     @property
-    def old(self) -> list[PriceUsed]:
-        """A price of each source that is too old to be taken for today's."""
-        return [each for each in price_sources(self.cost) if (self.today - each.as_of).days > days_of(each)]
+    def old(self) -> list[OldPrices]:
+        """The prices that are too old to be taken for today's, those of one source and age limit together."""
+        found: dict[tuple[str, int], list[tuple[PriceUsed, CostLine]]] = {}
+        for line in self.cost.lines:
+            for price in line.prices:
+                if (self.today - price.as_of).days > days_of(price):
+                    found.setdefault((price.source, days_of(price)), []).append((price, line))
+        return [_old(each, self.today) for each in found.values()]
+
+
+@dataclass(frozen=True)
+class OldPrices:
+    """Prices of one source: how old they are, of what, and what the lines come to that use them, whatever other prices they use besides."""
+
+    source: str
+    as_of: date
+    age_days: int
+    what: tuple[str, ...]
+    expected_usd: Decimal
+    worst_usd: Decimal
+
+
+def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
+    first, lines = used[0][0], {line.key: line for _, line in used}
+    figures = [line.figures for line in lines.values() if line.figures is not None]
+    return OldPrices(
+        first.source,
+        first.as_of,
+        (today - first.as_of).days,
+        tuple(dict.fromkeys(price.what for price, _ in used)),
+        sum((each.expected_usd for each in figures), start=Decimal(0)),
+        sum((each.worst_usd for each in figures), start=Decimal(0)),
+    )
 
 
 def cost_json(report: CostReport) -> str:
     """The report as JSON, money as text."""
-    old = [{"source": each.source, "as_of": each.as_of.isoformat(), "age_days": (report.today - each.as_of).days} for each in report.old]
+    old = [
+        {
+            "source": each.source,
+            "as_of": each.as_of.isoformat(),
+            "age_days": each.age_days,
+            "of": list(each.what),
+            "expected_usd": str(each.expected_usd),
+            "worst_usd": str(each.worst_usd),
+        }
+        for each in report.old
+    ]
     data = {"stack": report.stack, **plan_cost_data(report.cost), "budgets": budgets_data(report.checks), "old_prices": old}
     if report.comparison is not None:
         data["comparison"] = comparison_data(report.comparison)
@@ -86,8 +126,8 @@ def show_cost(report: CostReport) -> None:
     sources = price_sources(cost)
     for price in sources:
         out.print(f"[dim]prices{'' if price.verified else ' (?)'}, {day_of(price)}: {escape(price.source)}[/]")
-    for price in report.old:
-        out.print(f"[yellow]{age_words(price, report.today)}[/]")
+    for old in report.old:
+        out.print(f"[yellow]{escape(age_words(old, report.cost))}[/]")
     if any(not each.verified for each in sources):
         out.print("[dim](?) not checked against the cloud's own list. Give your own prices with --prices.[/]")
 
@@ -112,9 +152,16 @@ def day_of(price: PriceUsed) -> str:
     return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
-def age_words(price: PriceUsed, today: date) -> str:
-    """That a price is old, and what to do."""
-    return f"{(today - price.as_of).days} days old: {price.what} and others of {price.as_of}; `flexspot prices refresh` asks the cloud"
+_CLOUD_OF_LISTS = {"gke": "gcp"}
+"""Whose lists price a plan's cloud; all others are AWS's."""
+
+
+def age_words(old: OldPrices, cost: PlanCost) -> str:
+    """That prices are old, what rests on them, and what to do."""
+    more = f" and {len(old.what) - 1} more" if len(old.what) > 1 else ""
+    rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on it"
+    asks = f"flexspot prices refresh --cloud {_CLOUD_OF_LISTS.get(cost.cloud, 'aws')} --region {cost.region} --file FILE"
+    return f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}; `{asks}` asks the cloud"
 
 
 def budget_text(check: BudgetCheck, scenario: Scenario) -> str:
@@ -262,7 +309,7 @@ def _comment(report: CostReport) -> Iterator[str]:
     if cost.notes:
         yield from _folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
     if report.old:
-        old = [_cells((age_words(each, report.today),)) for each in report.old]
+        old = [_cells((age_words(each, report.cost),)) for each in report.old]
         yield from _folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
     sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
     yield from _folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)

@@ -15,7 +15,7 @@ from rich.table import Table
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import MalformedCatalogError
 from capacity.catalog.machines import Cloud, Machine
-from capacity.catalog.price_book import Price
+from capacity.catalog.price_book import Price, ServicePrice
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import err, out, show_table
 
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from capacity.catalog.fresh_prices import PriceChange
-    from capacity.catalog.price_book import PriceFile
+    from capacity.catalog.price_book import PriceFile, ServiceItem
 
 
-_ON_DEMAND, _SPOT = CapacityType.ON_DEMAND.value, CapacityType.SPOT.value
+_ON_DEMAND, _SPOT, _FLEX_START = (each.value for each in (CapacityType.ON_DEMAND, CapacityType.SPOT, CapacityType.FLEX_START))
+_SERVICES = "services"
+"""What is billed besides machines, among the kinds of rows that sources are of."""
+
 _PRICING_REGION = "us-east-1"
 """AWS answers for all regions from a few."""
 
@@ -40,14 +43,18 @@ Told = Callable[[str], None]
 
 
 class PriceList(Protocol):
-    """A cloud's list. `sources` and `citations` are by capacity type."""
+    """A cloud's list. `sources` and `citations` are by capacity type, and of services."""
 
     name: ClassVar[str]
     sources: ClassVar[dict[str, str]]
     citations: ClassVar[dict[str, str]]
 
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
-        """Each machine's price as on-demand and as Spot; None where the list has none. Raises ExplainedError."""
+        """Each machine's price by capacity type; None where the list has none. Raises ExplainedError."""
+        ...
+
+    def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+        """Likewise of what is billed besides machines, as far as the list can be asked for it."""
         ...
 
 
@@ -58,9 +65,10 @@ def price_list_of(cloud: Cloud, told: Told) -> PriceList:
 
 def fresh_prices(
     price_list: PriceList, machines: list[Machine], regions: list[str], source_names: dict[str, str]
-) -> tuple[list[Price], list[str]]:
-    """The rows that were found, and a name for each that was not."""
+) -> tuple[list[Price], list[ServicePrice], list[str]]:
+    """The rows of machines and of what is billed besides, and a name for each that was not found."""
     rows: list[Price] = []
+    services: list[ServicePrice] = []
     missing: list[str] = []
     for region in regions:
         for machine, capacity_type, usd in price_list.of_region(machines, region):
@@ -69,17 +77,23 @@ def fresh_prices(
             else:
                 source = source_names[capacity_type.value]
                 rows.append(Price(machine=machine, region=region, capacity_type=capacity_type, usd_per_hour=usd, source=source))
-    return rows, missing
+        for item, usd in price_list.services_of_region(region):
+            if usd is None:
+                missing.append(f"price of {item} in {region}")
+            else:
+                services.append(ServicePrice(item=item, region=region, usd=usd, source=source_names[_SERVICES]))
+    return rows, services, missing
 
 
 class AwsPriceList:
     """AWS' price list and Spot price history, with the credentials that boto3 finds."""
 
     name: ClassVar[str] = "AWS"
-    sources: ClassVar[dict[str, str]] = {_ON_DEMAND: "aws-price-list", _SPOT: "aws-spot-history"}
+    sources: ClassVar[dict[str, str]] = {_ON_DEMAND: "aws-price-list", _SPOT: "aws-spot-history", _SERVICES: "aws-price-list-services"}
     citations: ClassVar[dict[str, str]] = {
         _ON_DEMAND: "AWS Price List API, GetProducts: Linux, shared tenancy, no software, list price",
         _SPOT: "EC2 API, DescribeSpotPriceHistory: Linux, median of the region's zones at that moment",
+        _SERVICES: "AWS Price List API, GetProducts: usage types of capacity/catalog/aws_usage.yaml, of tiers the first that is paid",
     }
 
     def __init__(self, told: Told) -> None:
@@ -108,9 +122,31 @@ class AwsPriceList:
                 yield machine.name, CapacityType.ON_DEMAND, on_demand_usd(each for page in pages for each in page["PriceList"])
                 yield machine.name, CapacityType.SPOT, spot.get(machine.name)
         except self._errors as error:
-            raise refused(
-                "AWS", "prices", error, "log in as for the aws command; pricing:GetProducts and ec2:DescribeSpotPriceHistory are needed."
-            ) from None
+            raise self._refused(error) from None
+
+    def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+        """See PriceList."""
+        from capacity.catalog.fresh_services import service_usd, usage_items  # noqa: PLC0415
+
+        try:
+            pricing = self._boto3.client("pricing", region_name=_PRICING_REGION)
+            self._told(f"asking AWS for services' prices in {region}")
+            asked: dict[tuple[str, str | None], list[str]] = {}
+            for item in usage_items():
+                # Items of one family come in one answer.
+                key = item.service, item.family
+                if key not in asked:
+                    pages = pricing.get_paginator("get_products").paginate(
+                        ServiceCode=item.service, FormatVersion="aws_v1", Filters=item.filters(region)
+                    )
+                    asked[key] = [each for page in pages for each in page["PriceList"]]
+                yield item.item, service_usd(asked[key], item)
+        except self._errors as error:
+            raise self._refused(error) from None
+
+    def _refused(self, error: Exception) -> ExplainedError:
+        needed = "log in as for the aws command; pricing:GetProducts and ec2:DescribeSpotPriceHistory are needed."
+        return refused("AWS", "prices", error, needed)
 
 
 class GcpPriceList:
@@ -120,10 +156,17 @@ class GcpPriceList:
     """
 
     name: ClassVar[str] = "Google Cloud"
-    sources: ClassVar[dict[str, str]] = {_ON_DEMAND: "gcp-billing-catalog", _SPOT: "gcp-billing-catalog-spot"}
+    sources: ClassVar[dict[str, str]] = {
+        _ON_DEMAND: "gcp-billing-catalog",
+        _SPOT: "gcp-billing-catalog-spot",
+        _FLEX_START: "gcp-billing-catalog-flex-start",
+        _SERVICES: "gcp-billing-catalog-disks",
+    }
     citations: ClassVar[dict[str, str]] = {
-        _ON_DEMAND: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of cores, memory and GPUs",
-        _SPOT: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of Spot's cores, memory and GPUs",
+        _ON_DEMAND: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of cores, memory, GPUs and local SSD",
+        _SPOT: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of Spot's cores, memory, GPUs and local SSD",
+        _FLEX_START: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of parts called DWS Defined Duration",
+        _SERVICES: "Google Cloud Billing Catalog API, SKUs of Compute Engine: a GiB and month of disks",
     }
 
     def __init__(self, told: Told) -> None:
@@ -145,8 +188,16 @@ class GcpPriceList:
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
         """See PriceList."""
         for machine in machines:
-            for capacity_type in (CapacityType.ON_DEMAND, CapacityType.SPOT):
+            sold = (CapacityType.ON_DEMAND, CapacityType.SPOT, *((CapacityType.FLEX_START,) if machine.flex_start else ()))
+            for capacity_type in sold:
                 yield machine.name, capacity_type, self._prices.of_machine(machine, region, capacity_type)
+
+    def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+        """See PriceList."""
+        from capacity.catalog.price_book import ServiceItem  # noqa: PLC0415
+
+        for item in (ServiceItem.PD_BALANCED, ServiceItem.LOCAL_SSD):
+            yield item, self._prices.of_service(item, region)
 
 
 def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
@@ -203,7 +254,7 @@ def refresh(
     machines: Annotated[list[str] | None, typer.Option("--machine", help="Which machines; all of the catalog, when not given.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")] = False,
 ) -> None:
-    """Ask the cloud for on-demand and Spot prices, show what changed, and write the price file.
+    """Ask the cloud for prices of machines and services in all regions of the stacks, show what changed, and write the price file.
 
     Needs an account of the cloud, found as its own tools find it. Nothing else of Flexspot needs the network for prices.
     """
@@ -216,8 +267,8 @@ def refresh(
     before = _read(file, asked_cloud)
     today = datetime.now(UTC).date()
     price_list: PriceList = price_list_of(asked_cloud, err.print)
-    rows, missing = fresh_prices(price_list, asked_machines, asked_regions, _source_names(price_list, today))
-    if not rows:
+    rows, services, missing = fresh_prices(price_list, asked_machines, asked_regions, _source_names(price_list, today))
+    if not rows and not services:
         raise ExplainedError(
             f"{price_list.name} has no price of what was asked for.", "check --region and --machine; what the file had is as it was."
         )
@@ -225,13 +276,14 @@ def refresh(
         name: Source(citation=citation, as_of=today, verified=True)
         for name, citation in zip(_source_names(price_list, today).values(), price_list.citations.values(), strict=True)
     }
-    after = with_fresh_rows(before, asked_cloud, rows, sources)
+    after = with_fresh_rows(before, asked_cloud, rows, services, sources)
     _show(changes(before, after), missing)
     if dry_run:
         out.print(f"{escape(str(file))} is as it was.")
         return
     write_whole(file, as_yaml(after))
-    out.print(f"{escape(str(file))} has {len(after.prices)} prices, {len(rows)} of them fresh.")
+    held, fresh = len(after.prices) + len(after.services), len(rows) + len(services)
+    out.print(f"{escape(str(file))} has {held} prices, {fresh} of them fresh.")
 
 
 def _source_names(price_list: PriceList, today: date) -> dict[str, str]:
@@ -303,12 +355,12 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _show(found: list[PriceChange], missing: list[str]) -> None:
-    table = Table(title="changed, USD an hour", title_justify="left")
-    for heading in ("machine", "region", "capacity", "before", "after", "change"):
+    table = Table(title="changed, USD an hour or by the measure that is told", title_justify="left")
+    for heading in ("what", "region", "by", "before", "after", "change"):
         table.add_column(heading, justify="right" if heading in {"before", "after", "change"} else "left", overflow="fold")
     for each in found:
         by = "new" if each.before is None else f"{(each.after / each.before - 1) * 100:+.1f} %"
-        table.add_row(*each.key[:2], each.key[2].value, "" if each.before is None else str(each.before), str(each.after), by)
+        table.add_row(each.what, each.region, each.by, "" if each.before is None else str(each.before), str(each.after), by)
     if found:
         show_table(table)
     else:

@@ -250,3 +250,31 @@ def test_every_command_of_the_guide_works(tmp_path: Path) -> None:
     assert {command.split()[0] for command in commands} == set(COMMANDS)
     for command in commands:
         assert run(*(str(tmp_path / stand_ins[word]) if word in stand_ins else word for word in command.split()))
+
+
+@pytest.mark.parametrize(
+    "place,options,seconds",
+    [
+        (("-m", "p4d.24xlarge", "-r", "us-east-1"), (), 90),
+        (("-m", "p4d.24xlarge", "-r", "us-east-1"), ("--checkpoint-minutes", "2"), 0),
+        (("-m", "p4d.24xlarge", "-r", "us-east-1"), ("--notice-seconds", "0"), 0),
+        (("-m", "a2-highgpu-8g", "-r", "us-central1"), (), 105),
+        (("-m", "a2-highgpu-8g", "-r", "us-central1"), ("--checkpoint-minutes", "0.2"), 15),
+    ],
+)
+def test_a_job_saves_on_notice_where_its_checkpoint_fits(
+    place: tuple[str, ...], options: tuple[str, ...], seconds: int, tmp_path: Path
+) -> None:
+    write_trace(made_trace(1, ticks=600), tmp_path / "one.json")
+    asked = ("simulate", str(tmp_path), *place, *COURSE, "--hours", "10", "--deadline-hours", "14", "--starts", "1", *options)
+
+    assert data(*asked)["notice_seconds"] == seconds
+    said = f"it saves when it is warned, {seconds} s before" if seconds else "it does not save when it is warned"
+    assert said in run(*asked)
+
+
+def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> None:
+    write_trace(made_trace(1, ticks=600), tmp_path / "one.json")
+    asked = ("simulate", str(tmp_path), *P4D, *COURSE, "--hours", "10", "--deadline-hours", "14")
+
+    assert "a checkpoint takes 60 s and must fit" in run(*asked, "--notice-seconds", "30", code=ExitCode.BAD_USAGE)

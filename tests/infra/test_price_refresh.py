@@ -1,8 +1,7 @@
-"""`flexspot prices refresh`: AWS through botocore's own models of its APIs, Google in the JSON of its API, neither over a network."""
+"""`flexspot prices refresh`: what it does with a price file, and AWS through botocore's own models of its APIs, not over a network."""
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from datetime import UTC, datetime
@@ -10,22 +9,19 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import google.auth
 import pytest
-import requests
 from botocore.stub import ANY, Stubber
-from google.auth.credentials import AnonymousCredentials
-from google.auth.transport.requests import AuthorizedSession
-from typer.testing import CliRunner
+from price_refresh_command import refresh
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.fresh_prices import Sku, SkuPrices, on_demand_usd, product_filters, skus_of_page, spot_usd
-from capacity.catalog.machines import Cloud, machines_of
-from capacity.catalog.price_book import prices_of
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from capacity.catalog.fresh_prices import on_demand_usd, product_filters, spot_usd
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import ServiceItem, prices_of
+from infra.cli import price_refresh
+from infra.cli.stacks import planned, stack_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
@@ -41,15 +37,6 @@ prices:
   - {machine: g6.xlarge, region: us-east-1, capacity_type: on-demand, usd_per_hour: "0.90", source: old-list}
   - {machine: p5.48xlarge, region: eu-west-1, capacity_type: reserved, usd_per_hour: "31.00", source: contract}
 """
-
-
-def refresh(*arguments: str | Path, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["prices", "refresh", *map(str, arguments)], env={"COLUMNS": "160"})
-    if isinstance(result.exception, ExplainedError):
-        assert result.exception.exit_code == code
-        return str(result.exception)
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def product(usd: str, unit: str = "Hrs") -> str:
@@ -87,7 +74,65 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> dict[str, Stubber]:
     return stubs
 
 
-def answer_with(aws: dict[str, Stubber], list_price: list[str], history: list[dict[str, Any]]) -> None:
+def usage(usage_type: str, unit: str, *tiers: tuple[str, str]) -> str:
+    """A product of GetProducts that is no machine: its usage type, and its prices from so much a month on."""
+    dimensions = {
+        f"A.B.{begin}": {"unit": unit, "beginRange": begin, "endRange": "Inf", "pricePerUnit": {"USD": usd}} for begin, usd in tiers
+    }
+    return json.dumps(
+        {
+            "product": {"attributes": {"usagetype": usage_type, "regionCode": "us-east-1"}},
+            "terms": {"OnDemand": {"A.B": {"priceDimensions": dimensions}}},
+        }
+    )
+
+
+Services = dict[tuple[str, str | None], list[str]]
+
+SERVICES: Services = {
+    ("AmazonEKS", None): [
+        usage("USE1-AmazonEKS-Hours:perCluster", "Hours", ("0", "0.11")),
+        usage("USE1-AmazonEKS-Hours:extendedSupport", "Hrs", ("0", "0.50")),
+    ],
+    ("AmazonEC2", "NAT Gateway"): [
+        usage("NatGateway-Hours", "Hrs", ("0", "0.046")),
+        usage("RegionalNatGateway-Hours", "Hrs", ("0", "0.09")),
+        usage("NatGateway-Bytes", "GB", ("0", "0.045")),
+    ],
+    ("AmazonVPC", None): [
+        usage("USE1-PublicIPv4:InUseAddress", "Hrs", ("0", "0.005")),
+        usage("USE1-PublicIPv4:IdleAddress", "Hrs", ("0", "0.007")),
+    ],
+    ("AmazonVPC", "VpcEndpoint"): [usage("VpcEndpoint-Hours", "Hrs", ("0", "0.01"), ("100000", "0.008"))],
+    ("awskms", None): [usage("us-east-1-KMS-Keys", "Keys", ("0", "1.0000000000"))],
+    ("AWSELB", "Load Balancer-Network"): [
+        usage("LoadBalancerUsage", "Hrs", ("0", "0.0225")),
+        usage("TS-LoadBalancerUsage", "Hrs", ("0", "0.0056")),
+    ],
+    ("AmazonEC2", "Storage"): [
+        usage("EBS:VolumeUsage.gp3", "GB-Mo", ("0", "0.08")),
+        usage("EBS:VolumeUsage.gp2", "GB-Mo", ("0", "0.10")),
+    ],
+    ("AmazonEC2", "System Operation"): [usage("EBS:VolumeP-IOPS.gp3", "IOPS-Mo", ("0", "0.005"))],
+    ("AmazonEC2", "Provisioned Throughput"): [usage("EBS:VolumeP-Throughput.gp3", "GiBps-mo", ("0", "40.9600000000"))],
+    ("AmazonS3", "Storage"): [
+        usage("TimedStorage-ByteHrs", "GB-Mo", ("0", "0.023"), ("51200", "0.022")),
+        usage("TimedStorage-INT-FA-ByteHrs", "GB-Mo", ("0", "0.023")),
+    ],
+    ("AmazonEFS", "Storage"): [
+        usage("TimedStorage-ByteHrs", "GB-Mo", ("0", "0.30")),
+        usage("USE1-TimedStorage-ByteHrs", "GB-Mo", ("0", "0.16")),
+    ],
+}
+"""What is asked for, in that order. The unit of a cluster is wrong, and of EFS there are two prices."""
+
+
+def answer_with(
+    aws: dict[str, Stubber],
+    list_price: list[str],
+    history: list[dict[str, Any]],
+    services: dict[tuple[str, str | None], list[str]] | None = None,
+) -> None:
     asked = {"InstanceTypes": ["g6.xlarge"], "ProductDescriptions": ["Linux/UNIX"], "StartTime": ANY}
     aws["ec2"].add_response("describe_spot_price_history", {"SpotPriceHistory": history}, asked)
     filters = product_filters("g6.xlarge", "us-east-1")
@@ -96,6 +141,14 @@ def answer_with(aws: dict[str, Stubber], list_price: list[str], history: list[di
         {"FormatVersion": "aws_v1", "PriceList": list_price},
         {"ServiceCode": "AmazonEC2", "FormatVersion": "aws_v1", "Filters": filters},
     )
+    for service, family in SERVICES:
+        asked_of = [{"Type": "TERM_MATCH", "Field": "regionCode", "Value": "us-east-1"}]
+        asked_of += [{"Type": "TERM_MATCH", "Field": "productFamily", "Value": family}] if family else []
+        aws["pricing"].add_response(
+            "get_products",
+            {"FormatVersion": "aws_v1", "PriceList": (services or {}).get((service, family), [])},
+            {"ServiceCode": service, "FormatVersion": "aws_v1", "Filters": asked_of},
+        )
 
 
 def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stubber], tmp_path: Path) -> None:
@@ -115,12 +168,42 @@ def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stu
     }
     text = own.read_text()
     assert "old-list" not in text
-    assert "{item: cluster, usd: '0.09', source: contract}" in text
+    assert "{item: cluster, usd: '0.09', source: contract}" in text, "what AWS did not answer with is as it was"
     assert [path.name for path in tmp_path.iterdir()] == ["prices.yaml"]
 
     answer_with(aws, [product("0.8048")], [spot("us-east-1a", "0.31"), spot("us-east-1b", "0.29")])
     assert "no price differs" in refresh("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
     assert own.read_text() == text
+
+
+def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_left(aws: dict[str, Stubber], tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    answer_with(aws, [product("0.8048")], [], SERVICES)
+    shown = refresh("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
+
+    for stub in aws.values():
+        stub.assert_no_pending_responses()
+    book = prices_of(Cloud.AWS).overridden_by(own)
+    found = {
+        item.value: row.usd for (item, region), row in book.services.items() if region == "us-east-1" and row.source.startswith("prices")
+    }
+    assert found == {
+        "extended-support": Decimal("0.5"),
+        "nat-gateway": Decimal("0.046"),
+        "nat-traffic": Decimal("0.045"),
+        "public-address": Decimal("0.005"),
+        "interface-endpoint": Decimal("0.01"),
+        "kms-key": Decimal(1),
+        "load-balancer": Decimal("0.0225"),
+        "gp3-storage": Decimal("0.08"),
+        "gp3-iops": Decimal("0.005"),
+        "gp3-mibps": Decimal("0.04"),
+        "bucket-storage": Decimal("0.023"),
+    }
+    assert "not found, and left as it was: price of cluster in us-east-1" in shown, "another unit"
+    assert "not found, and left as it was: price of efs-storage in us-east-1" in shown, "two prices"
+    assert "nat-gateway" in shown
+    assert "12 prices, 12 of them fresh" in shown
 
 
 def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, Stubber], tmp_path: Path) -> None:
@@ -197,92 +280,33 @@ def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
     assert spot_usd([*history, spot("us-west-2a", "0.01"), spot("us-east-1d", "none")], "us-east-1") == {"g6.xlarge": Decimal("0.4")}
 
 
-def google_sku(description: str, nanos: int, *regions: str, unit: str = "h", currency: str = "USD") -> dict[str, Any]:
-    """An SKU in the JSON of the Cloud Billing Catalog API, in the parts that count."""
-    tier = {"startUsageAmount": 0, "unitPrice": {"currencyCode": currency, "units": "0", "nanos": nanos}}
-    price = {"effectiveTime": "2026-11-20T00:00:00Z", "pricingExpression": {"usageUnit": unit, "tieredRates": [tier]}}
-    return {"skuId": "0000-0000-0000", "description": description, "serviceRegions": list(regions), "pricingInfo": [price]}
+@pytest.mark.parametrize("cloud,platform", [("aws", "eks"), ("gcp", "gke")])
+def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(
+    cloud: str, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
 
+    class Listed:
+        name = "the list"
+        sources = dict.fromkeys(("on-demand",), "list")
+        citations = dict.fromkeys(("on-demand",), "a list of this test")
 
-GOOGLE: list[dict[str, Any]] = [
-    google_sku("G2 Instance Core running in Americas", 24_988_000, "us-central1", "us-east1"),
-    google_sku("G2 Instance Ram running in Americas", 2_927_000, "us-central1", "us-east1", unit="GiBy.h"),
-    google_sku("Nvidia L4 GPU running in Americas", 560_004_000, "us-central1", "us-east1"),
-    google_sku("Commitment v1: G2 Cpu in Americas for 1 Year", 1, "us-central1"),
-    google_sku("Spot Preemptible G2 Instance Core running in Americas", 9_000_000, "us-central1"),
-    google_sku("Spot Preemptible G2 Instance Ram running in Americas", 1_000_000, "us-central1", unit="GiBy.h"),
-    google_sku("Nvidia L4 GPU attached to Spot Preemptible VMs running in Americas", 200_000_000, "us-central1"),
-    google_sku("Nvidia L4 GPU running in Europe", 1, "us-central1", currency="EUR"),
-    google_sku("Nvidia L4 GPU running in Nowhere", 1, "us-central1") | {"pricingInfo": []},
-]
+        def of_region(self, machines: list[Any], region: str) -> Iterator[tuple[str, CapacityType, Decimal]]:
+            asked.append(region)
+            yield machines[0].name, ON_DEMAND, Decimal(1)
 
+        def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+            asked.append(region)
+            yield ServiceItem.CLUSTER, None
 
-@pytest.fixture
-def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The pages that the API answers, one a request, or errors that it raises; and no credentials of this machine."""
-    pages: list[Any] = [{"skus": GOOGLE[:4], "nextPageToken": "more"}, {"skus": GOOGLE[4:]}]
+    def listed(asked_cloud: Cloud, told: price_refresh.Told) -> Listed:
+        del told
+        assert asked_cloud.value == cloud
+        return Listed()
 
-    def get(_session: Any, url: str, *, params: dict[str, Any], timeout: float) -> requests.Response:
-        assert url == "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"
-        assert timeout > 0
-        assert params["pageToken"] in {"", "more"}
-        page = pages.pop(0)
-        response = requests.Response()
-        response.status_code = page if isinstance(page, int) else 200
-        response.raw = io.BytesIO(json.dumps(page).encode())
-        return response
+    monkeypatch.setattr(price_refresh, "price_list_of", listed)
+    refresh("--cloud", cloud, "--file", "own.yaml", "--dry-run")
 
-    def default(*, scopes: list[str]) -> tuple[AnonymousCredentials, str]:
-        assert scopes == ["https://www.googleapis.com/auth/cloud-billing.readonly"]
-        return AnonymousCredentials(), "a-project"
-
-    monkeypatch.setattr(google.auth, "default", default)
-    monkeypatch.setattr(AuthorizedSession, "get", get)
-    return pages
-
-
-def test_a_google_machine_is_the_sum_of_its_parts_and_others_are_told(catalog: list[Any], tmp_path: Path) -> None:
-    own = tmp_path / "gcp.yaml"
-    machines = ("--machine", "g2-standard-8", "--machine", "a3-highgpu-8g")
-    shown = refresh("--cloud", "gcp", "--file", own, "--region", "us-central1", *machines)
-
-    assert catalog == []
-    assert "not found, and left as it was: spot price of a3-highgpu-8g in us-central1" in shown
-    book = prices_of(Cloud.GCP).overridden_by(own)
-    # 8 cores, 32 GiB and one L4.
-    assert book.prices["g2-standard-8", "us-central1", ON_DEMAND].usd_per_hour == Decimal("0.853572")
-    assert book.prices["g2-standard-8", "us-central1", SPOT].usd_per_hour == Decimal("0.304")
-
-
-@pytest.mark.parametrize(
-    "page,told", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
-)
-def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, told: str, tmp_path: Path) -> None:
-    catalog[:] = [page]
-
-    assert f"Google did not answer with prices: {told}" in refresh(
-        "--cloud", "gcp", "--file", tmp_path / "gcp.yaml", "--region", "us-central1", code=1
-    )
-
-
-@pytest.mark.parametrize(
-    "machine,region,bought",
-    [
-        ("g2-standard-8", "us-east1", SPOT),
-        ("g2-standard-8", "us-central1", CapacityType.FLEX_START),
-        ("n1-standard-8", "us-central1", ON_DEMAND),
-        ("a2-ultragpu-1g", "us-central1", ON_DEMAND),
-    ],
-)
-def test_a_machine_one_of_whose_parts_has_no_price_has_none(machine: str, region: str, bought: CapacityType) -> None:
-    assert SkuPrices(skus_of_page({"skus": GOOGLE})).of_machine(machines_of(Cloud.GCP)[machine], region, bought) is None
-
-
-def test_a_part_with_two_prices_has_none() -> None:
-    skus = [
-        Sku(f"{part} running in {place}", ("us-central1",), "h", usd)
-        for part in ("E2 Instance Core", "E2 Instance Ram")
-        for place, usd in (("Americas", Decimal(1)), ("Iowa", Decimal(2)))
-    ]
-
-    assert SkuPrices(skus).of_machine(machines_of(Cloud.GCP)["e2-standard-4"], "us-central1", ON_DEMAND) is None
+    regions = {planned(stack).plan.region for stack in stack_names() if planned(stack).plan.cloud == platform}
+    assert sorted(asked) == sorted([*regions, *regions])
+    assert len(regions) >= 1

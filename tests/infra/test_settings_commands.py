@@ -138,7 +138,7 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
     rows = {row["pool"]: row for row in json.loads(shown.stdout)["prices"]}
     assert rows["l4-spot"]["usd_per_hour"] == "0.1"
     assert rows["l4-spot"]["source"] == "mine.yaml: contract"
-    assert rows["l4-on-demand"]["source"] == "karpenter-1.14.1"
+    assert rows["l4-on-demand"]["source"] == "karpenter-1.15.1"
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,6 @@ PRICES = prices_of(Cloud.AWS).prices
 GPU_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None]
 CPU_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is None]
 
-NOT_IN_THE_PRICE_LIST_YET = {"g7"}
-"""Families that are newer than the price lists that were read."""
-
 CAPACITY_BLOCKS_ONLY = {"p5e.48xlarge"}
 """Machines that AWS sells as capacity blocks and Spot; its list has no on-demand price of them."""
 
@@ -142,7 +139,7 @@ def test_zones_are_zones_of_their_region(machine: Machine) -> None:
 def test_every_machine_has_an_on_demand_price_where_it_is_offered(machine: Machine) -> None:
     priced = {region for name, region, capacity_type in PRICES if (name, capacity_type) == (machine.name, "on-demand")}
 
-    if machine.name in CAPACITY_BLOCKS_ONLY or machine.name.partition(".")[0] in NOT_IN_THE_PRICE_LIST_YET:
+    if machine.name in CAPACITY_BLOCKS_ONLY:
         assert not priced
     else:
         assert "us-east-1" in priced <= machine.zones.keys()

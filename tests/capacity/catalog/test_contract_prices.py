@@ -60,7 +60,7 @@ def test_a_discount_is_off_the_list_and_says_so() -> None:
     assert price.usd_per_hour == LISTED * Decimal("0.875")
     source, listed = found.source_of(price), prices_of(Cloud.AWS)
     assert source.citation.startswith("the contract of May: 12.5 % off pkg/providers/pricing/")
-    assert source.as_of == min(source.as_of, listed.sources["karpenter-1.14.1"].as_of), "a price is as old as the older of the two"
+    assert source.as_of == min(source.as_of, listed.sources["karpenter-1.15.1"].as_of), "a price is as old as the older of the two"
     assert usd(found, SPOT) == usd(listed, SPOT)
 
 
@@ -141,7 +141,7 @@ def test_refreshing_a_file_keeps_what_a_contract_says() -> None:
     )
     fresh = Price(machine="p5.48xlarge", region="us-east-1", capacity_type=SPOT, usd_per_hour=Decimal(7), source="contract")
 
-    after = with_fresh_rows(file, Cloud.AWS, [fresh], {})
+    after = with_fresh_rows(file, Cloud.AWS, [fresh], [], {})
     assert {(each.pool, each.usd_per_hour) for each in after.prices} == {("h100", Decimal(9)), (None, Decimal(7))}
     assert (after.discounts, after.commitments) == (file.discounts, file.commitments)
     assert PriceFile.model_validate(yaml.safe_load(as_yaml(after))) == after

@@ -116,25 +116,31 @@ class TestDecisionTreeOfTheCourse:
     def test_what_must_not_start_in_part_needs_kueue_even_without_rivals(self) -> None:
         assert practices("admit it through Kueue", advise(on_aws(**CHECKPOINTED, nodes=2), COURSE_P4D).practices)
 
-    def test_a_large_gang_is_no_work_for_spot_however_well_it_is_checkpointed(self) -> None:
-        """The tree asks nothing of size: 16 nodes with the course's interruptions meet one every 15 minutes."""
+    def test_a_large_gang_meets_twice_what_one_node_meets_and_pays_on_spot(self) -> None:
+        """The tree asks nothing of size. Records show that nodes are lost together: sixteen meet an interruption every two hours."""
         advice = advise(on_aws(**CHECKPOINTED, nodes=16), COURSE_P4D)
+
+        assert advice.method is Method.SPOT
+        assert practices("an interruption every 2.0 h", advice.arithmetic)
+        assert practices("interruptions of the 16 nodes together an hour; 0.50 are expected", advice.arithmetic)
+
+    def test_a_large_gang_whose_nodes_are_lost_one_by_one_is_no_work_for_spot(self) -> None:
+        advice = advise(on_aws(**CHECKPOINTED, nodes=16, gang_share_taken=0), COURSE_P4D)
 
         assert advice.method is Method.ON_DEMAND
         assert practices("any node's interruption is everyone's", advice.reasons)
         assert practices("an interruption every 0.2 h", advice.arithmetic)
 
     def test_the_gangs_own_rate_goes_before_that_of_its_nodes(self) -> None:
-        """Records of 16-node gangs show about one interruption in two hours where independent nodes would meet four an hour: Spot pays."""
         gang = {**CHECKPOINTED, "nodes": 16}
         measured = advise(on_aws(**gang, gang_interruptions_per_hour=0.55), COURSE_P4D)
         # The same as nodes that are each lost so seldom that together they come to that.
-        independent = advise(on_aws(**gang, interruptions_per_node_hour=0.55 / 16), COURSE_P4D)
+        independent = advise(on_aws(**gang, interruptions_per_node_hour=0.55 / 16, gang_share_taken=0), COURSE_P4D)
 
-        assert advise(on_aws(**gang), COURSE_P4D).method is Method.ON_DEMAND
         assert measured.method is Method.SPOT
         assert measured.chosen == independent.chosen
         assert practices("an interruption every 1.8 h", measured.arithmetic)
+        assert advise(on_aws(**gang, gang_interruptions_per_hour=4.0), COURSE_P4D).method is Method.ON_DEMAND
 
     def test_of_pieces_that_need_no_other_nodes_a_gangs_rate_says_nothing(self) -> None:
         with_rate, without = (advise(on_aws(**SWEEP, **rate), COURSE_P4D) for rate in ({"gang_interruptions_per_hour": 9.0}, {}))

@@ -17,6 +17,7 @@ as_of: 2026-11-21
 sources: {here: {citation: made up for this test, as_of: 2026-11-21, verified: false}}
 assumptions:
   interruptions_per_node_hour: {value: "0.25", source: here}
+  gang_share_taken: {value: "0.5", source: here}
   restart_minutes: {value: "10", source: here}
   spot_wait_hours: {value: "0.5", source: here}
   flex_start_wait_hours: {value: "12", source: here}

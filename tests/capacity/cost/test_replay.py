@@ -51,10 +51,16 @@ def test_a_job_that_outlives_its_record_has_not_ended() -> None:
     assert not outcome.meets(JOB.deadline_seconds)
 
 
-def test_work_that_a_warning_saves_counts() -> None:
-    warned = Job(7200, 100_000, 1800, nodes=2, restart_seconds=600, saves_on_warning=True)
+def test_work_done_until_the_notice_counts_where_the_job_saves_then() -> None:
+    """50 minutes of work in the first hour, the last 90 s of them after the notice: 2,910 s are kept, 30 minutes without."""
+    warned = Job(7200, 100_000, 1800, nodes=2, restart_seconds=600, notice_seconds=90)
 
-    assert replay([hours(2, 0, 2, 2, 2)], warned, RATES, Spot("Spot")).finish_seconds == 2 * 3600 + 600 + 7200 - 3000
+    assert replay([hours(2, 0, 2, 2, 2)], warned, RATES, Spot("Spot")).finish_seconds == 2 * 3600 + 600 + 7200 - 2910
+
+
+def test_a_checkpoint_that_does_not_fit_into_the_notice_is_no_save() -> None:
+    with pytest.raises(ValueError, match="a checkpoint must fit into the notice"):
+        Job(7200, 100_000, 1800, checkpoint_seconds=91, notice_seconds=90)
 
 
 def test_on_demand_is_there_beyond_the_record() -> None:

@@ -34,11 +34,12 @@ def test_an_interruption_leaves_what_is_saved() -> None:
     assert Progress(30, 29, 0).lost(JOB) == Progress(30)
 
 
-def test_an_interruption_with_enough_warning_leaves_all_work() -> None:
-    warned = Job(100, 200, 30, checkpoint_seconds=2, saves_on_warning=True)
+def test_an_interruption_with_enough_warning_leaves_what_was_done_until_then() -> None:
+    warned = Job(100, 200, 30, checkpoint_seconds=2, notice_seconds=5)
 
-    assert Progress(30, 29, 0).lost(warned) == Progress(59)
-    assert Progress(30, 31, 0).left(warned) == Progress(60), "the second of the checkpoint was no work"
+    assert Progress(30, 29, 0).lost(warned) == Progress(54)
+    assert Progress(30, 4, 0).lost(warned) == Progress(30), "the notice came before the last checkpoint"
+    assert Progress(30, 31, 0).left(warned) == Progress(60, 0, 2), "who leaves by himself pays for his save"
 
 
 def test_who_leaves_saves_first_if_that_ends_sooner() -> None:
@@ -72,4 +73,4 @@ def test_a_deadline_is_feasible_when_on_demand_from_the_start_meets_it(deadline:
 @pytest.mark.parametrize("wrong", [{"work_seconds": 0}, {"checkpoint_interval_seconds": 0}, {"nodes": 0}, {"restart_seconds": -1}])
 def test_a_job_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"must be 1 or more|must not be negative"):
-        replace(JOB, **wrong)  # pyrefly: ignore[bad-argument-type] -- fields of two types, by name
+        replace(JOB, **wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
 from capacity.cost import unit_costs as unit
-from capacity.cost.spot_arithmetic import SpotConditions, best_spot_run, lost_hours_an_interruption, spot_run, usd_per_useful_hour
+from capacity.cost.spot_arithmetic import SpotConditions, lost_hours_an_interruption, spot_run, usd_per_useful_hour
 from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
 from capacity.values.quantities import HOURS_OF_A_WEEK, cents, saved_percent, usd_of_hours, whole
 
@@ -172,13 +172,3 @@ def test_up_to_90_percent_is_not_what_gpus_get() -> None:
 
 def test_without_interruptions_bare_and_full_are_the_same_run() -> None:
     assert spot_run(300, 0.5, BARE).overhead_share < FULL_RUN.overhead_share
-
-
-@pytest.mark.parametrize("nodes", [1, 2, 4, 8, 16])
-def test_the_guides_table_of_gangs_is_what_the_arithmetic_gives(nodes: int) -> None:
-    interval, run = best_spot_run(72, replace(FULL, nodes=nodes))
-    price = usd_per_useful_hour(P4D_SPOT, run)
-
-    assert price is not None
-    row = f"| {nodes} | {interval * 60:.0f} minutes | {run.overhead_share * 100:.0f} % | {cents(price)} |"
-    assert row in GUIDE.read_text(encoding="utf-8")

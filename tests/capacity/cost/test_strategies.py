@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -11,8 +12,8 @@ from spot_traces import made_trace
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.comparison import trials
-from capacity.cost.replay import Job, Rates, Trace, replay
-from capacity.cost.strategies import DEADLINE_AWARE, Paced, Spot, strategies
+from capacity.cost.replay import Job, Place, Rates, Seen, Strategy, Trace, View, replay
+from capacity.cost.strategies import DEADLINE_AWARE, Adaptive, Paced, Spot, strategies
 
 RATES = Rates(Decimal("1.17"), Decimal("3.06"), Decimal("1.50"), flex_start_wait_seconds=7200)
 
@@ -29,7 +30,7 @@ jobs = st.builds(
     nodes=st.integers(1, 3),
     checkpoint_seconds=st.integers(0, 300),
     restart_seconds=st.integers(0, 2500),
-    saves_on_warning=st.booleans(),
+    notice_seconds=st.sampled_from([0, 300, 1000]),
 )
 
 
@@ -42,7 +43,7 @@ def test_a_deadline_aware_strategy_meets_every_feasible_deadline(data: list[list
     zones = zones_from(data, gap)
     aware = [each for each in strategies(RATES, len(zones)) if each.name in DEADLINE_AWARE]
 
-    assert len(aware) == (3 if len(zones) > 1 else 2)
+    assert len(aware) == (4 if len(zones) > 1 else 3)
     for strategy in aware:
         assert replay(zones, job, RATES, strategy).meets(job.deadline_seconds) or not job.feasible, strategy.name
 
@@ -86,7 +87,60 @@ def test_the_paced_one_returns_to_spot() -> None:
     assert outcome.billed_seconds[CapacityType.ON_DEMAND] > 0
 
 
-@pytest.mark.parametrize("rates,zones,count", [(RATES, 1, 5), (RATES, 2, 7), (Rates(Decimal(1), Decimal(2)), 1, 4)])
+JOB = Job(10 * 3600, 14 * 3600, 1800, checkpoint_seconds=60, restart_seconds=600, notice_seconds=90)
+
+
+def billed_hours(zone: Trace, strategy: Strategy) -> dict[CapacityType, float]:
+    outcome = replay([zone], JOB, RATES, strategy)
+    assert outcome.meets(JOB.deadline_seconds)
+    return {each: seconds / 3600 for each, seconds in outcome.billed_seconds.items()}
+
+
+def test_the_adaptive_one_goes_back_to_spot_where_the_greedy_one_has_no_time_left_for_it() -> None:
+    """An outage at the begin that takes all slack, and Spot for the rest: who has waited to the last moment is on-demand to the end."""
+    zone = Trace("late", 600, (0,) * 30 + (1,) * 200)
+
+    greedy, adaptive = billed_hours(zone, Spot("g", falls_back=True)), billed_hours(zone, Adaptive())
+
+    assert CapacityType.SPOT not in greedy
+    assert adaptive[CapacityType.SPOT] > 7
+
+
+def test_the_adaptive_one_buys_no_on_demand_where_waiting_will_do() -> None:
+    """An outage of an hour in the middle; who keeps an even pace is on-demand through it."""
+    zone = Trace("hour", 600, (1,) * 12 + (0,) * 6 + (1,) * 200)
+
+    assert CapacityType.ON_DEMAND not in billed_hours(zone, Adaptive())
+
+
+def test_the_adaptive_one_leaves_spot_alone_where_it_never_stays_as_long_as_a_restart_is_worth() -> None:
+    zone = Trace("flicker", 600, (1, 0) * 200)
+
+    adaptive = billed_hours(zone, Adaptive())
+
+    assert adaptive[CapacityType.SPOT] < 2
+    assert adaptive[CapacityType.ON_DEMAND] < 11
+
+
+def test_what_a_strategy_sees_is_what_was_before_its_tick() -> None:
+    """Two zones, half an hour a tick: 1 and 2, 2 alone, none, none, 1."""
+    views: list[View] = []
+
+    class Watcher:
+        name = "watcher"
+
+        def choose(self, view: View) -> Place | None:
+            views.append(view)
+
+    replay([Trace("a", 1800, (1, 0, 0, 0, 1)), Trace("b", 1800, (1, 1, 0, 0, 0))], replace(JOB, deadline_seconds=36_001), RATES, Watcher())
+
+    assert views[0].seen == Seen()
+    assert views[1].seen == Seen(1800, 0, 0, 0, 3600, 1)
+    assert views[2].seen == Seen(3600, 0, 1, 0, 5400, 2)
+    assert views[4].seen == Seen(3600, 3600, 1, 1, 5400, 2)
+
+
+@pytest.mark.parametrize("rates,zones,count", [(RATES, 1, 6), (RATES, 2, 8), (Rates(Decimal(1), Decimal(2)), 1, 5)])
 def test_flex_start_needs_a_price_and_several_zones_need_several(rates: Rates, zones: int, count: int) -> None:
     assert len(strategies(rates, zones)) == count
 

@@ -78,6 +78,15 @@ def test_traces_of_one_folder_are_zones_as_long_as_the_shortest(tmp_path: Path) 
     assert found == [[("a/one", 7), ("a/two", 7)], [("a/slow", 9)], [("b/one", 5)]]
 
 
+def test_records_of_different_machines_are_never_zones_of_one(tmp_path: Path) -> None:
+    for name in ("us-west-2a_v100_1", "us-west-2b_v100_1", "us-west-2a_v100_8", "us-west-2a_k80_8"):
+        write_trace(Trace(name, 300, (1, 1)), tmp_path / f"{name}.json")
+
+    found = [[each.name for each in zones] for zones in read_traces(tmp_path)]
+
+    assert found == [["us-west-2a_k80_8"], ["us-west-2a_v100_1", "us-west-2b_v100_1"], ["us-west-2a_v100_8"]]
+
+
 def test_share_interruptions_and_waits_are_those_counted_by_hand() -> None:
     assert HAND.hours == 5
     assert HAND.available_share(1) == 0.7

@@ -1,0 +1,53 @@
+"""How often a gang of nodes is interrupted: nodes of one machine type and zone are mostly taken back together, not one by one.
+
+The binomial failure rate model of common-cause failures (W. E. Vesely, "Estimating Common Cause Failure Probabilities in Reliability and
+Risk Analyses", 1977; C. L. Atwood, "The Binomial Failure Rate Common Cause Model", Technometrics 28, 1986), without its independent part:
+the cloud takes capacity back in strikes, and each strike takes each node with the chance `share_taken`. A node that is interrupted `r`
+times an hour then sees `r / share_taken` strikes, and a gang of `n` nodes meets those that take any of its nodes:
+
+    r / share_taken * (1 - (1 - share_taken) ** n)
+
+With a share near 0 that is `n * r`, nodes that are lost one by one; with 1 it is `r`, nodes that are always lost together. A gang of any
+size meets `r / share_taken` at most.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
+
+if TYPE_CHECKING:
+    from capacity.cost.replay import Trace
+
+
+_ONE_BY_ONE = 1e-12
+"""Below it a share is 0, as far as floats can tell."""
+
+
+def gang_interruptions_per_hour(node_interruptions_per_hour: float, nodes: int, share_taken: float) -> float:
+    """Of `nodes` that are needed at once. `share_taken` is that of the model, from 0 (one by one) to 1 (always together)."""
+    if share_taken < _ONE_BY_ONE:
+        return node_interruptions_per_hour * nodes
+    met = 1.0 if share_taken == 1 else -math.expm1(nodes * math.log1p(-share_taken))
+    return node_interruptions_per_hour * met / share_taken
+
+
+def node_interruptions_per_hour(trace: Trace) -> float:
+    """How often one node was taken back in an hour of running, over all nodes of the record; 0 if none ever ran."""
+    taken = sum(max(0, before - after) for before, after in pairwise(trace.available))
+    hours = sum(trace.available) * trace.gap_seconds / SECONDS_OF_AN_HOUR
+    return taken / hours if hours else 0.0
+
+
+def share_taken(trace: Trace, nodes: int) -> float | None:
+    """What a strike on a full gang of `nodes` took of it, on average: the model's share, as it was in the record.
+
+    A strike that took no node is none that anybody sees, so that this is somewhat more than the model's share where shares are small. None
+    where the gang was never struck.
+    """
+    there = [min(each, nodes) for each in trace.available]
+    strikes = [(before - after) / nodes for before, after in pairwise(there) if before == nodes > after]
+    return sum(strikes) / len(strikes) if strikes else None

@@ -1,0 +1,182 @@
+"""`flexspot prices refresh` against replies of Google's billing catalog in the JSON of its API, not over a network."""
+
+from __future__ import annotations
+
+import io
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import google.auth
+import pytest
+import requests
+from google.auth.credentials import AnonymousCredentials
+from google.auth.transport.requests import AuthorizedSession
+from price_refresh_command import refresh
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.fresh_prices import Sku, SkuPrices, skus_of_page
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.price_book import prices_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
+
+
+def google_sku(description: str, nanos: int, *regions: str, unit: str = "h", currency: str = "USD") -> dict[str, Any]:
+    """An SKU in the JSON of the Cloud Billing Catalog API, in the parts that count."""
+    tier = {"startUsageAmount": 0, "unitPrice": {"currencyCode": currency, "units": "0", "nanos": nanos}}
+    price = {"effectiveTime": "2026-11-20T00:00:00Z", "pricingExpression": {"usageUnit": unit, "tieredRates": [tier]}}
+    return {"skuId": "0000-0000-0000", "description": description, "serviceRegions": list(regions), "pricingInfo": [price]}
+
+
+GOOGLE: list[dict[str, Any]] = [
+    google_sku("G2 Instance Core running in Americas", 24_988_000, "us-central1", "us-east1"),
+    google_sku("G2 Instance Ram running in Americas", 2_927_000, "us-central1", "us-east1", unit="GiBy.h"),
+    google_sku("Nvidia L4 GPU running in Americas", 560_004_000, "us-central1", "us-east1"),
+    google_sku("Commitment v1: G2 Cpu in Americas for 1 Year", 1, "us-central1"),
+    google_sku("Spot Preemptible G2 Instance Core running in Americas", 9_000_000, "us-central1"),
+    google_sku("Spot Preemptible G2 Instance Ram running in Americas", 1_000_000, "us-central1", unit="GiBy.h"),
+    google_sku("Nvidia L4 GPU attached to Spot Preemptible VMs running in Americas", 200_000_000, "us-central1"),
+    google_sku("Nvidia L4 GPU running in Europe", 1, "us-central1", currency="EUR"),
+    google_sku("Nvidia L4 GPU running in Nowhere", 1, "us-central1") | {"pricingInfo": []},
+]
+
+
+# Flex-start as on a bill of 2025-08-16 (zenn.dev); descriptions as in the API, of all but flex-start by Spare Cores' tests.
+H100: list[dict[str, Any]] = [
+    google_sku("A3 Instance Core running in Americas", 29_327_000, "us-central1"),
+    google_sku("A3 Instance Ram running in Americas", 2_553_000, "us-central1", unit="GiBy.h"),
+    google_sku("Nvidia H100 80GB GPU running in Americas", 795_970_000, "us-central1"),
+    google_sku("SSD backed Local Storage", 80_000_000, "us-central1", unit="GiBy.mo"),
+    google_sku("SSD backed Local Storage in Netherlands", 88_000_000, "europe-west4", unit="GiBy.mo"),
+    google_sku("DWS Defined Duration A3 Core running in Americas", 10_934_000, "us-central1"),
+    google_sku("DWS Defined Duration A3 Ram running in Americas", 952_000, "us-central1", unit="GiBy.h"),
+    google_sku("Nvidia H100 80GB GPU attached to DWS Defined Duration VMs running in Americas", 200_761_000, "us-central1"),
+    google_sku("DWS Defined Duration SSD backed Local Storage running in Americas", 80_000_000, "us-central1", unit="GiBy.mo"),
+    google_sku("Reserved Nvidia H100 80GB GPU in Americas in Calendar Mode", 4, "us-central1"),
+    google_sku("Balanced PD Capacity", 100_000_000, "us-central1", unit="GiBy.mo"),
+    google_sku("Balanced PD Capacity in Netherlands", 110_000_000, "europe-west4", unit="GiBy.mo"),
+    google_sku("Regional Balanced PD Capacity", 200_000_000, "us-central1", unit="GiBy.mo"),
+]
+for number, dollars in ((2, "9"), (7, "4")):
+    H100[number]["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"]["units"] = dollars
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The pages that the API answers, one a request, or errors that it raises; and no credentials of this machine."""
+    pages: list[Any] = [{"skus": GOOGLE[:4], "nextPageToken": "more"}, {"skus": GOOGLE[4:]}]
+
+    def get(_session: Any, url: str, *, params: dict[str, Any], timeout: float) -> requests.Response:
+        assert url == "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"
+        assert timeout > 0
+        assert params["pageToken"] in {"", "more"}
+        page = pages.pop(0)
+        response = requests.Response()
+        response.status_code = page if isinstance(page, int) else 200
+        response.raw = io.BytesIO(json.dumps(page).encode())
+        return response
+
+    def default(*, scopes: list[str]) -> tuple[AnonymousCredentials, str]:
+        assert scopes == ["https://www.googleapis.com/auth/cloud-billing.readonly"]
+        return AnonymousCredentials(), "a-project"
+
+    monkeypatch.setattr(google.auth, "default", default)
+    monkeypatch.setattr(AuthorizedSession, "get", get)
+    return pages
+
+
+def test_a_google_machine_is_the_sum_of_its_parts_and_others_are_told(catalog: list[Any], tmp_path: Path) -> None:
+    own = tmp_path / "gcp.yaml"
+    machines = ("--machine", "g2-standard-8", "--machine", "a3-highgpu-8g")
+    shown = refresh("--cloud", "gcp", "--file", own, "--region", "us-central1", *machines)
+
+    assert catalog == []
+    assert "not found, and left as it was: spot price of a3-highgpu-8g in us-central1" in shown
+    book = prices_of(Cloud.GCP).overridden_by(own)
+    # 8 cores, 32 GiB and one L4.
+    assert book.prices["g2-standard-8", "us-central1", ON_DEMAND].usd_per_hour == Decimal("0.853572")
+    assert book.prices["g2-standard-8", "us-central1", SPOT].usd_per_hour == Decimal("0.304")
+
+
+def test_h100s_with_their_local_ssd_flex_start_and_disks_are_refreshed(catalog: list[Any], tmp_path: Path) -> None:
+    """Flex-start against the sum that the shipped price book has from that bill, worked out there by hand."""
+    catalog[:] = [{"skus": H100}]
+    own = tmp_path / "gcp.yaml"
+    shipped = prices_of(Cloud.GCP).find("a3-highgpu-8g", "us-central1", CapacityType.FLEX_START)
+    places = ("--region", "us-central1", "--region", "europe-west4")
+    shown = refresh("--cloud", "gcp", "--file", own, *places, "--machine", "a3-highgpu-8g", "--machine", "a3-highgpu-1g")
+
+    book = prices_of(Cloud.GCP).overridden_by(own)
+    assert shipped is not None
+    assert book.prices["a3-highgpu-8g", "us-central1", CapacityType.FLEX_START].usd_per_hour == shipped.usd_per_hour
+    by_hand = 208 * Decimal("0.029327") + 1872 * Decimal("0.002553") + 8 * Decimal("9.79597") + 6000 * Decimal("0.08") / 730
+    assert book.prices["a3-highgpu-8g", "us-central1", ON_DEMAND].usd_per_hour == by_hand.quantize(Decimal("0.000001"))
+    assert "not found, and left as it was: on-demand price of a3-highgpu-1g in us-central1" in shown, (
+        "it is sold as Spot and flex-start alone"
+    )
+    assert "not found, and left as it was: flex-start price of a3-highgpu-8g in europe-west4" in shown
+    disks = {(item.value, region): row.usd for (item, region), row in book.services.items() if row.source.startswith("gcp.yaml")}
+    assert disks == {
+        ("pd-balanced", "us-central1"): Decimal("0.1"),
+        ("pd-balanced", "europe-west4"): Decimal("0.11"),
+        ("local-ssd", "us-central1"): Decimal("0.08"),
+        ("local-ssd", "europe-west4"): Decimal("0.088"),
+    }
+
+
+@pytest.mark.parametrize(
+    "page,told", [(403, "HTTP 403"), ({"skus": [{"pricingInfo": [3]}]}, "MalformedCatalogError"), ([], "MalformedCatalogError")]
+)
+def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, told: str, tmp_path: Path) -> None:
+    catalog[:] = [page]
+
+    assert f"Google did not answer with prices: {told}" in refresh(
+        "--cloud", "gcp", "--file", tmp_path / "gcp.yaml", "--region", "us-central1", code=1
+    )
+
+
+@pytest.mark.parametrize(
+    "machine,region,bought",
+    [
+        ("g2-standard-8", "us-east1", SPOT),
+        ("g2-standard-8", "us-central1", CapacityType.FLEX_START),
+        ("n1-standard-8", "us-central1", ON_DEMAND),
+        ("a2-ultragpu-1g", "us-central1", ON_DEMAND),
+    ],
+)
+def test_a_machine_one_of_whose_parts_has_no_price_has_none(machine: str, region: str, bought: CapacityType) -> None:
+    assert SkuPrices(skus_of_page({"skus": GOOGLE})).of_machine(machines_of(Cloud.GCP)[machine], region, bought) is None
+
+
+def test_the_gpu_of_a3_mega_has_another_name_on_spot() -> None:
+    """A cent for each core, a tenth of one for each GiB, eight GPUs, and 6,000 GiB of local SSD at 0.073 a month."""
+    skus = [
+        Sku(f"{prefix}{part} running in Americas", ("us-central1",), unit, Decimal(usd))
+        for prefix in ("", "Spot Preemptible ")
+        for part, unit, usd in (("A3Plus Instance Core", "h", "0.01"), ("A3Plus Instance Ram", "GiBy.h", "0.001"))
+    ]
+    skus += [
+        Sku("Nvidia H100 80GB Plus GPU running in Americas", ("us-central1",), "h", Decimal(10)),
+        Sku("Nvidia H100 80GB Mega GPU attached to Spot Preemptible VMs running in Americas", ("us-central1",), "h", Decimal(3)),
+        Sku("SSD backed Local Storage", ("us-central1",), "GiBy.mo", Decimal("0.073")),
+        Sku("SSD backed Local Storage attached to Spot Preemptible VMs", ("us-central1",), "GiBy.mo", Decimal("0.0365")),
+    ]
+    prices, machine = SkuPrices(skus), machines_of(Cloud.GCP)["a3-megagpu-8g"]
+
+    assert prices.of_machine(machine, "us-central1", ON_DEMAND) == Decimal("2.08") + Decimal("1.872") + 80 + Decimal("0.6")
+    assert prices.of_machine(machine, "us-central1", SPOT) == Decimal("2.08") + Decimal("1.872") + 24 + Decimal("0.3")
+    assert prices.of_machine(machine, "us-central1", CapacityType.FLEX_START) is None
+
+
+def test_a_part_with_two_prices_has_none() -> None:
+    skus = [
+        Sku(f"{part} running in {place}", ("us-central1",), "h", usd)
+        for part in ("E2 Instance Core", "E2 Instance Ram")
+        for place, usd in (("Americas", Decimal(1)), ("Iowa", Decimal(2)))
+    ]
+
+    assert SkuPrices(skus).of_machine(machines_of(Cloud.GCP)["e2-standard-4"], "us-central1", ON_DEMAND) is None
