@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from capacity.catalog.capacity_type import CapacityType
 from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.place import amounts_without_gpus, find_place
+from capacity.workloads.amounts import amounts_without_gpus
+from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
 from capacity.workloads.requests import (
     COMPLETIONS_VARIABLE,

@@ -9,7 +9,7 @@ from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
-from capacity.workloads.place import requests_of
+from capacity.workloads.amounts import requests_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
     CHECKPOINT_PATH,
@@ -29,7 +29,6 @@ from capacity.workloads.requests import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.plan.model import RoutePlan
     from capacity.workloads.place import Place
     from capacity.workloads.requests import WorkloadRequest, WorkloadType
 
@@ -117,7 +116,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     return {
         "metadata": {"labels": labels_of(place, request, sort), **({"annotations": written} if written else {})},
         "spec": {
-            **placement(place.route),
+            **placement(place),
             "serviceAccountName": SERVICE_ACCOUNT,
             # The cloud knows the pod without Kubernetes' token, and nothing in it has business with the API server.
             "automountServiceAccountToken": False,
@@ -137,14 +136,17 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     }
 
 
-def placement(route: RoutePlan) -> KubeObject:
-    """The fields by which pods of a route find their nodes."""
+def placement(place: Place) -> KubeObject:
+    """The fields by which pods find their nodes."""
+    route = place.route
     fields: KubeObject = {"priorityClassName": route.priority_class}
     if route.node_selector:
         fields["nodeSelector"] = dict(route.node_selector)
     if route.node_affinity is not None:
         key, values = route.node_affinity
-        terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+        pools = {key: list(values)}
+        wanted = [{**pools, **{each: [value] for each, value in labels.items()}} for labels in place.flavor_labels] or [pools]
+        terms = [{"matchExpressions": [{"key": each, "operator": "In", "values": own} for each, own in one.items()]} for one in wanted]
         fields["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations]
     return fields | ({"tolerations": tolerations} if tolerations or route.pools else {})

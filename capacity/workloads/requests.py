@@ -18,6 +18,7 @@ from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import (
     CHECKPOINT_FOLDER,
+    GPU_MODEL,
     HOME_FOLDER,
     IMAGE,
     METRIC_QUANTITY,
@@ -106,6 +107,8 @@ def refuse(whose: str, problems: list[SettingsProblem]) -> None:
 
 Variable = Annotated[str, Field(pattern=VARIABLE)]
 
+GpuModel = Annotated[str, Field(pattern=GPU_MODEL)]
+
 
 class WorkloadType(StrEnum):
     """What sort of work it is, as reports group it. It is not the workload class, which says what the work is worth and where it runs.
@@ -134,7 +137,8 @@ class WorkloadRequest(Record):
 
     `gpus` are of one pod, and so are `cpu` (such as 8 or 500m) and `memory` (such as 32Gi); default: three quarters of what belongs to so
     many GPUs on the smallest machine it may get. `secrets` are variables whose value is a Secret's. `project` and `labels` are for reports.
-    `capacity` narrows the class's capacity types to those named; default: all that suit. `grace_seconds` shortens the route's.
+    `capacity` narrows the class's capacity types to those named; default: all that suit. So do `gpu_models`, such as h100 or a100-80gb,
+    and `gpu_memory_gb`, the least that one GPU has, in GB as its vendor names it. `grace_seconds` shortens the route's.
     `checkpoints` mounts the team's checkpoint folder; default: as the class says, where the platform has buckets. `checkpoint_folder` is
     the part of it that is this workload's; default: its name, so that a job submitted again under the same name resumes. `datasets` mounts
     the shared data sets. `run_as_user` is the user id of the process (at least 1: restricted Pod Security refuses root), 1000 as bucket
@@ -156,6 +160,8 @@ class WorkloadRequest(Record):
     project: LabelValue | None = None
     labels: dict[str, LabelValue] = Field(default_factory=dict)
     capacity: tuple[CapacityType, ...] = ()
+    gpu_models: tuple[GpuModel, ...] = ()
+    gpu_memory_gb: Annotated[int, Field(ge=1, le=10_000)] | None = None
     grace_seconds: Annotated[int, Field(ge=1)] | None = None
     checkpoints: bool | None = None
     checkpoint_folder: Annotated[str, Field(pattern=CHECKPOINT_FOLDER)] | None = None

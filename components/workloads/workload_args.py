@@ -146,6 +146,12 @@ class WorkloadArgs(TypedDict):
     capacity: NotRequired[list[str] | None]
     """The capacity types that it may use, out of its class's. Default: all that suit it."""
 
+    gpu_models: NotRequired[list[str] | None]
+    """The GPUs that it may use, out of its class's, such as h100 or a100-80gb. Default: all."""
+
+    gpu_memory_gb: NotRequired[int | None]
+    """The least memory of one GPU, in GB as its vendor names it. Default: any."""
+
     grace_seconds: NotRequired[int | None]
     """Seconds from SIGTERM to the kill, at most the class's on its capacity. Default: these."""
 

@@ -32,6 +32,10 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     gpus: Annotated[
         int | None, typer.Option("--gpus", help="GPUs of each pod; 0, of a queued-job, for work without any. Default: 1.")
     ] = None,
+    gpu: Annotated[
+        list[str] | None, typer.Option("--gpu", metavar="MODEL", help="Only this GPU, such as h100 or a100-80gb; may be repeated.")
+    ] = None,
+    gpu_memory: Annotated[int | None, typer.Option("--gpu-memory", metavar="GB", help="Only GPUs with at least so much memory.")] = None,
     pods: Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")] = None,
     cpu: Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")] = None,
@@ -55,6 +59,8 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "workload_class": workload_class,
         "image": image,
         "gpus": gpus,
+        "gpu_models": gpu or None,
+        "gpu_memory_gb": gpu_memory,
         "pods": pods,
         "cpu": cpu,
         "memory": memory,
