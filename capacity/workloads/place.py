@@ -9,6 +9,7 @@ from capacity.catalog.platform import Platform
 from capacity.plan.queues import KARPENTER_STAY_ANNOTATION, STAY_ANNOTATION
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.workloads.amounts import MIB_OF_GIB, amounts_without_gpus, quantity_problems
+from capacity.workloads.inputs import resource_problems
 from capacity.workloads.requests import image_problems, label_problems, refuse
 from capacity.workloads.suitable_pools import suitable_pools, wishes
 
@@ -56,7 +57,8 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
     Raises WorkloadError with all that is wrong with the request's team, class, image, labels, amounts, capacity and grace.
     """
     whose = f"{kind} {request.name}"
-    problems = [*image_problems(request), *label_problems(request), *quantity_problems(request), *_bucket_problems(plan, request)]
+    problems = [*image_problems(request), *label_problems(request), *quantity_problems(request)]
+    problems += [*resource_problems(request.resources), *_bucket_problems(plan, request)]
     team = next((each for each in plan.teams if each.name == request.team), None)
     route = next((each for each in plan.routes if each.workload_class == request.workload_class), None)
     if team is None:

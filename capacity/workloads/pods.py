@@ -10,6 +10,7 @@ from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
 from capacity.workloads.amounts import requests_of
+from capacity.workloads.inputs import environment_of, mount_problems, variables_of, volumes_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
     CHECKPOINT_PATH,
@@ -24,6 +25,7 @@ from capacity.workloads.requests import (
     SERVICE_ACCOUNT,
     WORKLOAD_TYPE_LABEL,
     WorkloadError,
+    refuse,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     told what remains. `env` goes before the derived variables of the same name, `volumes` and `mounts` come after the derived ones;
     `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain).
 
-    Raises WorkloadError for a hook that leaves no time.
+    Raises WorkloadError for a hook that leaves no time, and for volumes of the author's own where the pod has others.
     """
     grace = place.grace_seconds
     if pre_stop_seconds >= grace:
@@ -96,12 +98,17 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"0 to {grace - 1} are allowed")
         raise WorkloadError(f"{sort} {request.name}", [at])
     storage = _Storage(place, request)
+    own_volumes, own_mounts = volumes_of(request.volumes)
+    mounted = [*storage.mounts, *(dict(each) for each in mounts)]
+    problems = mount_problems(request.volumes, (each["mountPath"] for each in mounted))
+    refuse(f"{sort} {request.name}", problems)
     main: KubeObject = {
         "name": CONTAINER,
         "image": request.image,
         **({"command": list(request.command)} if request.command else {}),
         **({"args": list(request.args)} if request.args else {}),
         "env": _env(request, grace - pre_stop_seconds, [*env, *storage.env]),
+        **({"envFrom": environment_of(request.env_from)} if request.env_from else {}),
         "resources": _resources(place, request),
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -109,7 +116,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
             "readOnlyRootFilesystem": not request.writable_root,
         },
         **({"lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds}}}} if pre_stop_seconds else {}),
-        "volumeMounts": [*storage.mounts, *(dict(each) for each in mounts)],
+        "volumeMounts": [*mounted, *own_mounts],
         **(container or {}),
     }
     written = {**place.route.pod_annotations, **storage.annotations, **(annotations or {})}
@@ -130,7 +137,8 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [main],
-            "volumes": [*storage.volumes, *(dict(each) for each in volumes)],
+            "volumes": [*storage.volumes, *(dict(each) for each in volumes), *own_volumes],
+            **({"imagePullSecrets": [{"name": each} for each in request.image_pull_secrets]} if request.image_pull_secrets else {}),
             **(spec or {}),
         },
     }
@@ -159,23 +167,21 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
     home = {"name": "HOME", "value": "/tmp"}  # noqa: S108 -- the pod's own
     user = {"name": "USER", "value": USER_NAME}
     own = [{"name": name, "value": value} for name, value in sorted(request.env.items())]
-    from_secrets = [
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
-        for name, each in sorted(request.secrets.items())
-    ]
-    written = {*request.env, *request.secrets}
+    from_others = variables_of(request.secrets, request.config_maps)
+    written = {*request.env, *request.secrets, *request.config_maps}
     grace = {"name": GRACE_VARIABLE, "value": str(grace_seconds)}
     first: dict[str, KubeObject] = {}
     for each in (grace, home, user, *derived):
         first.setdefault(str(each["name"]), dict(each))
-    return [*(each for name, each in first.items() if name not in written), *own, *from_secrets]
+    return [*(each for name, each in first.items() if name not in written), *own, *from_others]
 
 
 def _resources(place: Place, request: WorkloadRequest) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
     gpus = {GPU_RESOURCE: count_quantity(request.gpus)} if request.gpus else {}
     # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
-    return {"requests": {**amounts, **gpus}, "limits": {"memory": amounts["memory"], **gpus}}
+    others = dict(sorted(request.resources.items()))
+    return {"requests": {**amounts, **gpus, **others}, "limits": {"memory": amounts["memory"], **gpus, **others}}
 
 
 class _Storage:

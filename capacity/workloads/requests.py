@@ -29,6 +29,17 @@ from capacity.values.names import (
     Name,
     how_it_moves,
 )
+from capacity.workloads.inputs import (
+    VISIBLE_DEVICES,
+    Amount,
+    ConfigMapKey,
+    EnvironmentSource,
+    MountPath,
+    ObjectName,
+    OwnVolume,
+    ResourceKey,
+    SecretKey,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -125,18 +136,14 @@ class WorkloadType(StrEnum):
     CACHE = "cache"
 
 
-class SecretKey(Record):
-    """A key of a Secret in the team's namespace."""
-
-    secret: Name
-    key: Annotated[str, Field(min_length=1, max_length=253)]
-
-
 class WorkloadRequest(Record):
     """A request, complete with what its author wants otherwise than it would be derived.
 
     `gpus` are of one pod, and so are `cpu` (such as 8 or 500m) and `memory` (such as 32Gi); default: three quarters of what belongs to so
-    many GPUs on the smallest machine it may get. `secrets` are variables whose value is a Secret's. `project` and `labels` are for reports.
+    many GPUs on the smallest machine it may get. `secrets` and `config_maps` are variables whose value is a Secret's or a ConfigMap's,
+    `env_from` all that is in one. `volumes` are the team's own, by the path where they are mounted, `image_pull_secrets` the Secrets that
+    open its registry. `resources` are further ones of a node, such as ephemeral-storage: both request and limit. `project` and `labels` are
+    for reports.
     `capacity` narrows the class's capacity types to those named; default: all that suit. So do `gpu_models`, such as h100 or a100-80gb,
     and `gpu_memory_gb`, the least that one GPU has, in GB as its vendor names it. `grace_seconds` shortens the route's.
     `checkpoints` mounts the team's checkpoint folder; default: as the class says, where the platform has buckets. `checkpoint_folder` is
@@ -154,6 +161,11 @@ class WorkloadRequest(Record):
     args: tuple[str, ...] = ()
     env: dict[Variable, str] = Field(default_factory=dict)
     secrets: dict[Variable, SecretKey] = Field(default_factory=dict)
+    config_maps: dict[Variable, ConfigMapKey] = Field(default_factory=dict)
+    env_from: tuple[EnvironmentSource, ...] = ()
+    volumes: dict[MountPath, OwnVolume] = Field(default_factory=dict)
+    image_pull_secrets: tuple[ObjectName, ...] = ()
+    resources: dict[ResourceKey, Amount] = Field(default_factory=dict)
     gpus: Annotated[int, Field(ge=1)] = 1
     cpu: str | None = None
     memory: str | None = None
@@ -170,17 +182,22 @@ class WorkloadRequest(Record):
     writable_root: bool = False
     allow_moving_image: bool = False
 
-    @field_validator("env", "secrets")
+    @field_validator("env", "secrets", "config_maps")
     @classmethod
     def _derived_variables_stay(cls, variables: dict[str, Any]) -> dict[str, Any]:
         if GRACE_VARIABLE in variables:
             raise ValueError(f"{GRACE_VARIABLE} is derived from the grace period; set grace_seconds instead")
+        if VISIBLE_DEVICES in variables:
+            raise ValueError(f"{VISIBLE_DEVICES} shows a container GPUs of others, and the cluster refuses it; leave it out")
         return variables
 
     @model_validator(mode="after")
     def _each_variable_once(self) -> Self:
-        if both := sorted(self.env.keys() & self.secrets.keys()):
-            raise ValueError(f"{', '.join(both)} is in env and in secrets; give it in one of them")
+        named: dict[str, str] = {}
+        for field, given in (("env", self.env), ("secrets", self.secrets), ("config_maps", self.config_maps)):
+            if both := sorted(named.keys() & given.keys()):
+                raise ValueError(f"{', '.join(both)} is in {named[both[0]]} and in {field}; give it in one of them")
+            named |= dict.fromkeys(given, field)
         return self
 
 

@@ -40,6 +40,13 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     cpu: Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")] = None,
     env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable; may be repeated.")] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option("--secret", metavar="NAME=SECRET:KEY", help="A variable whose value is a key of a Secret; may be repeated."),
+    ] = None,
+    pull_secret: Annotated[
+        list[str] | None, typer.Option("--pull-secret", metavar="SECRET", help="A Secret that opens the image's registry; may be repeated.")
+    ] = None,
     capacity: Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -65,6 +72,8 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "cpu": cpu,
         "memory": memory,
         "env": dict(_pair("--env", each) for each in env) if env else None,
+        "secrets": dict(_secret(each) for each in secret) if secret else None,
+        "image_pull_secrets": pull_secret or None,
         "capacity": capacity or None,
         "command": command or None,
     }
@@ -93,6 +102,14 @@ def _set(settings: Iterable[str]) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise typer.BadParameter(f"--set {each!r}: the value is no YAML: {error}") from error
     return given
+
+
+def _secret(text: str) -> tuple[str, dict[str, str]]:
+    variable, source = _pair("--secret", text)
+    name, colon, key = source.partition(":")
+    if not name or not colon or not key:
+        raise typer.BadParameter(f"--secret {text!r} has no NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
+    return variable, {"secret": name, "key": key}
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

@@ -62,6 +62,17 @@ def test_a_gpu_is_chosen_by_its_name_or_its_memory_and_a_refusal_names_those_tha
     assert "it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot)" in str(refused.value)
 
 
+def test_secrets_are_named_by_their_name_and_key_and_never_read() -> None:
+    _, shown = flexspot("render", "checkpointed-job", *BERT, "--secret", "WANDB_API_KEY=wandb:token", "--pull-secret", "registry")
+
+    pod = yaml.safe_load(shown)["spec"]["template"]["spec"]
+    assert {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}} in pod["containers"][0]["env"]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    code, told = flexspot("render", "checkpointed-job", *BERT, "--secret", "WANDB_API_KEY=wandb")
+    assert code == 2
+    assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(told.split())
+
+
 def test_a_template_needs_no_name_and_no_image() -> None:
     code, shown = flexspot("render", "queued-job", "-s", "dev-gke", "-t", "students", "-c", "spot-low", "--template")
 
