@@ -13,6 +13,7 @@ from capacity.catalog.data_files import Record
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AMOUNT, ENV_PREFIX, MOUNT_PATH, OBJECT_NAME, RESOURCE_KEY
+from capacity.workloads.fast_network import EFA_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,9 +26,6 @@ Amount = Annotated[str, Field(pattern=AMOUNT)]
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 """By this variable NVIDIA's runtime shows a container GPUs that nobody gave it."""
-
-EFA_RESOURCE = "vpc.amazonaws.com/efa"
-"""EFA interfaces of a node, as AWS's device plugin counts them."""
 
 HUGE_PAGES = "hugepages-"
 """How the resources begin that are large pages of memory."""

@@ -49,10 +49,8 @@ class Place:
         return getattr(self.queue, "quotas", ())
 
 
-def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool | None = None, fast_network: bool = False) -> Place:
+def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool | None = None) -> Place:
     """The place of a request. `queued` is what the kind needs the class to be: True for jobs, False for services, None for either.
-
-    With `fast_network` its nodes have EFA interfaces.
 
     Raises WorkloadError with all that is wrong with the request's team, class, image, labels, amounts, capacity and grace.
     """
@@ -77,7 +75,7 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
     if request.gpus == 0:
         return _without_gpus(plan, request, team, route, whose)
     queue = next((each for each in plan.queues if each.namespace == team.namespace), None) if route.queued else None
-    suitable = suitable_pools(plan, request, team, route, queue, fast_network=fast_network)
+    suitable = suitable_pools(plan, request, team, route, queue)
     refuse(whose, [*suitable.problems, *_grace_problems(request, route)])
     grace_seconds = request.grace_seconds or route.grace_seconds
     return Place(plan, team, suitable.route, suitable.pools, queue, grace_seconds, suitable.flavor_labels)

@@ -10,6 +10,7 @@ from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
 from capacity.workloads.amounts import requests_of
+from capacity.workloads.fast_network import EFA_RESOURCE, EFA_VARIABLES, interfaces_for
 from capacity.workloads.inputs import environment_of, mount_problems, variables_of, volumes_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
@@ -83,12 +84,14 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     container: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
+    together: bool = False,
 ) -> KubeObject:
     """The template of a workload's pods, fit for restricted Pod Security and for the nodes of its class.
 
     The grace period is the route's, or the shorter one asked for; a preStop hook of `pre_stop_seconds` is inside it, and the program is
     told what remains. `env` goes before the derived variables of the same name, `volumes` and `mounts` come after the derived ones;
-    `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain).
+    `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain). With `together` pods train
+    together, and have the fast network where there is one.
 
     Raises WorkloadError for a hook that leaves no time, and for volumes of the author's own where the pod has others.
     """
@@ -98,6 +101,8 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"0 to {grace - 1} are allowed")
         raise WorkloadError(f"{sort} {request.name}", [at])
     storage = _Storage(place, request)
+    interfaces = interfaces_for(place.pools, request, together=together)
+    network = [{"name": name, "value": value} for name, value in EFA_VARIABLES.items()] if interfaces else []
     own_volumes, own_mounts = volumes_of(request.volumes)
     mounted = [*storage.mounts, *(dict(each) for each in mounts)]
     problems = mount_problems(request.volumes, (each["mountPath"] for each in mounted))
@@ -107,9 +112,9 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         "image": request.image,
         **({"command": list(request.command)} if request.command else {}),
         **({"args": list(request.args)} if request.args else {}),
-        "env": _env(request, grace - pre_stop_seconds, [*env, *storage.env]),
+        "env": _env(request, grace - pre_stop_seconds, [*env, *network, *storage.env]),
         **({"envFrom": environment_of(request.env_from)} if request.env_from else {}),
-        "resources": _resources(place, request),
+        "resources": _resources(place, request, interfaces),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -176,11 +181,12 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
     return [*(each for name, each in first.items() if name not in written), *own, *from_others]
 
 
-def _resources(place: Place, request: WorkloadRequest) -> KubeObject:
+def _resources(place: Place, request: WorkloadRequest, interfaces: int) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
     gpus = {GPU_RESOURCE: count_quantity(request.gpus)} if request.gpus else {}
     # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
-    others = dict(sorted(request.resources.items()))
+    efa = {EFA_RESOURCE: count_quantity(interfaces)} if interfaces else {}
+    others = efa | dict(sorted(request.resources.items()))
     return {"requests": {**amounts, **gpus, **others}, "limits": {"memory": amounts["memory"], **gpus, **others}}
 
 

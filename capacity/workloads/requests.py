@@ -145,7 +145,9 @@ class WorkloadRequest(Record):
     open its registry. `resources` are further ones of a node, such as ephemeral-storage: both request and limit. `project` and `labels` are
     for reports.
     `capacity` narrows the class's capacity types to those named; default: all that suit. So do `gpu_models`, such as h100 or a100-80gb,
-    and `gpu_memory_gb`, the least that one GPU has, in GB as its vendor names it. `grace_seconds` shortens the route's.
+    and `gpu_memory_gb`, the least that one GPU has, in GB as its vendor names it. With `fast_network` pods have their share of their node's
+    EFA interfaces, and pools without any are left out; default: so where pods train together and all their pools have them.
+    `grace_seconds` shortens the route's.
     `checkpoints` mounts the team's checkpoint folder; default: as the class says, where the platform has buckets. `checkpoint_folder` is
     the part of it that is this workload's; default: its name, so that a job submitted again under the same name resumes. `datasets` mounts
     the shared data sets. `run_as_user` is the user id of the process (at least 1: restricted Pod Security refuses root), 1000 as bucket
@@ -174,6 +176,7 @@ class WorkloadRequest(Record):
     capacity: tuple[CapacityType, ...] = ()
     gpu_models: tuple[GpuModel, ...] = ()
     gpu_memory_gb: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    fast_network: bool | None = None
     grace_seconds: Annotated[int, Field(ge=1)] | None = None
     checkpoints: bool | None = None
     checkpoint_folder: Annotated[str, Field(pattern=CHECKPOINT_FOLDER)] | None = None

@@ -9,6 +9,7 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.plan.pools import shared_labels
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.amounts import fits
+from capacity.workloads.fast_network import interfaces_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,28 +34,26 @@ def wishes(request: WorkloadRequest) -> dict[str, str]:
         "capacity": ", ".join(each.value for each in request.capacity),
         "gpu_models": ", ".join(request.gpu_models),
         "gpu_memory_gb": str(request.gpu_memory_gb or ""),
+        "fast_network": "true" if request.fast_network else "",
     }
     return {wish: told for wish, told in written.items() if told}
 
 
-def suitable_pools(  # noqa: PLR0913 -- a request, and who asks for what where
-    plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None, *, fast_network: bool
-) -> SuitablePools:
+def suitable_pools(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> SuitablePools:
     """The pools of the class that the team has a part in, that are as wished, and whose nodes can hold a pod of the request.
 
     Where no wish can be told apart from the rest of the class, it is refused: GKE takes nothing beside a compute class, and on Autopilot
     no label names a pool.
     """
     narrowing = _Narrowing(plan, request, team, route, queue)
-    candidates = narrowing.suitable(fast_network=fast_network)
+    candidates = narrowing.suitable()
     pools = tuple(narrowing.pool_of[each.pool] for each in candidates)
     narrowed, flavor_labels = route, ()
     if not narrowing.problems:
-        left_out = [narrowing.pool_of[each.pool] for each in narrowing.reachable if each not in candidates]
         narrowed = _narrowed(route, candidates, pools, wished=bool(narrowing.unwished))
-        flavor_labels = _flavor_labels(plan, narrowed, left_out=[each for each in narrowing.reachable if each not in candidates])
-        if not _tells_apart(narrowed, [pool for pool in left_out if pool.name in narrowing.unwished]):
-            narrowing.problems.append(_inseparable(request, route, pools, fast_network=fast_network))
+        flavor_labels = _flavor_labels(plan, narrowed, left_out=(each for each in narrowing.reachable if each not in candidates))
+        if not _tells_apart(narrowed, (narrowing.pool_of[name] for name in narrowing.unwished)):
+            narrowing.problems.append(_inseparable(request, route, pools))
     return SuitablePools(narrowed, pools, flavor_labels, tuple(narrowing.problems))
 
 
@@ -94,8 +93,8 @@ def _tells_apart(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
     return all(any(pool.labels.get(key) != value for key, value in route.node_selector.items()) for pool in left_out)
 
 
-def _inseparable(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...], *, fast_network: bool) -> SettingsProblem:
-    written = wishes(request) or ({"fast_network": "true"} if fast_network else {})
+def _inseparable(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...]) -> SettingsProblem:
+    written = wishes(request)
     fitting, every = (", ".join(each) for each in ([pool.name for pool in pools], [each.pool for each in route.pools]))
     problem = f"is met by {fitting} alone, and GKE chooses among all pools of class {route.workload_class} ({every})"
     remedy = "leave it out, or give the stack a class of its own for them"
@@ -115,10 +114,10 @@ class _Narrowing:
         self.unwished: set[str] = set()
         self._plan, self._request, self._team, self._route, self._queue = plan, request, team, route, queue
 
-    def suitable(self, *, fast_network: bool) -> tuple[RoutePool, ...]:
+    def suitable(self) -> tuple[RoutePool, ...]:
         self.reachable = self._of_team(self._route.pools)
         found = self.reachable
-        for narrow in (self._of_capacity, self._of_models, self._of_memory, *([self._with_interfaces] if fast_network else [])):
+        for narrow in (self._of_capacity, self._of_models, self._of_memory, self._of_network):
             kept = narrow(found)
             self.unwished |= {each.pool for each in found if each not in kept}
             found = kept
@@ -147,29 +146,29 @@ class _Narrowing:
         remedy = f"it can have {self._gpus(candidates)}; spread the model over several GPUs, or add such a pool to the stack"
         return self._wished("gpu_memory_gb", candidates, lambda each: self.pool_of[each.pool].gpu_memory_gb >= wanted, problem, remedy)
 
-    def _with_interfaces(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
-        with_efa = [pool.name for pool in self._plan.pools if pool.efa_interfaces]
-        problem = f"is for pools with EFA (`efa: true`, on EKS), and class {self._route.workload_class} has none that suits"
-        remedy = f"pools of the stack that have it: {', '.join(with_efa) or '(none)'}; leave it out for the nodes' ordinary network"
+    def _of_network(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        wanted, gpus = self._request.fast_network, self._request.gpus
+        pools = [pool for pool in self._plan.pools if pool.efa_interfaces]
+        problem = f"is for pools with EFA interfaces, and class {self._route.workload_class} has none with one for a pod of {gpus} GPU(s)"
+        told = [f"{pool.name} ({pool.efa_interfaces} for {pool.gpus_per_node} GPUs, for {', '.join(pool.serves)})" for pool in pools]
+        remedy = f"the stack has them in {', '.join(told) or 'no pool (`efa: true`, on EKS)'}; leave it out for the nodes' ordinary network"
 
         def has_share(each: RoutePool) -> bool:
-            return interfaces_of(self.pool_of[each.pool], self._request.gpus) > 0
+            return not wanted or interfaces_of(self.pool_of[each.pool], gpus) > 0
 
-        return self._wished("fast_network", candidates, has_share, problem, remedy, told="true")
+        return self._wished("fast_network", candidates, has_share, problem, remedy)
 
-    def _wished(  # noqa: PLR0913 -- a wish, and what is told of it
+    def _wished(
         self,
         wish: str,
         candidates: tuple[RoutePool, ...],
         is_wanted: Callable[[RoutePool], bool],
         problem: str,
         remedy: str,
-        *,
-        told: str = "",
     ) -> tuple[RoutePool, ...]:
         found = tuple(filter(is_wanted, candidates))
         if candidates and not found:
-            self.problems.append(SettingsProblem(wish, told or wishes(self._request)[wish], problem, remedy))
+            self.problems.append(SettingsProblem(wish, wishes(self._request)[wish], problem, remedy))
         return found
 
     def _gpus(self, candidates: Iterable[RoutePool]) -> str:
@@ -240,8 +239,3 @@ def _is_model(pool: PoolPlan, asked: str) -> bool:
     """Whether a pool's GPU is one that a person means by h100, h100-80gb or the cloud's own nvidia-h100-80gb."""
     names = (pool.gpu_model, pool.accelerator, pool.accelerator.removeprefix("nvidia-"))
     return asked in names or pool.gpu_model.startswith(f"{asked}-")
-
-
-def interfaces_of(pool: PoolPlan, gpus: int) -> int:
-    """A pod's share of its node's EFA interfaces, by its GPUs."""
-    return pool.efa_interfaces * gpus // pool.gpus_per_node

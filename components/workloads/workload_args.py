@@ -206,6 +206,9 @@ class WorkloadArgs(TypedDict):
     gpu_memory_gb: NotRequired[int | None]
     """The least memory of one GPU, in GB as its vendor names it. Default: any."""
 
+    fast_network: NotRequired[bool | None]
+    """Whether its pods have EFA interfaces, on pools with them alone. Default: where pods train together and all their pools have them."""
+
     grace_seconds: NotRequired[int | None]
     """Seconds from SIGTERM to the kill, at most the class's on its capacity. Default: these."""
 

@@ -36,6 +36,12 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         list[str] | None, typer.Option("--gpu", metavar="MODEL", help="Only this GPU, such as h100 or a100-80gb; may be repeated.")
     ] = None,
     gpu_memory: Annotated[int | None, typer.Option("--gpu-memory", metavar="GB", help="Only GPUs with at least so much memory.")] = None,
+    fast_network: Annotated[
+        bool | None,
+        typer.Option(
+            "--fast-network/--ordinary-network", help="Pools with EFA alone, or none of it. Default: EFA where all pools of a gang have it."
+        ),
+    ] = None,
     pods: Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")] = None,
     cpu: Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")] = None,
@@ -68,6 +74,7 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "gpus": gpus,
         "gpu_models": gpu or None,
         "gpu_memory_gb": gpu_memory,
+        "fast_network": fast_network,
         "pods": pods,
         "cpu": cpu,
         "memory": memory,
