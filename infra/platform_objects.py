@@ -12,6 +12,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from capacity.catalog.versions import Chart
+from capacity.plan.team_view import team_view
 from capacity.settings.teams import AdmissionMode
 from components.kueue.controller import KueueController
 from components.kueue.stock_outs import StockOutWatch
@@ -216,6 +217,7 @@ def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations
         # Where claims of others are refused and not only warned of.
         "own_claims": plan.admission.mode is AdmissionMode.ENFORCE,
         "cluster_queues": list(team.cluster_queues),
+        "platform": team_view(plan, team),
         "endpoints": endpoints,
         "service_account_annotations": dict(annotations),
     }
