@@ -44,9 +44,11 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
     """Four GPUs of team alpha on one node, and the platform's policies."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
     alpha = {"name": "alpha", "shares": {"l4-spot": 4}, "submitters": [MEMBERS], "viewers": [VIEWERS]}
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as made:
-        with holding(cluster, admission_objects(made.plan, register), made.own("alpha")):
-            yield made
+    with (
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as made,
+        holding(cluster, admission_objects(made.plan, register), made.own("alpha")),
+    ):
+        yield made
 
 
 def kubeconfig(lab: ControlPlane, folder: Path, group: str, namespace: str) -> str:
@@ -171,16 +173,16 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
 
 
 def test_what_cannot_run_or_may_not_be_submitted_is_told_and_nothing_is_left(
-    ground: QueueGround, cluster: Cluster, lab: ControlPlane, member: tuple[str, ...], script: Path, tmp_path: Path
+    ground: QueueGround, lab: ControlPlane, member: tuple[str, ...], script: Path
 ) -> None:
     with pytest.raises(ExplainedError, match="train cannot run") as refused:
         flexspot("run", *member, *SMALL, "--gpu", "h100", str(script))
     assert "it can have l4 (24 GB" in str(refused.value)
 
-    looking = ("--kubeconfig", kubeconfig(lab, tmp_path, VIEWERS, ground.own("alpha")))
+    looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, ground.own("alpha")))
     assert listed(looking) == {}
     with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you may not") as denied:
         flexspot("run", *looking, *SMALL, str(script))
     assert "whether you are in a group of the team's `submitters`" in denied.value.remedy
-    assert cluster.list(JOB, ground.own("alpha")) == []
-    assert cluster.list(POD, ground.own("alpha")) == []
+    assert ground.cluster.list(JOB, ground.own("alpha")) == []
+    assert ground.cluster.list(POD, ground.own("alpha")) == []
