@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     from capacity.plan.model import PoolPlan
     from capacity.workloads.requests import WorkloadRequest
 
-EFA_RESOURCE = "vpc.amazonaws.com/efa"
-"""EFA interfaces of a node, as AWS's device plugin counts them, and as Karpenter does before there is a node."""
-
 ORDINARY_NETWORK_ANNOTATION = "flexspot.dev/ordinary-network"
 """On work whose pods train together over TCP although some of its pools have EFA: which, and how to have it."""
 

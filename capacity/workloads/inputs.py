@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import Record
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import EFA_RESOURCE, GPU_RESOURCE
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AMOUNT, ENV_PREFIX, MOUNT_PATH, OBJECT_NAME, RESOURCE_KEY
-from capacity.workloads.fast_network import EFA_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

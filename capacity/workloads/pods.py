@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
+from capacity.catalog.node_labels import CLASS_LABEL, EFA_RESOURCE, GPU_RESOURCE, TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
 from capacity.workloads.amounts import requests_of
-from capacity.workloads.fast_network import EFA_RESOURCE, EFA_VARIABLES, interfaces_for
+from capacity.workloads.fast_network import EFA_VARIABLES, interfaces_for
 from capacity.workloads.inputs import environment_of, mount_problems, variables_of, volumes_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,

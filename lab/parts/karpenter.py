@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, EFA_RESOURCE, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
 from capacity.catalog.price_book import prices_of
-from capacity.workloads.fast_network import EFA_RESOURCE
 from lab.part import Part, kubeconfig
 from lab.tools.build import family_named
 

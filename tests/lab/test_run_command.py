@@ -155,7 +155,8 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     assert (found["first"]["state"], found["first"]["pods"], found["first"]["gpus"]) == ("running", 1, 1)
     assert found["large"]["state"] == "waiting"
     assert "insufficient unused quota" in found["large"]["why"]
-    container = cluster.get(JOB, "large", namespace)["spec"]["template"]["spec"]["containers"][0]  # pyrefly: ignore[unsupported-operation]
+    [job] = [each for each in cluster.list(JOB, namespace) if each["metadata"]["name"] == "large"]
+    [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["command"][:5] == ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--"], "a rank on each GPU"
 
     with pytest.raises(ExplainedError, match="large of that name is not over") as refused:
