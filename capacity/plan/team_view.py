@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,9 +17,9 @@ from capacity.catalog.machines import Machine
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Removal
 from capacity.plan.billed import SpendingPlan
-from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
+from capacity.plan.cpu_work_model import CpuWorkPlan
 from capacity.plan.kueue_configuration import PodsReady
-from capacity.plan.model import Plan, TeamPlan, plan_data
+from capacity.plan.model import Plan, plan_data
 from capacity.plan.versions import VersionPlan
 from capacity.settings.teams import AdmissionMode, Stop
 
@@ -37,37 +38,45 @@ class TeamViewError(ValueError):
     """A text that this release cannot read."""
 
 
-def team_view(plan: Plan, team: TeamPlan) -> str:
-    """The plan as far as the work of `team` goes, as JSON on one line."""
-    own = replace(
-        plan,
-        accelerators={},
-        limits=None,
-        compute_classes=(),
-        topologies=(),
-        priorities=(),
-        cohorts=(),
-        queues=tuple(each for each in plan.queues if each.namespace == team.namespace),
-        cpu_work=_cpu_work(plan.cpu_work, team),
-        teams=(replace(team, submitters=(), viewers=(), monthly_budget_usd=None),),
-        versions=VersionPlan(None, None, {}, {}),
-        spending=_NOTHING_BILLED,
-        warnings=(),
+def team_views(plan: Plan) -> dict[str, str]:
+    """The plan as far as the work of each team goes, by its name, as JSON on one line."""
+    shared = plan_data(
+        replace(
+            plan,
+            accelerators={},
+            limits=None,
+            compute_classes=(),
+            topologies=(),
+            priorities=(),
+            cohorts=(),
+            teams=tuple(replace(each, monthly_budget_usd=None) for each in plan.teams),
+            versions=VersionPlan(None, None, {}, {}),
+            spending=_NOTHING_BILLED,
+            warnings=(),
+        )
     )
-    return json.dumps({"form": _FORM, "plan": plan_data(own)}, separators=(",", ":"))
+    return {team["name"]: json.dumps({"form": _FORM, "plan": _of_team(shared, team)}, separators=(",", ":")) for team in shared["teams"]}
 
 
-def _cpu_work(work: CpuWorkPlan | None, team: TeamPlan) -> CpuWorkPlan | None:
+def _of_team(shared: dict[str, Any], team: dict[str, Any]) -> dict[str, Any]:
+    namespace, work = team["namespace"], shared["cpu_work"]
+    return {
+        **shared,
+        "teams": [team],
+        "queues": [each for each in shared["queues"] if each["namespace"] == namespace],
+        "cpu_work": None if work is None else _cpu_work(work, namespace),
+    }
+
+
+def _cpu_work(work: dict[str, Any], namespace: str) -> dict[str, Any]:
     """What others own of it can be borrowed like what nobody owns: the most that the team can have is the same."""
-    if work is None:
-        return None
-    others = [each.nominal for each in work.queues if each.namespace != team.namespace]
-    vcpu, memory = (sum(getattr(each, field) for each in (work.unowned, *others)) for field in ("vcpu", "memory_mib"))
-    return replace(work, unowned=CpuAmount(vcpu, memory), queues=tuple(each for each in work.queues if each.namespace == team.namespace))
+    others = [each["nominal"] for each in work["queues"] if each["namespace"] != namespace]
+    unowned = {field: sum(each[field] for each in (work["unowned"], *others)) for field in work["unowned"]}
+    return {**work, "unowned": unowned, "queues": [each for each in work["queues"] if each["namespace"] == namespace]}
 
 
 def read_team_view(text: str) -> Plan:
-    """The plan of `team_view`. Raises TeamViewError for a text of another form, or that somebody has changed."""
+    """The plan of one of `team_views`. Raises TeamViewError for a text of another form, or that somebody has changed."""
     try:
         written = json.loads(text)
         form = written["form"]

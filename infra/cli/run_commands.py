@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -88,7 +88,7 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         "name": submission.name_for(command),
         **({"workload_class": "training"} if "training" in classes else {}),
     }
-    fields = {**usual, **given}
+    fields: dict[str, Any] = {**usual, **given}
     chosen = kind or submission.kind_for(plan, fields)
     script = submission.script_of(command)
     if script is not None:

@@ -59,18 +59,6 @@ class TeamCluster:
                 return None
             raise
 
-    def list(self, kind: str, labels: str = "") -> list[KubeObject]:
-        """The objects of a kind that the selector `labels` chooses; none where the server does not have that kind."""
-        try:
-            found = self._call("GET", kind, query=[("labelSelector", labels)] if labels else [])["items"]
-        except ApiException as error:
-            if error.status == NOT_FOUND:
-                return []
-            raise
-        api_version, _, own = kind.rpartition("/")
-        # Items of a list do not say what they are.
-        return [{**each, "apiVersion": api_version, "kind": own} for each in found]
-
     def patch(self, kind: str, name: str, change: KubeObject) -> None:
         """JSON merge patch of an object."""
         self._call("PATCH", kind, name, body=change, content_type="application/merge-patch+json")
@@ -109,6 +97,18 @@ class TeamCluster:
         if not _FINE <= answer.status < _NOT_FINE:
             raise ApiException(status=answer.status, reason=answer.reason, body=said)
         return said if text else json.loads(said)
+
+    def list(self, kind: str, labels: str = "") -> list[KubeObject]:
+        """The objects of a kind that the selector `labels` chooses; none where the server does not have that kind."""
+        try:
+            found = self._call("GET", kind, query=[("labelSelector", labels)] if labels else [])["items"]
+        except ApiException as error:
+            if error.status == NOT_FOUND:
+                return []
+            raise
+        api_version, _, own = kind.rpartition("/")
+        # Items of a list do not say what they are.
+        return [{**each, "apiVersion": api_version, "kind": own} for each in found]
 
 
 def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> TeamCluster:

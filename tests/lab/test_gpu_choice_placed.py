@@ -39,7 +39,7 @@ def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_smal
     ]
     teams = [{"name": "alpha", "shares": dict.fromkeys(MACHINES, 8)}]
     nodes = dict.fromkeys(MACHINES, 1)
-    with queues_of(cluster, register, nodes, pools=pools, teams=teams, **({"classes": classes} if classes else {})) as ground:
+    with queues_of(cluster, register, nodes, pools=pools, teams=teams, classes=classes) as ground:
         submit(ground, "checkpointed-job", "first", gpus=8, gpu_memory_gb=80)
         assert pools_of_pods(ground, "first") == {"large"}
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from kubernetes.client import ApiClient, Configuration
 
 from capacity.values.errors import ExplainedError
+from infra.jobs.access import TeamCluster
 from infra.jobs.following import LogTail, first_pod
 from infra.jobs.submission import command_of, name_for, script_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from infra.jobs.access import TeamCluster
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_script_of_several_ranks_has_one_on_each_gpu(tmp_path: Path) -> None:
 
 
 def test_lines_that_were_shown_are_not_shown_again_and_none_of_the_same_moment_is_lost() -> None:
-    tail = LogTail(cast("TeamCluster", None), "bert-0")
+    tail = LogTail(TeamCluster(ApiClient(Configuration()), "nlp"), "bert-0")
 
     assert tail.unseen("T1 a\nT2 b\nT2 c\n") == ["a", "b", "c"]
     assert tail.unseen("T1 a\nT2 b\nT2 c\nT2 d\nT3 b\n") == ["d", "b"]
