@@ -12,6 +12,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from capacity.catalog.versions import Chart
+from capacity.plan.team_view import team_views
 from capacity.settings.teams import AdmissionMode
 from components.kueue.controller import KueueController
 from components.kueue.stock_outs import StockOutWatch
@@ -200,7 +201,13 @@ def declare_teams(
         {"cidr": each.cidr, "protocols": list(each.protocols), "ports": list(each.ports)} for each in endpoints_of(plan.cloud)
     ]
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=list(outlived_by))
-    return {team.name: Team(team.name, _team(plan, team, endpoints, annotations.get(team.name, {})), on_cluster) for team in plan.teams}
+    views = team_views(plan)
+    return {
+        team.name: Team(
+            team.name, {**_team(plan, team, endpoints, annotations.get(team.name, {})), "platform": views[team.name]}, on_cluster
+        )
+        for team in plan.teams
+    }
 
 
 def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations: Mapping[str, pulumi.Input[str]]) -> TeamArgs:

@@ -70,6 +70,12 @@ class Gpu(Record):
         """The GPUs of a machine of which nothing else is asked: its fixed count, or the fewest that can be attached."""
         return self.counts[0]
 
+    @property
+    def memory_gb(self) -> int:
+        """The memory of one GPU as its vendor names it: in whole GiB (H100: 80 of 81920 MiB), else in GB of 10^9 (L4: 24 of 22888 MiB)."""
+        gib, rest = divmod(self.memory_mib, 1024)
+        return gib if rest == 0 else round(self.memory_mib * 2**20 / 10**9)
+
     @field_validator("counts")
     @classmethod
     def _counts_rise(cls, counts: tuple[int, ...]) -> tuple[int, ...]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 GPU_RESOURCE = "nvidia.com/gpu"
 """The extended resource that the NVIDIA device plugin registers, and the key of the taint on GPU nodes."""
 
+EFA_RESOURCE = "vpc.amazonaws.com/efa"
+"""EFA interfaces of a node, as AWS's device plugin counts them, and as Karpenter does before there is a node."""
+
 GPU_QUOTA = f"requests.{GPU_RESOURCE}"
 """The one key under which a ResourceQuota counts GPUs. Kubernetes takes `limits.nvidia.com/gpu` as well and never counts it."""
 

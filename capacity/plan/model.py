@@ -58,6 +58,8 @@ class PoolPlan:
     `weight` orders the pools of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them.
     Nodes are removed as `removal` and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not
     interrupt), nodes end after `max_run_seconds` (None: never).
+    `gpu_memory_gb` is what a pod has of one GPU, in GB as its vendor names it: a part of it where GPUs are shared or partitioned.
+    `efa_interfaces` are those that pods may ask a node for; 0: the pool has none.
     """
 
     name: str
@@ -65,7 +67,9 @@ class PoolPlan:
     capacity_type: CapacityType
     accelerator: str
     gpu_model: str
+    gpu_memory_gb: int
     gpus_per_node: int
+    efa_interfaces: int
     min_nodes: int
     max_nodes: int
     ceiling: Amount

@@ -30,7 +30,7 @@ from capacity.catalog.workload_classes import Fallback, Removal
 from capacity.plan.model import Amount, ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
 from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.platform import GkeSettings
-from capacity.settings.pools import GkePool, GpuDriver
+from capacity.settings.pools import EksPool, GkePool, GpuDriver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,7 +141,9 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         capacity_type=settings.capacity_type,
         accelerator=pool.gpu.name,
         gpu_model=pool.gpu.model,
+        gpu_memory_gb=_gpu_memory_gb(pool),
         gpus_per_node=pool.gpus_per_node,
+        efa_interfaces=pool.machines[0].efa_interfaces if isinstance(settings, EksPool) and settings.efa else 0,
         min_nodes=settings.min_nodes,
         max_nodes=pool.max_nodes,
         ceiling=pool.ceiling,
@@ -157,6 +159,15 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         notice_seconds=_notice(resolved, pool),
         max_run_seconds=max_run_seconds(resolved, pool),
     )
+
+
+def _gpu_memory_gb(pool: ResolvedPool) -> int:
+    settings, whole = pool.settings, pool.gpu.memory_gb
+    if not isinstance(settings, GkePool):
+        return whole
+    # A partition is named after its parts and its memory: 1g.10gb.
+    part = int(settings.mig_partition.partition(".")[2].removesuffix("gb")) if settings.mig_partition else whole
+    return part // settings.gpu_sharing.clients_per_gpu if settings.gpu_sharing else part
 
 
 def owner_labels(settings: PlatformSettings) -> dict[str, str]:

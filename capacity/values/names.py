@@ -69,6 +69,7 @@ CRON = _form(
 )
 DAY = _form(r"^\d{4}-\d{2}-\d{2}$", "a day in quotes, as YYYY-MM-DD")
 TIME_OF_DAY = _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time of day in UTC, in quotes, such as '02:00'")
+GPU_MODEL = _form(r"^[a-z][a-z0-9-]{0,62}$", "the name of a GPU in lower case, such as h100, a100-80gb or l4")
 MIG_PARTITION = _form(r"^[1-7]g\.[1-9]\d*gb$", "a MIG partition such as 1g.5gb")
 RESOURCE_NAME = _form(
     r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", "a name of up to 63 lower-case letters, digits and inner hyphens, a letter first"
@@ -114,6 +115,15 @@ EC2_MACHINE = _form(r"^[a-z]+\d+[a-z0-9-]*\.[a-z0-9-]+$", "an instance type of E
 GKE_MACHINE = _form(r"^[a-z]+\d+[a-z]*-[a-z0-9-]*[a-z0-9]$", "a machine type of Compute Engine, such as a4-highgpu-8g")
 GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower case with hyphens, such as l4 or rtx-pro-server-6000")
 VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")
+ENV_PREFIX = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "the beginning of a variable's name, such as WANDB_")
+OBJECT_NAME = _form(
+    r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$", "the name of an object of Kubernetes: lower-case letters, digits, inner hyphens and dots"
+)
+MOUNT_PATH = _form(r"^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$", "a path from the root without a slash at its end, such as /data")
+RESOURCE_KEY = _form(
+    r"^([a-z0-9][a-z0-9.-]*/)?[a-z0-9A-Z][A-Za-z0-9._-]*$", "a resource of a node, such as ephemeral-storage or example.com/device"
+)
+AMOUNT = _form(r"^[1-9]\d*(k|Ki|M|Mi|G|Gi|T|Ti)?$", "a whole amount above 0, such as 4 or 200Gi")
 CHECKPOINT_FOLDER = _form(
     r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$", "a relative path without a slash at its ends, such as bert/run-3"
 )

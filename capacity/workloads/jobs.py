@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from capacity.catalog.capacity_type import CapacityType
 from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.place import amounts_without_gpus, find_place
+from capacity.workloads.amounts import amounts_without_gpus
+from capacity.workloads.fast_network import ORDINARY_NETWORK_ANNOTATION, ordinary_network
+from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
 from capacity.workloads.requests import (
     COMPLETIONS_VARIABLE,
@@ -221,6 +223,8 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
     if RUN_TIME_ANNOTATION in annotations:
         # A short request finds capacity sooner than the longest that is allowed.
         annotations[RUN_TIME_ANNOTATION] = str(min(int(annotations[RUN_TIME_ANNOTATION]), run_seconds + _START_SECONDS))
+    if network := ordinary_network(place.pools, request, together=together):
+        annotations[ORDINARY_NETWORK_ANNOTATION] = network
     metadata: KubeObject = {
         "name": request.name,
         "namespace": place.namespace,
@@ -230,7 +234,7 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
             QUEUE_PRIORITY_LABEL: place.route.priority_class,
         },
     }
-    template = pod_template(place, request, sort, env=env, spec={"restartPolicy": "Never"})
+    template = pod_template(place, request, sort, env=env, spec={"restartPolicy": "Never"}, together=together)
     if together and not request.jobset:
         template["metadata"]["labels"] |= GANG_SELECTOR
         template["spec"]["subdomain"] = GANG_SERVICE

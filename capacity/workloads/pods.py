@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.node_labels import CLASS_LABEL, GPU_RESOURCE, TEAM_LABEL
+from capacity.catalog.node_labels import CLASS_LABEL, EFA_RESOURCE, GPU_RESOURCE, TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
-from capacity.workloads.place import requests_of
+from capacity.workloads.amounts import requests_of
+from capacity.workloads.fast_network import EFA_VARIABLES, interfaces_for
+from capacity.workloads.inputs import environment_of, mount_problems, variables_of, volumes_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
     CHECKPOINT_PATH,
@@ -24,12 +26,12 @@ from capacity.workloads.requests import (
     SERVICE_ACCOUNT,
     WORKLOAD_TYPE_LABEL,
     WorkloadError,
+    refuse,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.plan.model import RoutePlan
     from capacity.workloads.place import Place
     from capacity.workloads.requests import WorkloadRequest, WorkloadType
 
@@ -82,14 +84,16 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     container: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
+    together: bool = False,
 ) -> KubeObject:
     """The template of a workload's pods, fit for restricted Pod Security and for the nodes of its class.
 
     The grace period is the route's, or the shorter one asked for; a preStop hook of `pre_stop_seconds` is inside it, and the program is
     told what remains. `env` goes before the derived variables of the same name, `volumes` and `mounts` come after the derived ones;
-    `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain).
+    `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain). With `together` pods train
+    together, and have the fast network where there is one.
 
-    Raises WorkloadError for a hook that leaves no time.
+    Raises WorkloadError for a hook that leaves no time, and for volumes of the author's own where the pod has others.
     """
     grace = place.grace_seconds
     if pre_stop_seconds >= grace:
@@ -97,27 +101,34 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"0 to {grace - 1} are allowed")
         raise WorkloadError(f"{sort} {request.name}", [at])
     storage = _Storage(place, request)
+    interfaces = interfaces_for(place.pools, request, together=together)
+    network = [{"name": name, "value": value} for name, value in EFA_VARIABLES.items()] if interfaces else []
+    own_volumes, own_mounts = volumes_of(request.volumes)
+    mounted = [*storage.mounts, *(dict(each) for each in mounts)]
+    problems = mount_problems(request.volumes, (each["mountPath"] for each in mounted))
+    refuse(f"{sort} {request.name}", problems)
     main: KubeObject = {
         "name": CONTAINER,
         "image": request.image,
         **({"command": list(request.command)} if request.command else {}),
         **({"args": list(request.args)} if request.args else {}),
-        "env": _env(request, grace - pre_stop_seconds, [*env, *storage.env]),
-        "resources": _resources(place, request),
+        "env": _env(request, grace - pre_stop_seconds, [*env, *network, *storage.env]),
+        **({"envFrom": environment_of(request.env_from)} if request.env_from else {}),
+        "resources": _resources(place, request, interfaces),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": not request.writable_root,
         },
         **({"lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds}}}} if pre_stop_seconds else {}),
-        "volumeMounts": [*storage.mounts, *(dict(each) for each in mounts)],
+        "volumeMounts": [*mounted, *own_mounts],
         **(container or {}),
     }
     written = {**place.route.pod_annotations, **storage.annotations, **(annotations or {})}
     return {
         "metadata": {"labels": labels_of(place, request, sort), **({"annotations": written} if written else {})},
         "spec": {
-            **placement(place.route),
+            **placement(place),
             "serviceAccountName": SERVICE_ACCOUNT,
             # The cloud knows the pod without Kubernetes' token, and nothing in it has business with the API server.
             "automountServiceAccountToken": False,
@@ -131,20 +142,24 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [main],
-            "volumes": [*storage.volumes, *(dict(each) for each in volumes)],
+            "volumes": [*storage.volumes, *(dict(each) for each in volumes), *own_volumes],
+            **({"imagePullSecrets": [{"name": each} for each in request.image_pull_secrets]} if request.image_pull_secrets else {}),
             **(spec or {}),
         },
     }
 
 
-def placement(route: RoutePlan) -> KubeObject:
-    """The fields by which pods of a route find their nodes."""
+def placement(place: Place) -> KubeObject:
+    """The fields by which pods find their nodes."""
+    route = place.route
     fields: KubeObject = {"priorityClassName": route.priority_class}
     if route.node_selector:
         fields["nodeSelector"] = dict(route.node_selector)
     if route.node_affinity is not None:
         key, values = route.node_affinity
-        terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+        pools = {key: list(values)}
+        wanted = [{**pools, **{each: [value] for each, value in labels.items()}} for labels in place.flavor_labels] or [pools]
+        terms = [{"matchExpressions": [{"key": each, "operator": "In", "values": own} for each, own in one.items()]} for one in wanted]
         fields["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect.value} for each in route.tolerations]
     return fields | ({"tolerations": tolerations} if tolerations or route.pools else {})
@@ -157,23 +172,22 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
     home = {"name": "HOME", "value": "/tmp"}  # noqa: S108 -- the pod's own
     user = {"name": "USER", "value": USER_NAME}
     own = [{"name": name, "value": value} for name, value in sorted(request.env.items())]
-    from_secrets = [
-        {"name": name, "valueFrom": {"secretKeyRef": {"name": each.secret, "key": each.key}}}
-        for name, each in sorted(request.secrets.items())
-    ]
-    written = {*request.env, *request.secrets}
+    from_others = variables_of(request.secrets, request.config_maps)
+    written = {*request.env, *request.secrets, *request.config_maps}
     grace = {"name": GRACE_VARIABLE, "value": str(grace_seconds)}
     first: dict[str, KubeObject] = {}
     for each in (grace, home, user, *derived):
         first.setdefault(str(each["name"]), dict(each))
-    return [*(each for name, each in first.items() if name not in written), *own, *from_secrets]
+    return [*(each for name, each in first.items() if name not in written), *own, *from_others]
 
 
-def _resources(place: Place, request: WorkloadRequest) -> KubeObject:
+def _resources(place: Place, request: WorkloadRequest, interfaces: int) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
     gpus = {GPU_RESOURCE: count_quantity(request.gpus)} if request.gpus else {}
     # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
-    return {"requests": {**amounts, **gpus}, "limits": {"memory": amounts["memory"], **gpus}}
+    efa = {EFA_RESOURCE: count_quantity(interfaces)} if interfaces else {}
+    others = efa | dict(sorted(request.resources.items()))
+    return {"requests": {**amounts, **gpus, **others}, "limits": {"memory": amounts["memory"], **gpus, **others}}
 
 
 class _Storage:

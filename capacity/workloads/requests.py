@@ -18,6 +18,7 @@ from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import (
     CHECKPOINT_FOLDER,
+    GPU_MODEL,
     HOME_FOLDER,
     IMAGE,
     METRIC_QUANTITY,
@@ -27,6 +28,17 @@ from capacity.values.names import (
     LabelValue,
     Name,
     how_it_moves,
+)
+from capacity.workloads.inputs import (
+    VISIBLE_DEVICES,
+    Amount,
+    ConfigMapKey,
+    EnvironmentSource,
+    MountPath,
+    ObjectName,
+    OwnVolume,
+    ResourceKey,
+    SecretKey,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +118,8 @@ def refuse(whose: str, problems: list[SettingsProblem]) -> None:
 
 Variable = Annotated[str, Field(pattern=VARIABLE)]
 
+GpuModel = Annotated[str, Field(pattern=GPU_MODEL)]
+
 
 class WorkloadType(StrEnum):
     """What sort of work it is, as reports group it. It is not the workload class, which says what the work is worth and where it runs.
@@ -122,19 +136,18 @@ class WorkloadType(StrEnum):
     CACHE = "cache"
 
 
-class SecretKey(Record):
-    """A key of a Secret in the team's namespace."""
-
-    secret: Name
-    key: Annotated[str, Field(min_length=1, max_length=253)]
-
-
 class WorkloadRequest(Record):
     """A request, complete with what its author wants otherwise than it would be derived.
 
     `gpus` are of one pod, and so are `cpu` (such as 8 or 500m) and `memory` (such as 32Gi); default: three quarters of what belongs to so
-    many GPUs on the smallest machine it may get. `secrets` are variables whose value is a Secret's. `project` and `labels` are for reports.
-    `capacity` narrows the class's capacity types to those named; default: all that suit. `grace_seconds` shortens the route's.
+    many GPUs on the smallest machine it may get. `secrets` and `config_maps` are variables whose value is a Secret's or a ConfigMap's,
+    `env_from` all that is in one. `volumes` are the team's own, by the path where they are mounted, `image_pull_secrets` the Secrets that
+    open its registry. `resources` are further ones of a node, such as ephemeral-storage: both request and limit. `project` and `labels` are
+    for reports.
+    `capacity` narrows the class's capacity types to those named; default: all that suit. So do `gpu_models`, such as h100 or a100-80gb,
+    and `gpu_memory_gb`, the least that one GPU has, in GB as its vendor names it. With `fast_network` pods have their share of their node's
+    EFA interfaces, and pools without any are left out; default: so where pods train together and all their pools have them.
+    `grace_seconds` shortens the route's.
     `checkpoints` mounts the team's checkpoint folder; default: as the class says, where the platform has buckets. `checkpoint_folder` is
     the part of it that is this workload's; default: its name, so that a job submitted again under the same name resumes. `datasets` mounts
     the shared data sets. `run_as_user` is the user id of the process (at least 1: restricted Pod Security refuses root), 1000 as bucket
@@ -150,12 +163,20 @@ class WorkloadRequest(Record):
     args: tuple[str, ...] = ()
     env: dict[Variable, str] = Field(default_factory=dict)
     secrets: dict[Variable, SecretKey] = Field(default_factory=dict)
+    config_maps: dict[Variable, ConfigMapKey] = Field(default_factory=dict)
+    env_from: tuple[EnvironmentSource, ...] = ()
+    volumes: dict[MountPath, OwnVolume] = Field(default_factory=dict)
+    image_pull_secrets: tuple[ObjectName, ...] = ()
+    resources: dict[ResourceKey, Amount] = Field(default_factory=dict)
     gpus: Annotated[int, Field(ge=1)] = 1
     cpu: str | None = None
     memory: str | None = None
     project: LabelValue | None = None
     labels: dict[str, LabelValue] = Field(default_factory=dict)
     capacity: tuple[CapacityType, ...] = ()
+    gpu_models: tuple[GpuModel, ...] = ()
+    gpu_memory_gb: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    fast_network: bool | None = None
     grace_seconds: Annotated[int, Field(ge=1)] | None = None
     checkpoints: bool | None = None
     checkpoint_folder: Annotated[str, Field(pattern=CHECKPOINT_FOLDER)] | None = None
@@ -164,17 +185,22 @@ class WorkloadRequest(Record):
     writable_root: bool = False
     allow_moving_image: bool = False
 
-    @field_validator("env", "secrets")
+    @field_validator("env", "secrets", "config_maps")
     @classmethod
     def _derived_variables_stay(cls, variables: dict[str, Any]) -> dict[str, Any]:
         if GRACE_VARIABLE in variables:
             raise ValueError(f"{GRACE_VARIABLE} is derived from the grace period; set grace_seconds instead")
+        if VISIBLE_DEVICES in variables:
+            raise ValueError(f"{VISIBLE_DEVICES} shows a container GPUs of others, and the cluster refuses it; leave it out")
         return variables
 
     @model_validator(mode="after")
     def _each_variable_once(self) -> Self:
-        if both := sorted(self.env.keys() & self.secrets.keys()):
-            raise ValueError(f"{', '.join(both)} is in env and in secrets; give it in one of them")
+        named: dict[str, str] = {}
+        for field, given in (("env", self.env), ("secrets", self.secrets), ("config_maps", self.config_maps)):
+            if both := sorted(named.keys() & given.keys()):
+                raise ValueError(f"{', '.join(both)} is in {named[both[0]]} and in {field}; give it in one of them")
+            named |= dict.fromkeys(given, field)
         return self
 
 

@@ -6,6 +6,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.core.v1 import (
+    ConfigMap,
     LimitRange,
     LimitRangeItemArgs,
     LimitRangeSpecArgs,
@@ -32,6 +33,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 
 from capacity.catalog.node_labels import GPU_QUOTA
 from capacity.plan.access import SUBMIT, VIEW
+from capacity.plan.team_view import CONFIG_MAP, KEY
 from capacity.values.quantities import count_quantity
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 
@@ -99,6 +101,10 @@ class TeamArgs(TypedDict):
 
     cluster_queues: NotRequired[list[str]]
     """The team's ClusterQueues, which are of no namespace: submitters and viewers may read them, and so their quota. Default: none."""
+
+    platform: NotRequired[str]
+    """What the team's work needs to know of the platform, as capacity.plan.team_view writes it: who submits with `flexspot run` needs no
+    stack file. It is in a ConfigMap of the namespace. Default: there is none."""
 
     endpoints: NotRequired[list[EndpointArgs]]
     """The cloud's own addresses, beside name servers in pods and HTTPS. Default: none."""
@@ -251,6 +257,7 @@ class Team(pulumi.ComponentResource):
     - **NetworkPolicy**: nothing in or out but what `isolation` lists. A service that others call needs a policy of its own beside it.
     - **Service** `flexspot-gang`, headless: pods that train together have names in it. The team's members may make none themselves, since a
       Service can take traffic that is not theirs.
+    - **ConfigMap** `flexspot-platform` with what the team's work needs to know of the platform, where it is given.
     - **Service account** `workloads`, without a Kubernetes token in its pods: GKE's metadata server knows a pod by its address, and EKS's
       agent by a token that EKS mounts by itself; neither needs this one. The account `default` is Kubernetes' own: it makes one in each
       namespace, and a program that creates it fails. A pod that names no account has its token, to which nothing is bound.
@@ -286,6 +293,8 @@ class Team(pulumi.ComponentResource):
             ResourceQuota(f"{name}-unqueued", metadata=named("unqueued"), spec=spec, opts=inside)
         LimitRange(f"{name}-containers", metadata=named("containers"), spec=_limit_range(args), opts=inside)
         NetworkPolicy(f"{name}-isolation", metadata=named("isolation"), spec=isolation(args.get("endpoints", [])), opts=inside)
+        if "platform" in args:
+            ConfigMap(f"{name}-platform", metadata=named(CONFIG_MAP), data={KEY: args["platform"]}, opts=inside)
         Service(
             f"{name}-gang",
             # There is nothing to wait for: it stands for pods that somebody may start one day.

@@ -98,6 +98,45 @@ class SecretKeyArgs(TypedDict):
     """The key in it."""
 
 
+class ConfigMapKeyArgs(TypedDict):
+    """A key of a ConfigMap in the team's namespace."""
+
+    config_map: str
+    """The ConfigMap's name."""
+
+    key: str
+    """The key in it."""
+
+
+class EnvironmentSourceArgs(TypedDict):
+    """All keys of a Secret or of a ConfigMap, as variables."""
+
+    secret: NotRequired[str]
+    """The Secret's name. Default: it is a ConfigMap."""
+
+    config_map: NotRequired[str]
+    """The ConfigMap's name. Default: it is a Secret."""
+
+    prefix: str
+    """What comes before each key, such as WANDB_. None that NVIDIA_VISIBLE_DEVICES begins with, by which a container sees others' GPUs."""
+
+
+class OwnVolumeArgs(TypedDict):
+    """A volume of the team's own; one of claim, secret and config_map."""
+
+    claim: NotRequired[str]
+    """The name of a PersistentVolumeClaim. Default: it is none."""
+
+    secret: NotRequired[str]
+    """The name of a Secret, whose keys are files. Default: it is none."""
+
+    config_map: NotRequired[str]
+    """The name of a ConfigMap, whose keys are files. Default: it is none."""
+
+    read_only: NotRequired[bool]
+    """Whether a claim is mounted for reading alone, as the others are. Default: false."""
+
+
 class WorkloadArgs(TypedDict):
     """Arguments of every workload. Whatever is left out is derived from the class, the team and the capacity of the stack."""
 
@@ -128,6 +167,21 @@ class WorkloadArgs(TypedDict):
     secrets: NotRequired[dict[str, SecretKeyArgs] | None]
     """Variables whose value is in a Secret, by name. Default: none."""
 
+    config_maps: NotRequired[dict[str, ConfigMapKeyArgs] | None]
+    """Variables whose value is in a ConfigMap, by name. Default: none."""
+
+    env_from: NotRequired[list[EnvironmentSourceArgs] | None]
+    """Secrets and ConfigMaps of which every key is a variable. Default: none."""
+
+    volumes: NotRequired[dict[str, OwnVolumeArgs] | None]
+    """Volumes of the team's own, by the path where they are mounted. Default: none."""
+
+    image_pull_secrets: NotRequired[list[str] | None]
+    """Secrets with which its image is pulled. Default: none; nodes may pull from the cloud's own registry."""
+
+    resources: NotRequired[dict[str, str] | None]
+    """Further resources of a node, such as ephemeral-storage: 200Gi; request and limit. Default: none."""
+
     gpus: NotRequired[int | None]
     """GPUs of each pod; 0, of a QueuedJob alone, for work without any, which runs on other machines. Default: 1."""
 
@@ -145,6 +199,15 @@ class WorkloadArgs(TypedDict):
 
     capacity: NotRequired[list[str] | None]
     """The capacity types that it may use, out of its class's. Default: all that suit it."""
+
+    gpu_models: NotRequired[list[str] | None]
+    """The GPUs that it may use, out of its class's, such as h100 or a100-80gb. Default: all."""
+
+    gpu_memory_gb: NotRequired[int | None]
+    """The least memory of one GPU, in GB as its vendor names it. Default: any."""
+
+    fast_network: NotRequired[bool | None]
+    """Whether its pods have EFA interfaces, on pools with them alone. Default: where pods train together and all their pools have them."""
 
     grace_seconds: NotRequired[int | None]
     """Seconds from SIGTERM to the kill, at most the class's on its capacity. Default: these."""

@@ -20,6 +20,7 @@ from infra.cli import (
     lint_commands,
     price_commands,
     render_commands,
+    run_commands,
     settings_commands,
     stack_commands,
     version_commands,
@@ -39,12 +40,15 @@ app.add_typer(image_commands.app, name="images")
 app.add_typer(version_commands.app, name="versions")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
+app.add_typer(run_commands.app, name="jobs")
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
 app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
 app.command()(chargeback_commands.chargeback_rules)
 app.command()(render_commands.render)
+# What comes after the script is its own, `--lr 1` too.
+app.command(context_settings={"allow_interspersed_args": False})(run_commands.run)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback

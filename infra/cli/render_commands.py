@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-import yaml
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import Format
 from infra.cli.stacks import Stack, planned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from infra.cli.workload_options import (
+    Capacity,
+    Cpu,
+    Env,
+    FastNetwork,
+    Gpu,
+    GpuMemory,
+    Gpus,
+    Image,
+    Memory,
+    Name,
+    Pods,
+    PullSecret,
+    Secret,
+    Settings,
+    Team,
+    WorkloadClass,
+    fields_of,
+)
 
 
 def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -25,22 +40,22 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         ),
     ],
     stack: Stack,
-    team: Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace it uses.")] = None,
-    workload_class: Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")] = None,
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The name of its objects.")] = None,
-    image: Annotated[str | None, typer.Option("--image", "-i", help="The image, with the tag of a release or a digest.")] = None,
-    gpus: Annotated[
-        int | None, typer.Option("--gpus", help="GPUs of each pod; 0, of a queued-job, for work without any. Default: 1.")
-    ] = None,
-    pods: Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")] = None,
-    cpu: Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")] = None,
-    memory: Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")] = None,
-    env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable; may be repeated.")] = None,
-    capacity: Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, its value as YAML; may be repeated."),
-    ] = None,
+    team: Team = None,
+    workload_class: WorkloadClass = None,
+    name: Name = None,
+    image: Image = None,
+    gpus: Gpus = None,
+    gpu: Gpu = None,
+    gpu_memory: GpuMemory = None,
+    fast_network: FastNetwork = None,
+    pods: Pods = None,
+    cpu: Cpu = None,
+    memory: Memory = None,
+    env: Env = None,
+    secret: Secret = None,
+    pull_secret: PullSecret = None,
+    capacity: Capacity = None,
+    settings: Settings = None,
     template: Annotated[bool, typer.Option("--template", help="Add comments that say what to fill in and what is derived.")] = False,
     form: Annotated[Format, typer.Option("--format", help="text is YAML, json a list of objects.")] = Format.TEXT,
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program. Default: the image's own.")] = None,
@@ -49,20 +64,7 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from capacity.workloads.kinds import kind_named, manifests_yaml, objects_of, template_yaml  # noqa: PLC0415
     from capacity.workloads.requests import WorkloadError  # noqa: PLC0415
 
-    written: dict[str, Any] = {
-        "name": name,
-        "team": team,
-        "workload_class": workload_class,
-        "image": image,
-        "gpus": gpus,
-        "pods": pods,
-        "cpu": cpu,
-        "memory": memory,
-        "env": dict(_pair("--env", each) for each in env) if env else None,
-        "capacity": capacity or None,
-        "command": command or None,
-    }
-    given = {field: value for field, value in written.items() if value is not None} | _set(settings or [])
+    given = fields_of(locals())
     try:
         found = kind_named(kind)
         plan = planned(stack).plan
@@ -76,21 +78,3 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         return
     sys.stdout.write(f"# {found.component}, for the cluster of stacks/Pulumi.{stack}.yaml\n")
     sys.stdout.write(template_yaml(objects) if template else manifests_yaml(objects))
-
-
-def _set(settings: Iterable[str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for each in settings:
-        field, value = _pair("--set", each)
-        try:
-            given[field] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise typer.BadParameter(f"--set {each!r}: the value is no YAML: {error}") from error
-    return given
-
-
-def _pair(option: str, text: str) -> tuple[str, str]:
-    field, equals, value = text.partition("=")
-    if not field or not equals:
-        raise typer.BadParameter(f"{option} {text!r} has no NAME=VALUE; write it as in {option} retries=5.")
-    return field, value

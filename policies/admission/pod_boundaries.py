@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.workloads.inputs import VISIBLE_DEVICES
 from policies.admission.boundary import Boundary, Guarantee, of_pods, problem_if
 from policies.admission.cel import MOST_PLACES, either, every, list_at, optional, text, text_at, texts
 from policies.admission.form import POD_SETS, told
@@ -97,16 +98,31 @@ TOLERATIONS = Boundary(
     ),
 )
 
-_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-_SHOWN = f"{text_at('e', 'name')} == {text(_VISIBLE)} && !({text_at('e', 'value')} in ['none', 'void'] && !e.?valueFrom.hasValue())"
+_SHOWN = f"{text_at('e', 'name')} == {text(VISIBLE_DEVICES)} && !({text_at('e', 'value')} in ['none', 'void'] && !e.?valueFrom.hasValue())"
 _SEEING = f"{ALL_CONTAINERS}.filter(c, {list_at('c', 'env')}.exists(e, {_SHOWN}))"
+# Nobody sees here what is in a Secret or a ConfigMap, and a team writes its own. A variable that the container itself sets goes before.
+_COULD_SET = f"{list_at('c', 'envFrom')}.exists(s, {text(VISIBLE_DEVICES)}.startsWith({text_at('s', 'prefix')}))"
+_SETS = f"{list_at('c', 'env')}.exists(e, {text_at('e', 'name')} == {text(VISIBLE_DEVICES)})"
+_PERHAPS = f"{ALL_CONTAINERS}.filter(c, {_COULD_SET} && !{_SETS})"
 DEVICES = Boundary(
     "sees-gpus-of-others",
     "containers see the GPUs that they are given",
     of_pods(
+        f"size({_PERHAPS}) > 0 && {POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
+        told(
+            "{where}: container {name} takes all of a Secret or a ConfigMap into its environment, "
+            + VISIBLE_DEVICES
+            + " too, which shows it GPUs of others on its node",
+            "give envFrom a prefix such as APP_, or name each variable with valueFrom",
+            where="p.where",
+            name=text_at(f"{_PERHAPS}[0]", "name"),
+        ),
+    )
+    + " + "
+    + of_pods(
         f"size({_SEEING}) > 0",
         told(
-            "{where}: container {name} sets " + _VISIBLE + ", which shows it GPUs of others on its node",
+            "{where}: container {name} sets " + VISIBLE_DEVICES + ", which shows it GPUs of others on its node",
             "leave it out: a container sees what it asked for",
             where="p.where",
             name=text_at(f"{_SEEING}[0]", "name"),

@@ -49,6 +49,30 @@ def test_programs_get_a_list_of_objects() -> None:
     assert [each["kind"] for each in json.loads(shown)] == ["Job"]
 
 
+def test_a_gpu_is_chosen_by_its_name_or_its_memory_and_a_refusal_names_those_that_there_are() -> None:
+    _, by_name = flexspot("render", "checkpointed-job", *BERT, "--gpu", "h200", "--gpu", "a100")
+    _, by_memory = flexspot("render", "checkpointed-job", *BERT, "--gpu-memory", "80")
+
+    assert "- a100-spot\n" in by_name
+    assert "- h100-reserved\n" not in by_name
+    assert "- h100-reserved\n" in by_memory
+    assert "- a100-spot\n" not in by_memory
+    with pytest.raises(ExplainedError) as refused:
+        flexspot("render", "checkpointed-job", *BERT, "--gpu-memory", "141")
+    assert "it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot)" in str(refused.value)
+
+
+def test_secrets_are_named_by_their_name_and_key_and_never_read() -> None:
+    _, shown = flexspot("render", "checkpointed-job", *BERT, "--secret", "WANDB_API_KEY=wandb:token", "--pull-secret", "registry")
+
+    pod = yaml.safe_load(shown)["spec"]["template"]["spec"]
+    assert {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}} in pod["containers"][0]["env"]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    code, told = flexspot("render", "checkpointed-job", *BERT, "--secret", "WANDB_API_KEY=wandb")
+    assert code == 2
+    assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(told.split())
+
+
 def test_a_template_needs_no_name_and_no_image() -> None:
     code, shown = flexspot("render", "queued-job", "-s", "dev-gke", "-t", "students", "-c", "spot-low", "--template")
 

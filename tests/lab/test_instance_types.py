@@ -23,6 +23,7 @@ def test_every_machine_that_has_a_price_in_the_labs_region_is_offered_with_its_g
     assert set(types) == set(machines_of(Cloud.AWS)) & priced
     assert len(types) > 40
     assert types["g6.xlarge"]["resources"] == {"cpu": "4", "memory": "16384Mi", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "1"}
+    assert types["p4d.24xlarge"]["resources"]["vpc.amazonaws.com/efa"] == "4"
 
 
 def test_a_machine_is_offered_once_per_zone_and_capacity_type_at_its_price() -> None:

@@ -150,3 +150,22 @@ def test_a_machine_of_another_cloud_has_no_such_labels() -> None:
 
     with pytest.raises(ValueError, match=r"g2-standard-4 is not an EC2 machine: expected FAMILY\.SIZE"):
         karpenter_aws_labels(machine)
+
+
+@pytest.mark.parametrize(
+    "cloud,sizes",
+    [
+        (
+            Cloud.AWS,
+            {"t4": 16, "l4": 24, "a10g": 24, "l40s": 48, "a100-40gb": 40, "a100-80gb": 80, "h100-80gb": 80, "h200-141gb": 141, "b300": 288},
+        ),
+        (Cloud.GCP, {"t4": 16, "l4": 24, "a100-40gb": 40, "a100-80gb": 80, "h100-80gb": 80, "h200-141gb": 141, "rtx-pro-6000": 96}),
+    ],
+)
+def test_a_gpus_memory_is_as_its_vendor_names_it_whichever_unit_the_cloud_counts_in(cloud: Cloud, sizes: dict[str, int]) -> None:
+    """NVIDIA's data sheets: 24 GB of an L4 are 22888 MiB to EC2 and 24576 MiB to Compute Engine."""
+    found = {gpu.model: gpu.memory_gb for gpu in gpus(cloud)}
+
+    assert {model: found[model] for model in sizes} == sizes
+    named = {model: int(model.rpartition("-")[2].removesuffix("gb")) for model in found if model.endswith("gb")}
+    assert {model: found[model] for model in named} == named

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of, variables
 
-from capacity.workloads.place import find_place, mebibytes, millicores
+from capacity.workloads.amounts import mebibytes, millicores
+from capacity.workloads.place import find_place
 from capacity.workloads.pods import pod_template
 from capacity.workloads.requests import WorkloadError, WorkloadRequest, WorkloadType
 

@@ -53,7 +53,11 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"memory": "16Gi"}, "the default and 16Gi): is more than a node"),
         ("local", {"cpu": "many"}, "is no number of vCPU above 0; write one such as 8, 1.5 or 500m"),
         ("local", {"memory": "0Gi"}, "is no amount of memory above 0; write one such as 512Mi or 32Gi"),
-        ("local", {"capacity": ["reserved"]}, "is no capacity of class training in this stack; it has spot; name one of these"),
+        (
+            "local",
+            {"capacity": ["reserved"]},
+            "is no capacity of class training that team team-alpha has a share of; it has spot; name one",
+        ),
         ("local", {"capacity": ["sport"]}, "is not one of the allowed values; did you mean spot?"),
         ("local", {"datasets": True}, "datasets (is true): cannot be: the local platform has no bucket; leave it out here"),
         ("local", {"labels": {"flexspot.dev/team": "x"}}, "is derived from the plan; set team, project, workload_class or name"),
@@ -64,7 +68,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"pods": 2, "at_once": 1}, "is fewer than the 2 pods, which train together: the first would wait for the others"),
         ("local", {"jobset": True}, "jobset (is true): is for several pods, and this job has one; leave it out, or give pods"),
         ("local", {"retries": 0}, "retries (is 0): should be at least 1"),
-        ("local", {"epochs": 3}, "epochs: is not an input; did you mean pods? allowed are 29, among them:"),
+        ("local", {"epochs": 3}, "epochs: is not an input; did you mean pods? allowed are"),
         ("local", {"image": None}, "image: is missing; give it"),
     ],
 )

@@ -27,7 +27,23 @@ if TYPE_CHECKING:
 
 KINDS_ASKED = {"Job", "JobSet"}
 
-SHAPES: tuple[dict[str, Any], ...] = ({}, {"pods": 2}, {"pods": 2, "jobset": True}, {"capacity": ["spot"], "grace_seconds": 10})
+OWN_INPUTS: dict[str, Any] = {
+    "secrets": {"WANDB_API_KEY": {"secret": "wandb", "key": "token"}},
+    "config_maps": {"LEVEL": {"config_map": "logging", "key": "level"}},
+    "env_from": [{"config_map": "tuning", "prefix": "TUNE_"}, {"secret": "hub", "prefix": "HF_"}],
+    "volumes": {"/data": {"claim": "corpus", "read_only": True}, "/etc/tuning": {"config_map": "tuning"}, "/keys": {"secret": "hub"}},
+    "image_pull_secrets": ["registry"],
+    "resources": {"ephemeral-storage": "200Gi"},
+}
+
+SHAPES: tuple[dict[str, Any], ...] = (
+    {},
+    {"pods": 2},
+    {"pods": 2, "jobset": True},
+    {"capacity": ["spot"], "grace_seconds": 10},
+    {"gpu_memory_gb": 24},
+    OWN_INPUTS,
+)
 
 
 def rendered(stack: str) -> Iterator[KubeObject]:

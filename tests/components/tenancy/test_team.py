@@ -33,6 +33,14 @@ def test_a_namespace_says_whose_it_is_and_takes_no_pod_with_privileges(register:
         assert labels[f"pod-security.kubernetes.io/{mode}-version"] == POD_SECURITY_VERSION
 
 
+def test_what_the_teams_work_needs_to_know_of_the_platform_is_in_its_namespace_where_it_is_given(register: Register) -> None:
+    [found] = register(lambda: Team("red", team_args(platform='{"form":1}'))).of("kubernetes:core/v1:ConfigMap")
+
+    assert found["metadata"] == {"name": "flexspot-platform", "namespace": "red", "labels": LABELS}
+    assert found["data"] == {"plan.json": '{"form":1}'}
+    assert register(lambda: Team("blue", team_args())).of("kubernetes:core/v1:ConfigMap") == []
+
+
 def test_the_quota_is_what_was_asked_for_on_requests_which_kubernetes_counts(register: Register) -> None:
     [quota] = register(lambda: Team("red", team_args())).of(QUOTA)
 

@@ -44,6 +44,13 @@ def pod(*, gpus: int | str = 1, **more: Any) -> Object:
     return {"priorityClassName": "gpu-training", "securityContext": context, "containers": [container], **more}
 
 
+def taking(prefix: str, **env: Any) -> Object:
+    """A pod whose container takes all of a ConfigMap into its environment."""
+    spec = pod()
+    spec["containers"][0] |= {"envFrom": [{"prefix": prefix, "configMapRef": {"name": "mine"}}], "env": [env] if env else []}
+    return spec
+
+
 def made(api: str, kind: str, spec: Object, **metadata: Any) -> Object:
     labels = {"kueue.x-k8s.io/queue-name": "default"}
     return {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": TEAM, "labels": labels, **metadata}, "spec": spec}
@@ -98,6 +105,10 @@ def of_its_class(kind: Callable[[Object], Object], spec: Object) -> Object:
         (pod(tolerations=[{"operator": "Exists"}]), {"tolerates-too-much"}),
         (pod(hostNetwork=True), {"pods-that-never-start"}),
         (pod(terminationGracePeriodSeconds=121), {"grace-beyond-the-platforms"}),
+        (taking(""), {"sees-gpus-of-others"}),
+        (taking("NVIDIA_"), {"sees-gpus-of-others"}),
+        (taking("APP_"), set()),
+        (taking("", name="NVIDIA_VISIBLE_DEVICES", value="void"), set()),
     ],
 )
 def test_every_kind_of_work_is_held_to_the_same(kind: Callable[[Object], Object], spec: Object, rules: set[str]) -> None:

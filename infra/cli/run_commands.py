@@ -1,0 +1,186 @@
+"""`flexspot run`: from a script or a command to a queued job, and on until its end; `flexspot jobs`: those that there are."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.command_group import command_group
+from infra.cli.console import Format, out, show_table
+from infra.cli.workload_options import (
+    Capacity,
+    Cpu,
+    Env,
+    FastNetwork,
+    Gpu,
+    GpuMemory,
+    Gpus,
+    Image,
+    Memory,
+    Name,
+    Pods,
+    PullSecret,
+    Secret,
+    Settings,
+    Team,
+    WorkloadClass,
+    fields_of,
+)
+
+if TYPE_CHECKING:
+    from infra.jobs.access import TeamCluster
+    from infra.jobs.state import JobState
+
+Kubeconfig = Annotated[
+    Path | None, typer.Option("--kubeconfig", help="The kubeconfig file. Default: as kubectl finds it.", exists=True, dir_okay=False)
+]
+Context = Annotated[str | None, typer.Option("--context", help="The context in it. Default: its current one.")]
+TeamName = Annotated[str | None, typer.Option("--team", "-t", help="The team, and so the namespace. Default: that of the context.")]
+Job = Annotated[str, typer.Argument(metavar="NAME", help="The job's name, as `flexspot jobs list` shows it.")]
+
+
+def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    command: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]... | -- COMMAND...", help="A .py or .sh file here, or a command.")
+    ],
+    team: Team = None,
+    workload_class: WorkloadClass = None,
+    name: Name = None,
+    image: Image = None,
+    gpus: Gpus = None,
+    gpu: Gpu = None,
+    gpu_memory: GpuMemory = None,
+    fast_network: FastNetwork = None,
+    pods: Pods = None,
+    cpu: Cpu = None,
+    memory: Memory = None,
+    env: Env = None,
+    secret: Secret = None,
+    pull_secret: PullSecret = None,
+    capacity: Capacity = None,
+    settings: Settings = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="checkpointed-job, queued-job or flex-start-job. Default: as the class keeps checkpoints.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay, show how it is and what it writes. Ctrl-C leaves it.")] = True,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Submit a job to your team's queue and follow it; exit code 1 if it fails. Options stand before the script or the command.
+
+    A script of this machine is sent along, and runs in the image; what it imports must be there. No stack file is needed.
+    """
+    given = fields_of(locals())
+    from infra.jobs import submission  # noqa: PLC0415
+    from infra.jobs.access import connect, platform_of  # noqa: PLC0415
+
+    cluster = connect(kubeconfig, context, team)
+    plan = platform_of(cluster)
+    classes = [route.workload_class for route in plan.routes if route.queued]
+    usual = {
+        "team": plan.teams[0].name,
+        "name": submission.name_for(command),
+        **({"workload_class": "training"} if "training" in classes else {}),
+    }
+    fields: dict[str, Any] = {**usual, **given}
+    chosen = kind or submission.kind_for(plan, fields)
+    script = submission.script_of(command)
+    if script is not None:
+        several = fields.get("gpus", 1) * fields.get("pods", 1) > 1 and chosen != "queued-job"
+        fields["command"] = submission.command_of(script, command[1:], several=several)
+        fields["volumes"] = {
+            submission.SCRIPT_FOLDER: {"config_map": submission.script_map(str(fields["name"]))},
+            **fields.get("volumes", {}),
+        }
+    objects = submission.rendered(plan, chosen, fields)
+    for ended in submission.submit(cluster, objects, script):
+        out.print(f"{ended} of an earlier run is gone; its checkpoints are there.", highlight=False, markup=False)
+    work = str(fields["name"])
+    out.print(f"{work} is submitted to the queue of team {plan.teams[0].name}.", highlight=False, markup=False)
+    if follow:
+        _follow(cluster, work)
+
+
+app = command_group("Your team's jobs: look, follow, stop.")
+
+
+@app.callback()
+def jobs() -> None:
+    """Your team's jobs: look, follow, stop."""
+
+
+@app.command("list")
+def list_jobs(
+    team: TeamName = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    form: Annotated[Format, typer.Option("--format", help="text is a table, json a list.")] = Format.TEXT,
+) -> None:
+    """Show the team's jobs, how each is and why."""
+    from dataclasses import asdict  # noqa: PLC0415
+
+    _, found = _jobs(kubeconfig, context, team, None)
+    if form is Format.JSON:
+        sys.stdout.write(json.dumps([asdict(each) for each in found], indent=2) + "\n")
+        return
+    table = Table("job", "class", "GPUs", "pods", "is", "why", title="jobs", title_justify="left")
+    for each in found:
+        table.add_row(each.name, each.workload_class, str(each.gpus), f"{each.pods} of {each.of}", str(each.state), each.why)
+    show_table(table)
+
+
+@app.command("logs")
+def follow_job(name: Job, team: TeamName = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Follow a job until its end: how it is, and what its first pod writes. Ctrl-C leaves it as it is; exit code 1 if it fails."""
+    cluster, _ = _jobs(kubeconfig, context, team, name)
+    _follow(cluster, name)
+
+
+@app.command("stop")
+def stop_job(name: Job, team: TeamName = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """End a job and delete it with its pods and logs. Its checkpoints stay: run again under the same name, it resumes."""
+    from infra.jobs.submission import stop  # noqa: PLC0415
+
+    cluster, found = _jobs(kubeconfig, context, team, name)
+    stop(cluster, found)
+    out.print(f"{name} is stopped.", highlight=False, markup=False)
+
+
+def _jobs(kubeconfig: Path | None, context: str | None, team: str | None, name: str | None) -> tuple[TeamCluster, list[JobState]]:
+    """The team's jobs, or those of one name, of which there is at least one."""
+    from infra.jobs.access import connect  # noqa: PLC0415
+    from infra.jobs.submission import states_of  # noqa: PLC0415
+
+    cluster = connect(kubeconfig, context, team)
+    found = states_of(cluster, name)
+    if name is not None and not found:
+        remedy = "see `flexspot jobs list`; --team names another team."
+        raise ExplainedError(f"there is no job {name} in namespace {cluster.namespace}.", remedy, exit_code=ExitCode.BAD_USAGE)
+    return cluster, found
+
+
+def _follow(cluster: TeamCluster, work: str) -> None:
+    from infra.jobs.following import follow  # noqa: PLC0415
+    from infra.jobs.state import ENDED, State  # noqa: PLC0415
+
+    def say(words: str) -> None:
+        out.print(words, style="bold", highlight=False, markup=False)
+
+    def write(line: str) -> None:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+    ended: State | None = None
+    try:
+        ended = follow(cluster, work, say, write)
+    finally:
+        if ended not in ENDED:
+            say(f"{work} goes on; `flexspot jobs logs {work}` follows it again, `flexspot jobs stop {work}` ends it.")
+    if ended is State.FAILED:
+        raise typer.Exit(ExitCode.UNMET)

@@ -1,0 +1,102 @@
+"""The options that `flexspot render` and `flexspot run` have in common, and the fields of a request that they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Team = Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace it uses.")]
+WorkloadClass = Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")]
+Name = Annotated[str | None, typer.Option("--name", "-n", help="The name of its objects.")]
+Image = Annotated[str | None, typer.Option("--image", "-i", help="The image, with the tag of a release or a digest.")]
+Gpus = Annotated[int | None, typer.Option("--gpus", help="GPUs of each pod; 0, of a queued-job, for work without any. Default: 1.")]
+Gpu = Annotated[list[str] | None, typer.Option("--gpu", metavar="MODEL", help="Only this GPU, such as h100 or a100-80gb; may be repeated.")]
+GpuMemory = Annotated[int | None, typer.Option("--gpu-memory", metavar="GB", help="Only GPUs with at least so much memory.")]
+FastNetwork = Annotated[
+    bool | None,
+    typer.Option(
+        "--fast-network/--ordinary-network", help="Pools with EFA alone, or none of it. Default: EFA where all pools of a gang have it."
+    ),
+]
+Pods = Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")]
+Cpu = Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")]
+Memory = Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")]
+Env = Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable; may be repeated.")]
+Secret = Annotated[
+    list[str] | None,
+    typer.Option("--secret", metavar="NAME=SECRET:KEY", help="A variable whose value is a key of a Secret; may be repeated."),
+]
+PullSecret = Annotated[
+    list[str] | None, typer.Option("--pull-secret", metavar="SECRET", help="A Secret that opens the image's registry; may be repeated.")
+]
+Capacity = Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, its value as YAML; may be repeated."),
+]
+
+
+def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request out of a command's arguments, by their names; those that nobody gave are left out.
+
+    Raises BadParameter for what has not the form of a pair.
+    """
+    named = {field: given[option] for option, field in _FIELDS.items()}
+    pairs = {
+        "env": dict(_pair("--env", each) for each in given["env"] or ()),
+        "secrets": dict(_secret(each) for each in given["secret"] or ()),
+    }
+    written = {**named, **pairs}
+    # An empty list is no choice; 0 and false are.
+    chosen = {field: value for field, value in written.items() if value not in (None, [], {})}
+    return chosen | _set(given["settings"] or ())
+
+
+_FIELDS = {
+    "name": "name",
+    "team": "team",
+    "workload_class": "workload_class",
+    "image": "image",
+    "gpus": "gpus",
+    "gpu": "gpu_models",
+    "gpu_memory": "gpu_memory_gb",
+    "fast_network": "fast_network",
+    "pods": "pods",
+    "cpu": "cpu",
+    "memory": "memory",
+    "pull_secret": "image_pull_secrets",
+    "capacity": "capacity",
+    "command": "command",
+}
+"""The field of each option that is one as it stands."""
+
+
+def _set(settings: Iterable[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for each in settings:
+        field, value = _pair("--set", each)
+        try:
+            given[field] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise typer.BadParameter(f"--set {each!r}: the value is no YAML: {error}") from error
+    return given
+
+
+def _secret(text: str) -> tuple[str, dict[str, str]]:
+    variable, source = _pair("--secret", text)
+    name, colon, key = source.partition(":")
+    if not name or not colon or not key:
+        raise typer.BadParameter(f"--secret {text!r} has no NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
+    return variable, {"secret": name, "key": key}
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    field, equals, value = text.partition("=")
+    if not field or not equals:
+        raise typer.BadParameter(f"{option} {text!r} has no NAME=VALUE; write it as in {option} retries=5.")
+    return field, value

@@ -1,0 +1,102 @@
+"""What a team's namespace says of the platform renders the team's work as the stack file does, and tells nothing of others."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from autopilot_settings import autopilot_settings
+
+from capacity.plan.build import build_plan, plan_of_stack_file
+from capacity.plan.team_view import TeamViewError, read_team_view, team_views
+from capacity.settings.stack_file import parse_settings
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.requests import WorkloadError
+
+if TYPE_CHECKING:
+    from capacity.plan.model import Plan
+
+STACKS = Path(__file__).resolve().parents[3] / "stacks"
+NAMES = [each.stem.removeprefix("Pulumi.") for each in sorted(STACKS.glob("Pulumi.*.yaml"))]
+
+SHAPES: tuple[dict[str, Any], ...] = (
+    {},
+    {"pods": 2, "gpus": 8},
+    {"gpu_memory_gb": 40},
+    {"gpu_models": ["h200"]},
+    {"gpus": 0, "pods": 90, "at_once": 90},
+    {"pods": 1000},
+    {"project": "ads"},
+)
+
+
+def plan_of(stack: str) -> Plan:
+    if stack == "autopilot":
+        return build_plan(parse_settings(autopilot_settings(), "settings"))
+    return plan_of_stack_file(STACKS / f"Pulumi.{stack}.yaml").plan
+
+
+def outcome(plan: Plan, kind: str, fields: dict[str, Any]) -> Any:
+    """The objects, or every word of the refusal."""
+    try:
+        return objects_of(plan, kind, fields)
+    except WorkloadError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("stack", [*NAMES, "autopilot"])
+def test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan(stack: str) -> None:
+    plan = plan_of(stack)
+    views, rendered = team_views(plan), 0
+    for team in plan.teams:
+        seen = read_team_view(views[team.name])
+        for route, kind, shape in product(plan.routes, ("checkpointed-job", "queued-job", "model-server", "notebook"), SHAPES):
+            fields = {"name": "bert", "team": team.name, "workload_class": route.workload_class, "image": "trainer:1", **shape}
+            whole, own = outcome(plan, kind, fields), outcome(seen, kind, fields)
+            assert own == whole
+            rendered += isinstance(own, tuple)
+    assert rendered > 5
+
+
+@pytest.mark.parametrize("stack", ["prod-gke", "prod-eks"])
+def test_it_tells_nothing_of_other_teams_or_of_money(stack: str) -> None:
+    plan = plan_of(stack)
+
+    text = team_views(plan)["nlp"]
+
+    assert len(text) < 20_000, "an object of the API server holds 1 MiB"
+    told = json.loads(text)["plan"]
+    assert [each["name"] for each in told["teams"]] == ["nlp"]
+    assert {each["namespace"] for each in (*told["queues"], *told["cpu_work"]["queues"])} == {"nlp"}
+    others = [each.name for each in plan.teams if each.name != "nlp"]
+    assert not [name for name in others if f'"{name}"' in text or f'"{name}-cpu"' in text]
+    assert plan.spending.budget_usd is not None
+    assert str(plan.spending.budget_usd) not in text
+
+
+@pytest.mark.parametrize(
+    "changed,told",
+    [
+        ("", "it is no plan of a team"),
+        ("[]", "it is no plan of a team"),
+        ('{"form": 2, "plan": {}}', "it has form 2, and this release of flexspot reads form 1"),
+        ('{"form": 1}', "plan: is missing"),
+        ('{"form": 1, "plan": {"cloud": "moon"}}', "cloud: Input should be 'local', 'gke' or 'eks'"),
+    ],
+)
+def test_a_text_that_is_none_is_refused_with_what_is_wrong(changed: str, told: str) -> None:
+    with pytest.raises(TeamViewError) as refused:
+        read_team_view(changed)
+    assert str(refused.value) == told
+
+
+def test_a_later_releases_further_fields_are_passed_over() -> None:
+    plan = plan_of("local")
+    written = json.loads(team_views(plan)[plan.teams[0].name])
+    written["plan"]["weather"] = "fair"
+    written["plan"]["pools"][0]["colour"] = "red"
+
+    assert read_team_view(json.dumps(written)) == read_team_view(team_views(plan)[plan.teams[0].name])

@@ -1,0 +1,143 @@
+"""Pods that train together on nodes with EFA have their share of its interfaces, and no pod asks for some where a node has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of, variables
+
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.requests import WorkloadError
+
+if TYPE_CHECKING:
+    from capacity.plan.model import Plan
+
+STACK = Path(__file__).resolve().parents[3] / "stacks" / "Pulumi.dev-eks.yaml"
+EFA = "vpc.amazonaws.com/efa"
+NOTE = "flexspot.dev/ordinary-network"
+GANG: dict[str, Any] = {"pods": 2, "gpus": 8}
+
+
+def asked(pod: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The interfaces that the pod's container requests, and its limit."""
+    [container] = pod["containers"]
+    return container["resources"]["requests"].get(EFA), container["resources"]["limits"].get(EFA)
+
+
+def plan_with(*pools: tuple[str, str, bool]) -> Plan:
+    """An EKS stack of one team and pools of a name, a machine and whether they have EFA."""
+    settings = yaml.safe_load(STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"] | {
+        "classes": {},
+        "cohorts": [],
+        "pools": [
+            {
+                "name": name,
+                "machine": machine,
+                "capacity_type": "spot",
+                "max_nodes": 4,
+                "serves": ["training"],
+                **({"efa": True, "zones": ["us-east-1a"]} if efa else {}),
+            }
+            for name, machine, efa in pools
+        ],
+        "teams": [{"name": "red", "shares": {name: 8 for name, *_ in pools}}],
+    }
+    return build_plan(parse_settings(settings, "settings"))
+
+
+def pod_on(plan: Plan, **fields: Any) -> dict[str, Any]:
+    written = {"name": "bert", "team": "red", "workload_class": "training", "image": IMAGE, **fields}
+    [job] = objects_of(plan, "checkpointed-job", written)
+    return job["spec"]["template"]["spec"]
+
+
+def test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_them() -> None:
+    pod = pod_of("prod-eks", team="search", **GANG)
+
+    assert pools_of(pod) == ["h100-reserved"]
+    assert asked(pod) == ("32", "32")
+    found = variables(pod)
+    # Huge pages are no resource that Karpenter makes a node for.
+    assert (found["FI_PROVIDER"], found["FI_EFA_USE_HUGE_PAGE"]) == ("efa", "0")
+    assert not any(key.startswith("hugepages") for key in pod["containers"][0]["resources"]["requests"])
+
+
+def test_where_some_of_its_pools_have_none_it_says_so_and_how_to_have_it() -> None:
+    job = job_of("prod-eks", **GANG)
+
+    pod = job["spec"]["template"]["spec"]
+    assert (pools_of(pod), asked(pod)) == (["h100-reserved", "a100-spot"], (None, None))
+    assert job["metadata"]["annotations"] == {
+        NOTE: "TCP, because a100-spot has no EFA; fast_network: true asks for EFA and takes h100-reserved alone"
+    }
+
+
+def test_asked_for_it_leaves_out_the_pools_without() -> None:
+    job = job_of("prod-eks", **GANG, fast_network=True)
+
+    pod = job["spec"]["template"]["spec"]
+    assert (pools_of(pod), asked(pod)) == (["h100-reserved"], ("32", "32"))
+    assert "annotations" not in job["metadata"]
+
+
+def test_refused_it_asks_for_none_and_says_nothing() -> None:
+    job = job_of("prod-eks", **GANG, team="search", fast_network=False)
+
+    assert asked(job["spec"]["template"]["spec"]) == (None, None)
+    assert "FI_PROVIDER" not in variables(job["spec"]["template"]["spec"])
+    assert "annotations" not in job["metadata"]
+
+
+@pytest.mark.parametrize("kind,fields", [("checkpointed-job", {}), ("queued-job", {"pods": 2, "workload_class": "training"})])
+def test_pods_that_do_not_train_together_ask_for_none_by_themselves(kind: str, fields: dict[str, Any]) -> None:
+    assert asked(pod_of("prod-eks", kind, team="search", gpus=8, **fields)) == (None, None)
+
+
+def test_a_pod_has_the_share_of_the_interfaces_that_its_gpus_are_of_the_node() -> None:
+    assert asked(pod_of("prod-eks", team="search", pods=2, gpus=4)) == ("16", "16")
+    assert asked(pod_of("prod-eks", team="search", gpus=1, fast_network=True)) == ("4", "4")
+
+
+def test_on_pools_with_different_numbers_of_interfaces_it_asks_for_what_all_have() -> None:
+    plan = plan_with(("h100", "p5.48xlarge", True), ("a100", "p4d.24xlarge", True))
+
+    assert asked(pod_on(plan, **GANG)) == ("4", "4")
+
+
+def test_a_variable_of_the_authors_goes_before_those_of_the_network() -> None:
+    pod = pod_of("prod-eks", team="search", **GANG, env={"FI_EFA_USE_HUGE_PAGE": "1"})
+
+    assert variables(pod)["FI_EFA_USE_HUGE_PAGE"] == "1"
+
+
+@pytest.mark.parametrize(
+    "stack,fields,told",
+    [
+        ("prod-eks", {"workload_class": "best-effort"}, "the stack has them in h100-reserved (32 for 8 GPUs, for training); leave it out"),
+        ("prod-gke", {}, "the stack has them in no pool (`efa: true`, on EKS); leave it out for the nodes' ordinary network"),
+        ("local", {}, "is for pools with EFA interfaces, and class training has none with one for a pod of 1 GPU(s)"),
+    ],
+)
+def test_asked_for_where_there_is_none_it_is_refused_with_where_it_is(stack: str, fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        objects(stack, "queued-job", fast_network=True, **fields)
+    [problem] = refused.value.problems
+    assert str(problem).startswith("fast_network (is true): ")
+    assert told in str(problem)
+
+
+def test_a_pod_too_small_for_a_whole_interface_has_none() -> None:
+    plan = plan_with(("a100", "p4d.24xlarge", True))
+
+    assert asked(pod_on(plan, pods=2, gpus=1)) == (None, None)
+    with pytest.raises(WorkloadError, match=r"none with one for a pod of 1 GPU\(s\); the stack has them in a100 \(4 for 8 GPUs"):
+        pod_on(plan, pods=2, gpus=1, fast_network=True)
+
+
+def test_the_plan_knows_the_interfaces_of_pools_that_ask_for_them() -> None:
+    assert {pool.name: pool.efa_interfaces for pool in plan_of("prod-eks").pools if pool.efa_interfaces} == {"h100-reserved": 32}

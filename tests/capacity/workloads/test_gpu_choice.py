@@ -1,0 +1,162 @@
+"""Work that names its GPU, or the memory that it needs, goes where both are, and is refused with what there is where nothing suits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from autopilot_settings import autopilot_settings
+from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of
+
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+from capacity.workloads.kinds import objects_of
+from capacity.workloads.requests import WorkloadError
+
+TRAINING: dict[str, Any] = {"name": "bert", "team": "red", "workload_class": "training", "image": IMAGE}
+
+
+def plan_with(pools: list[dict[str, Any]], cloud: str = "local", **more: Any) -> Any:
+    shares = {pool["name"]: 1 for pool in pools if "training" in pool["serves"]}
+    team = {"name": "red", "shares": shares, "unqueued": {pool["name"]: 1 for pool in pools if pool["name"] not in shares}}
+    settings = {"cloud": cloud, "environment": "test", "owner": "ann", "pools": pools, "teams": [team], **more}
+    return build_plan(parse_settings(settings, "settings"))
+
+
+def pool(name: str, machine: str, serves: str = "training", **more: Any) -> dict[str, Any]:
+    return {"name": name, "machine": machine, "capacity_type": "spot", "max_nodes": 1, "serves": [serves], **more}
+
+
+@pytest.mark.parametrize(
+    "stack,fields,pools",
+    [
+        ("prod-gke", {"gpu_models": ["h100"]}, ["h100-reserved", "h100-queued"]),
+        ("prod-gke", {"gpu_models": ["nvidia-tesla-a100"]}, ["a100-flex"]),
+        ("prod-gke", {"gpu_models": ["a100-40gb", "l4"]}, ["a100-flex", "l4-spot"]),
+        ("prod-gke", {"gpu_memory_gb": 80}, ["h100-reserved", "h100-queued"]),
+        ("prod-gke", {"gpu_memory_gb": 40}, ["h100-reserved", "a100-flex", "h100-queued"]),
+        ("prod-gke", {"gpu_memory_gb": 24}, ["h100-reserved", "a100-flex", "h100-queued", "l4-spot"]),
+        ("prod-eks", {"gpu_models": ["a100"]}, ["a100-spot"]),
+        ("prod-eks", {"gpu_memory_gb": 80}, ["h100-reserved"]),
+        ("local", {"gpu_memory_gb": 24}, ["l4-spot"]),
+    ],
+)
+def test_the_affinity_names_the_pools_whose_gpus_are_as_wished(stack: str, fields: dict[str, Any], pools: list[str]) -> None:
+    assert pools_of(pod_of(stack, **fields)) == pools
+
+
+def test_what_a_pod_asks_for_beside_its_gpus_goes_by_the_machines_that_are_left() -> None:
+    """A share of the smallest machine of a class is less than what an H100 comes with."""
+    assert pod_of("prod-gke", gpu_models=["h100"])["containers"][0]["resources"]["requests"]["memory"] == "175Gi"
+
+
+@pytest.mark.parametrize(
+    "stack,fields,told",
+    [
+        (
+            *("prod-eks", {"gpu_models": ["h200"]}),
+            "of team nlp can have; it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot); name one of these, or add",
+        ),
+        (
+            *("prod-eks", {"gpu_models": ["l4"]}),
+            "a100-40gb (40 GB; a100-spot); pool l4-on-demand has it, for inference; pool l4-reserved has it, for inference; pool l4-spot",
+        ),
+        (
+            *("prod-eks", {"gpu_memory_gb": 141}),
+            "gpu_memory_gb (is 141): is more than a GPU has that work of class training of team nlp can have; it can have h100-80gb (80 GB",
+        ),
+        ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is more than a GPU has"),
+        (
+            "prod-eks",
+            {"team": "search", "gpu_models": ["a100"]},
+            "it can have h100-80gb (80 GB; h100-reserved); pool a100-spot has it, for",
+        ),
+        ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
+        ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
+    ],
+)
+def test_a_gpu_that_work_cannot_have_is_refused_with_those_that_it_can(stack: str, fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        objects(stack, "checkpointed-job", **fields)
+    [problem] = refused.value.problems
+
+    assert told in str(problem)
+
+
+def test_work_without_gpus_has_none_to_choose() -> None:
+    with pytest.raises(WorkloadError) as refused:
+        objects("dev-eks", "queued-job", gpus=0, gpu_models=["l4"], gpu_memory_gb=24)
+
+    told = [str(each) for each in refused.value.problems]
+    assert told == [
+        f"{wish}: is a choice between pools of GPUs, and this work has none; leave it out"
+        for wish in ("gpu_models (is l4)", "gpu_memory_gb (is 24)")
+    ]
+
+
+def test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labels_which_flavors_are_meant() -> None:
+    """Such a flavor names no pool: an affinity to pools alone would let Kueue admit the job to GPUs that its pods may not run on."""
+    climbing = {"training": {"fallback": "stock-out", "capacity": ["spot", "on-demand"]}}
+    machines = {"a100": "p4d.24xlarge", "a100-large": "p4de.24xlarge", "h100": "p5.48xlarge", "l4": "g6.xlarge"}
+    plan = plan_with([pool(name, machine) for name, machine in machines.items()], classes=climbing)
+    assert {flavor.name for flavor in plan.flavors} == {"any-a100-40gb", "any-a100-80gb", "any-h100-80gb", "any-l4"}
+
+    [job] = objects_of(plan, "checkpointed-job", {**TRAINING, "gpu_memory_gb": 80})
+    affinity = job["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    terms = [{each["key"]: each["values"] for each in term["matchExpressions"]} for term in affinity["nodeSelectorTerms"]]
+
+    name, memory = "karpenter.k8s.aws/instance-gpu-name", "karpenter.k8s.aws/instance-gpu-memory"
+    pools = {"karpenter.sh/nodepool": ["a100-large", "h100"]}
+    assert terms == [{**pools, memory: ["81920"], name: ["a100"]}, {**pools, memory: ["81920"], name: ["h100"]}]
+    [any_of_them] = objects_of(plan, "checkpointed-job", TRAINING)
+    assert pools_of(any_of_them["spec"]["template"]["spec"]) == ["a100", "a100-large", "h100", "l4"]
+
+
+def test_beside_a_compute_class_which_goes_through_all_its_pools_a_choice_is_refused() -> None:
+    """GKE takes no other selector there: without a refusal an 80 GB model would go to 24 GB GPUs."""
+    written = {"name": "chat", "team": "search", "workload_class": "inference", "image": IMAGE}
+    plan = plan_of("prod-gke")
+    assert objects_of(plan, "model-server", {**written, "gpu_models": ["l4"]}), "every pool of the class has it"
+
+    with pytest.raises(WorkloadError) as refused:
+        objects_of(plan, "model-server", {**written, "capacity": ["reserved"]})
+    [problem] = refused.value.problems
+    assert "GKE chooses among all pools of class inference" in str(problem)
+    assert "give the stack a class of its own for them" in str(problem)
+
+
+def test_on_autopilot_pods_select_the_gpu_itself_and_a_choice_that_no_label_tells_is_refused() -> None:
+    settings = autopilot_settings()
+    more = {"h100": "a3-highgpu-8g", "a100-large": "a2-ultragpu-8g", "a100-small": "a2-highgpu-8g"}
+    for name, machine in more.items():
+        settings["pools"].append({"name": name, "machine": machine, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]})
+        settings["teams"][0]["shares"][name] = 8
+    next(each for each in settings["pools"] if each["name"] == "t4-spot")["serves"].append("training")
+    plan = build_plan(parse_settings(settings, "settings"))
+    written = {"name": "bert", "team": "research", "workload_class": "training", "image": IMAGE}
+
+    [job] = objects_of(plan, "checkpointed-job", {**written, "gpu_models": ["h100"]})
+    assert job["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-accelerator"] == "nvidia-h100-80gb"
+    with pytest.raises(WorkloadError, match="is met by a100-large, a100-small alone, and GKE chooses among all pools of class training"):
+        objects_of(plan, "checkpointed-job", {**written, "gpu_models": ["a100"]})
+
+
+@pytest.mark.parametrize(
+    "option,gb", [({"mig_partition": "1g.10gb"}, 10), ({"gpu_sharing": {"strategy": "time-sharing", "clients_per_gpu": 4}}, 20), ({}, 80)]
+)
+def test_a_part_of_a_gpu_has_a_part_of_its_memory(option: dict[str, Any], gb: int) -> None:
+    settings = autopilot_settings()
+    settings["cluster"], settings["classes"] = {"min_version": "1.35"}, {}
+    desk = {"name": "h100-desk", "machine": "a3-highgpu-1g", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
+    settings["pools"] = [pool("l4", "g2-standard-4"), {**desk, **option}]
+    settings["teams"] = [{"name": "red", "shares": {"l4": 1}}]
+    plan = build_plan(parse_settings(settings, "settings"))
+
+    assert {each.name: each.gpu_memory_gb for each in plan.pools} == {"h100-desk": gb, "l4": 24}
+
+
+def test_the_job_of_a_choice_is_otherwise_the_same() -> None:
+    chosen, any_gpu = job_of("prod-eks", gpus=8, gpu_models=["h100"]), job_of("prod-eks", gpus=8)
+
+    assert chosen["metadata"] == any_gpu["metadata"]
+    assert {**chosen["spec"], "template": None} == {**any_gpu["spec"], "template": None}

@@ -1,0 +1,77 @@
+"""What becomes of a script or a command, and of a pod's output, before and after the API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kubernetes.client import ApiClient, Configuration
+
+from capacity.values.errors import ExplainedError
+from infra.jobs.access import TeamCluster
+from infra.jobs.following import LogTail, first_pod
+from infra.jobs.submission import command_of, name_for, script_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "command,name",
+    [
+        (["train.py"], "train"),
+        (["jobs/Fine_Tune.v2.py", "--lr", "1"], "fine-tune-v2"),
+        (["python", "-m", "program"], "python"),
+        (["torchrun", "--nnodes=2", "train.py"], "train"),
+        (["/usr/bin/env"], "env"),
+        (["___.py"], "job"),
+        ([f"{'long' * 20}.py"], "long" * 10),
+    ],
+)
+def test_the_same_command_gives_the_same_name_by_which_it_resumes(command: list[str], name: str) -> None:
+    assert name_for(command) == name
+
+
+def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("pass")
+
+    assert script_of([str(script), "--lr", "1"]) == script
+    assert script_of(["python", "train.py"]) is None
+    with pytest.raises(ExplainedError, match=r"there is no file gone\.py") as refused:
+        script_of(["gone.py"])
+    assert "-- python train.py" in refused.value.remedy
+    script.write_bytes(b"#" * 900_001)
+    with pytest.raises(ExplainedError, match="has 900001 bytes, and 900000 can be sent"):
+        script_of([str(script)])
+
+
+def test_a_script_of_several_ranks_has_one_on_each_gpu(tmp_path: Path) -> None:
+    launched = ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--", "python", "/opt/flexspot/train.py", "1"]
+
+    assert command_of(tmp_path / "train.py", ["1"], several=True) == launched
+    assert command_of(tmp_path / "train.py", ["1"], several=False) == launched[5:]
+    assert command_of(tmp_path / "run.sh", [], several=True) == ["sh", "/opt/flexspot/run.sh"]
+
+
+def test_lines_that_were_shown_are_not_shown_again_and_none_of_the_same_moment_is_lost() -> None:
+    tail = LogTail(TeamCluster(ApiClient(Configuration()), "nlp"), "bert-0")
+
+    assert tail.unseen("T1 a\nT2 b\nT2 c\n") == ["a", "b", "c"]
+    assert tail.unseen("T1 a\nT2 b\nT2 c\nT2 d\nT3 b\n") == ["d", "b"]
+    assert tail.unseen("T3 b\n") == []
+    assert tail.unseen("") == []
+
+
+def pod(name: str, phase: str, created: str, index: str | None = None) -> dict[str, Any]:
+    annotations = {} if index is None else {"batch.kubernetes.io/job-completion-index": index}
+    return {"metadata": {"name": name, "creationTimestamp": created, "annotations": annotations}, "status": {"phase": phase}}
+
+
+def test_the_output_is_that_of_the_first_pod_and_of_the_one_that_replaced_it() -> None:
+    gang = [pod("one-1", "Running", "T9", "1"), pod("one-0a", "Failed", "T1", "0"), pod("one-0b", "Running", "T5", "0")]
+
+    assert first_pod(gang) == "one-0b"
+    assert first_pod([*gang[:2], pod("one-0b", "Pending", "T5", "0")]) == "one-0a", "it has written nothing yet"
+    assert first_pod([pod("alone", "Running", "T1")]) == "alone"
+    assert first_pod([]) is None

@@ -1,0 +1,189 @@
+"""`flexspot run` and `flexspot jobs` with a team member's own kubeconfig: a real API server, real Kueue, and the platform's policies."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from admission_ground import holding
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_objects import admission_objects
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from lab.cluster import POD
+from lab.exercise.play import JOB
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster
+    from lab.control_plane import ControlPlane
+
+pytestmark = pytest.mark.lab
+
+MEMBERS, VIEWERS = "alpha@acme.com", "looking@acme.com"
+MAP = "v1/ConfigMap"
+SCRIPT = 'print("hello from the script")\n'
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """Four GPUs of team alpha on one node, and the platform's policies."""
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
+    alpha = {"name": "alpha", "shares": {"l4-spot": 4}, "submitters": [MEMBERS], "viewers": [VIEWERS]}
+    with (
+        queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha]) as made,
+        holding(cluster, admission_objects(made.plan, register), made.own("alpha")),
+    ):
+        yield made
+
+
+def kubeconfig(lab: ControlPlane, folder: Path, group: str, namespace: str) -> str:
+    """The path of a kubeconfig of a person in a group: a certificate of the lab's authority, as a cluster of one's own gives them."""
+    certificates = lab.home.certificates
+    authority = x509.load_pem_x509_certificate((certificates / "ca.crt").read_bytes())
+    signer = serialization.load_pem_private_key((certificates / "ca.key").read_bytes(), None)
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = [x509.NameAttribute(NameOID.COMMON_NAME, "ann@acme.com"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)]
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name(subject))
+        .issuer_name(authority.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(hours=1))
+        .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(signer, hashes.SHA256())  # pyrefly: ignore[bad-argument-type] -- the lab's key is RSA
+    )
+    pem = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    written = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
+    written["users"] = [
+        {
+            "name": "ann",
+            "user": {
+                "client-certificate-data": base64.b64encode(certificate.public_bytes(serialization.Encoding.PEM)).decode(),
+                "client-key-data": base64.b64encode(key.private_bytes(*pem)).decode(),
+            },
+        }
+    ]
+    cluster = written["clusters"][0]["name"]
+    written["contexts"] = [{"name": "team", "context": {"cluster": cluster, "user": "ann", "namespace": namespace}}]
+    written["current-context"] = "team"
+    file = folder / f"{group}.yaml"
+    file.write_text(yaml.safe_dump(written), encoding="utf-8")
+    return str(file)
+
+
+def flexspot(*arguments: str) -> tuple[int, str]:
+    answer = CliRunner().invoke(app, arguments)
+    if answer.exception is not None and not isinstance(answer.exception, SystemExit):
+        raise answer.exception
+    return answer.exit_code, answer.output
+
+
+@pytest.fixture
+def member(ground: QueueGround, lab: ControlPlane, tmp_path: Path) -> tuple[str, ...]:
+    return ("--kubeconfig", kubeconfig(lab, tmp_path, MEMBERS, ground.own("alpha")))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "train.py"
+    file.write_text(SCRIPT, encoding="utf-8")
+    return file
+
+
+SMALL = ("--image", "trainer:1", "--cpu", "1", "--memory", "1Gi")
+
+
+def listed(member: tuple[str, ...]) -> dict[str, Any]:
+    _, shown = flexspot("jobs", "list", "--format", "json", *member)
+    return {each["name"]: each for each in json.loads(shown)}
+
+
+def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
+    ground: QueueGround, cluster: Cluster, member: tuple[str, ...], script: Path
+) -> None:
+    code, shown = flexspot("run", *member, *SMALL, str(script), "--lr", "1")
+
+    assert code == 0
+    assert "train is submitted to the queue of team" in shown
+    assert "train is done" in shown.splitlines()
+    [job] = cluster.list(JOB, ground.own("alpha"))
+    assert job["metadata"]["name"] == "train"
+    assert job["metadata"]["labels"]["flexspot.dev/class"] == "training"
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["python", "/opt/flexspot/train.py", "--lr", "1"]
+    sent = cluster.get(MAP, "train-script", ground.own("alpha"))
+    assert sent is not None
+    assert sent["data"] == {"train.py": SCRIPT}
+    assert [each["uid"] for each in sent["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]], "it goes with its job"
+
+    # The same again: the ended job makes room, under its name, by which it resumes.
+    code, shown = flexspot("run", *member, *SMALL, "--no-follow", str(script))
+    assert code == 0
+    assert "train of an earlier run is gone; its checkpoints are there." in shown
+    [again] = cluster.list(JOB, ground.own("alpha"))
+    assert again["metadata"]["uid"] != job["metadata"]["uid"]
+
+
+def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
+    ground: QueueGround, cluster: Cluster, member: tuple[str, ...], script: Path
+) -> None:
+    namespace = ground.own("alpha")
+    ground.submit("alpha", "first")
+    ground.wait_for_running("alpha", "first")
+    flexspot("run", *member, *SMALL, "--no-follow", "--gpus", "4", "--name", "large", str(script))
+    ground.wait_for_refusal("alpha", "large", "insufficient unused quota")
+
+    found = listed(member)
+    assert (found["first"]["state"], found["first"]["pods"], found["first"]["gpus"]) == ("running", 1, 1)
+    assert found["large"]["state"] == "waiting"
+    assert "insufficient unused quota" in found["large"]["why"]
+    [job] = [each for each in cluster.list(JOB, namespace) if each["metadata"]["name"] == "large"]
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert container["command"][:5] == ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--"], "a rank on each GPU"
+
+    with pytest.raises(ExplainedError, match="large of that name is not over") as refused:
+        flexspot("run", *member, *SMALL, "--name", "large", str(script))
+    assert "`flexspot jobs stop large` ends it" in refused.value.remedy
+    code, shown = flexspot("jobs", "stop", "large", *member)
+    assert (code, shown.strip()) == (0, "large is stopped.")
+    assert "large" not in listed(member)
+    cluster.wait_for(
+        MAP, lambda maps: "large-script" not in {each["metadata"]["name"] for each in maps}, "its script's end", namespace=namespace
+    )
+    with pytest.raises(ExplainedError, match="there is no job large in namespace"):
+        flexspot("jobs", "logs", "large", *member)
+    ground.finish("alpha", "first")
+
+
+def test_what_cannot_run_or_may_not_be_submitted_is_told_and_nothing_is_left(
+    ground: QueueGround, lab: ControlPlane, member: tuple[str, ...], script: Path
+) -> None:
+    with pytest.raises(ExplainedError, match="train cannot run") as refused:
+        flexspot("run", *member, *SMALL, "--gpu", "h100", str(script))
+    assert "it can have l4 (24 GB" in str(refused.value)
+
+    looking = ("--kubeconfig", kubeconfig(lab, script.parent, VIEWERS, ground.own("alpha")))
+    assert listed(looking) == {}
+    with pytest.raises(ExplainedError, match="the platform's ConfigMap cannot be read: you may not") as denied:
+        flexspot("run", *looking, *SMALL, str(script))
+    assert "whether you are in a group of the team's `submitters`" in denied.value.remedy
+    assert ground.cluster.list(JOB, ground.own("alpha")) == []
+    assert ground.cluster.list(POD, ground.own("alpha")) == []
