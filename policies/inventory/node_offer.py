@@ -12,12 +12,12 @@ import yaml
 
 from capacity.catalog import node_labels
 from capacity.catalog.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
-from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.values.field import Field
+    from policies.values.field import Parts
 
 
 # Not through capacity.catalog.capacity_type: its models take a third of a second to load, which lint would pay in every run.
@@ -118,6 +118,50 @@ class NodeOffer:
             answers.append(self._has_machine(wanted))
         return all_of([True, *answers])
 
+    def meets(self, expression: Field) -> Tri:
+        """Whether a node of this pool may meet an expression `{key, operator, values}` of a node affinity.
+
+        NotIn and DoesNotExist hold for nodes without the label, too. What Gt and Lt leave is taken for met.
+        """
+        key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
+        if not isinstance(key, str) or operator is UNKNOWN:
+            return UNKNOWN
+        match operator:
+            case "In":
+                return values.any(lambda value: self.carries({key: value}))
+            case "NotIn":
+                return self._may_differ(key, values)
+            case "DoesNotExist":
+                return negated(self._has(key))
+            case "Exists":
+                return True if self._has(key) is not False or key.startswith(self.open_prefixes) or not self.complete else False
+            case _:
+                return True
+
+    def _may_differ(self, key: str, refused: Parts) -> Tri:
+        """Whether a node may have another value of a label than those that are refused, or none."""
+
+        def all_refused(values: Iterable[Field]) -> Tri:
+            return all_of([True, *(refused.any(lambda no, own=value: _same(no, own)) for value in values)])
+
+        answers: list[Tri] = []
+        if key in self.fixed and not self.fixed[key].absent:
+            answers.append(all_refused([self.fixed[key]]))
+        for each in self.requirements:
+            if each.at("operator").equals("In") is True and karpenter_key(each) == karpenters(key):
+                listed = each.at("values").parts()
+                answers.append(all_refused(listed.fields) if listed.complete and listed.fields else UNKNOWN)
+        return negated(any_of(answers))
+
+    def _has(self, key: str) -> Tri:
+        """Whether every node has a label; no where one may lack it."""
+        own = self.fixed.get(key, Field(None))
+        answers: list[Tri] = [UNKNOWN if not own.known else not own.absent]
+        for each in self.requirements:
+            if karpenter_key(each) == karpenters(key):
+                answers.append(any_of([each.at("operator").equals("In", "Exists", "Gt", "Gte", "Lt", "Lte")]))
+        return any_of(answers)
+
     def _carries(self, key: str, value: Field) -> Tri:
         text = value.text()
         answers = [allows(each, text) for each in self.requirements if karpenter_key(each) in {karpenters(key), None}]
@@ -143,6 +187,10 @@ class NodeOffer:
         if not complete or not of_machines:
             return True
         return any_of(all_of(value.equals(each.labels.get(key, "")) for key, value in of_machines.items()) for each in machines)
+
+
+def _same(one: Field, other: Field) -> Tri:
+    return UNKNOWN if UNKNOWN in (one.text(), other.text()) else one.text() == other.text()
 
 
 def karpenters(key: str) -> str:

@@ -156,9 +156,10 @@ def _excludes(terms: Parts, flavor: ResourceFlavor) -> bool:
 
     def excluded(expression: Field) -> bool:
         label, values = labels.at(str(expression.at("key").text())), expression.at("values").parts()
-        if expression.at("operator").text() != "In" or label.absent or not label.known or not values.complete:
+        if label.absent or not label.known or not values.complete:
             return False
-        return values.any(lambda each: each.equals(str(label.text()))) is False
+        listed = values.any(lambda each: each.equals(str(label.text())))
+        return {"In": listed is False, "NotIn": listed is True, "DoesNotExist": True}.get(str(expression.at("operator").text()), False)
 
     return all(any(excluded(each) for each in term.at("matchExpressions").parts().fields) for term in terms.fields)
 
