@@ -228,9 +228,9 @@ def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
             outcome = rule.judge(view, parameters)
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
         return undecided(f"the rule itself is broken: {_defect(error)}; report it, and review this object by hand")
-    if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN:
+    if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
         return undecided(f"if it makes GPU nodes, which is not known yet: {outcome.reason}")
-    if outcome.verdict is Verdict.UNKNOWN and view.partial:
+    if view.partial and (outcome.verdict is Verdict.UNKNOWN or (outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN)):
         return not_applicable("only a part of the object is written here")
     return outcome
 

@@ -109,10 +109,9 @@ def gpu_selection(requirement: Field) -> GpuSelection:
         return _SILENT
     if operator is UNKNOWN:
         return _UNDECIDED
-    if operator == "In" and key != GKE_ACCELERATOR_LABEL:
-        return _one_of(requirement.at("values"), means_gpu)
-    if operator == "NotIn":
-        return _all_but(str(key), requirement.at("values"))
+    values = requirement.at("values")
+    if operator == "NotIn" or (operator == "In" and key != GKE_ACCELERATOR_LABEL):
+        return _one_of(values, means_gpu) if operator == "In" else _all_but(str(key), values)
     if labels_gpus is None:
         return _SILENT
     # Every value of GKE's label is an accelerator, so one that is not known yet is one too. The operators that are left (Lt) hold

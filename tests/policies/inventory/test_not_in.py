@@ -51,7 +51,7 @@ def node_pool(*requirements: tuple[str, str, list[Any]], taints: list[dict[str, 
         (("node.kubernetes.io/instance-type", "NotIn", ["g5.xlarge"]), False),
     ],
 )
-def test_a_pool_that_refuses_all_ordinary_machines_makes_gpu_nodes(requirement: tuple[str, str, list[Any]], makes_gpus: bool) -> None:
+def test_a_pool_that_refuses_all_ordinary_machines_makes_gpu_nodes(requirement: tuple[str, str, list[Any]], makes_gpus: Tri) -> None:
     [pool] = [view for view in views_of(from_manifest(node_pool(requirement))) if isinstance(view, Pool)]
 
     assert isinstance(pool, GpuPool) is makes_gpus

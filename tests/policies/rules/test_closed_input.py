@@ -84,3 +84,30 @@ def test_a_configuration_that_nobody_gave_is_not_taken_for_the_default() -> None
     weighted = kueue("ClusterQueue", "a", cohortName="acme", fairSharing={"weight": "2"})
 
     assert verdict("fair-sharing-inert", weighted, closed=True) is Verdict.UNKNOWN
+
+
+def gke_pool(name: str, machine: str) -> dict[str, Any]:
+    spec = {"nodeConfig": {"machineType": machine}, "nodeCount": 1}
+    return {
+        "apiVersion": "container.cnrm.cloud.google.com/v1beta1",
+        "kind": "ContainerNodePool",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {"template": {"spec": {"nodeSelector": {"topology.kubernetes.io/zone": "us-central1-a"}, "containers": [{"name": "web"}]}}},
+}
+
+
+def test_gke_taints_no_pool_of_gpus_where_no_other_nodes_are() -> None:
+    """docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25)."""
+    gpus, plain = gke_pool("gpus", "g2-standard-8"), gke_pool("plain", "n2-standard-8")
+
+    assert verdict("gpu-node-without-gpu-request", WEB, gpus, closed=True) is Verdict.FAIL
+    assert verdict("gpu-node-without-gpu-request", WEB, gpus, closed=False) is Verdict.UNKNOWN
+    assert verdict("gpu-node-without-gpu-request", WEB, gpus, plain, closed=True) is Verdict.NOT_APPLICABLE
