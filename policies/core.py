@@ -67,6 +67,14 @@ READING = "inventory"
 """Stands in a finding's rule where the object could not be read at all, so that no rule saw it."""
 
 
+_BROKEN = "the rule itself is broken: "
+
+
+def is_defect(finding: Finding) -> bool:
+    """Whether it reports a broken rule or reader, so that nothing was judged."""
+    return finding.rule == READING or finding.message.startswith(_BROKEN)
+
+
 @dataclass(frozen=True)
 class Reading:
     """One object as rules see it. `defect` says that it could not be read."""
@@ -227,7 +235,7 @@ def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
             assert rule.judge, "a rule judges alone or among others"  # noqa: S101 -- a defect of the rule, told as such
             outcome = rule.judge(view, parameters)
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
-        return undecided(f"the rule itself is broken: {_defect(error)}; report it, and review this object by hand")
+        return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")
     if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
         return undecided(f"if it makes GPU nodes, which is not known yet: {outcome.reason}")
     if view.partial and (outcome.verdict is Verdict.UNKNOWN or (outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN)):
