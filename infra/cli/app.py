@@ -20,6 +20,7 @@ from infra.cli import (
     lint_commands,
     price_commands,
     render_commands,
+    rule_commands,
     settings_commands,
     stack_commands,
     version_commands,
@@ -37,6 +38,7 @@ app.add_typer(settings_commands.app, name="settings")
 app.add_typer(price_commands.app, name="prices")
 app.add_typer(image_commands.app, name="images")
 app.add_typer(version_commands.app, name="versions")
+app.add_typer(rule_commands.app, name="rules")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)

@@ -113,6 +113,11 @@ class Configuration:
     chosen: frozenset[str] | None = None
 
     @property
+    def known_rules(self) -> tuple[AnyRule, ...]:
+        """Every rule that can have a finding in a file."""
+        return judged_rules()
+
+    @property
     def rules_of_objects(self) -> tuple[AnyRule, ...]:
         """The rules on objects that a run is asked for."""
         return tuple(each for each in all_rules() if self.chosen is None or each.name in self.chosen)
