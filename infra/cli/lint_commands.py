@@ -113,10 +113,9 @@ def _choosing(configuration: Configuration, asked: list[str]) -> Configuration:
     from dataclasses import replace  # noqa: PLC0415
 
     from policies.lint.choice import selected  # noqa: PLC0415
-    from policies.lint.configuration import judged_rules  # noqa: PLC0415
 
     try:
-        chosen = selected([name for each in asked for name in each.split(",") if name], judged_rules())
+        chosen = selected([name for each in asked for name in each.split(",") if name], configuration.known_rules)
     except ValueError as error:
         raise typer.BadParameter(f"--select: {error}") from error
     return replace(configuration, chosen=chosen)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
 from infra.cli.console import out
 
@@ -20,6 +21,43 @@ class ListFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+@app.command("test")
+def try_rules(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
+    ] = None,
+) -> None:
+    """Try the configuration's own rules on their fixtures: files passes_*.yaml, fails_*.yaml and ignores_*.yaml in flexspot-rules/RULE.
+
+    Exit code 0: each object got the verdict of its file's name. 1: one did not, or a rule has no object that passes, or none that fails.
+    """
+    from policies.lint.configuration import find_configuration, read_configuration  # noqa: PLC0415
+    from policies.lint.formats import printable  # noqa: PLC0415
+    from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
+
+    path = config or find_configuration(Path.cwd())
+    configuration = None if path is None else read_configuration(path)
+    if configuration is None or not configuration.own:
+        where = path or "here or above"
+        raise ExplainedError(f"there are no own rules in {where}.", "docs/lint.md says how to write one.", exit_code=ExitCode.BAD_USAGE)
+    words = {verdict: word for word, verdict in WORDS.items()}
+    right = 0
+    told: list[str] = []
+    for rule in configuration.own:
+        found, wrong = tried(rule, configuration.folder)
+        right += sum(each.right for each in found)
+        told += wrong
+        for each in found:
+            if not each.right:
+                got = words.get(each.got, "is undecided")
+                told.append(f"{each.path}:{each.line}: {rule.name} {got}, and the file says {words[each.wanted]}. {each.message}".rstrip())
+    for line in told:
+        out.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+    out.print(f"{len(configuration.own)} rules, {right} objects as their files say, {len(told)} problems.", highlight=False)
+    if told:
+        raise typer.Exit(1)
 
 
 @app.command("list")

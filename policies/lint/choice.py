@@ -61,7 +61,7 @@ def read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]
             continue
         texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str))
         read: dict[str, Level] = {}
-        for rule, level in cast("dict[str, Any]", levels).items():
+        for rule, level in cast("dict[Any, Any]", levels).items():
             if rule not in known:
                 nearest = get_close_matches(str(rule), sorted(known), n=1)
                 problems.append(f"paths.{place}.rules.{rule}: there is no such rule" + (f"; did you mean {nearest[0]}?" if nearest else ""))

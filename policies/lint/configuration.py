@@ -15,16 +15,19 @@ from policies.lint.choice import read_path_levels
 from policies.lint.file_reading import InputProblem
 from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
+from policies.own_rules.reading import KEY as OWN_RULES
+from policies.own_rules.reading import read_own_rules
 from policies.rules import all_rules
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from capacity.values.verdict import Outcome
     from policies.judging import AnyRule
     from policies.lint.choice import PathLevels
     from policies.lint.file_reading import Problem
+    from policies.own_rules.rule import OwnRule
 
 
 def _never(_view: Any, _parameters: Any) -> Outcome:
@@ -85,7 +88,7 @@ FILE_NAME: Final = "flexspot-lint.yaml"
 PACK: Final = "flexspot"
 """The key under which the policy pack has its configuration; the file has the same under the same."""
 
-_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters", "paths", "pages")
+_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters", "paths", "pages", OWN_RULES)
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Configuration:
     `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
     name of the cluster that they are of; with none the linter tells clusters apart by itself (policies.lint.scopes). `paths` are levels of
     rules under some paths, the last that fits counts. `pages` is where the rules' pages are, before `docs/rules`. `chosen` are the rules
-    that are asked for by name; None for all.
+    that are asked for by name; None for all. `own` are an organisation's own rules.
     """
 
     settings: Settings = DEFAULTS
@@ -111,16 +114,17 @@ class Configuration:
     paths: tuple[PathLevels, ...] = ()
     pages: str = ""
     chosen: frozenset[str] | None = None
+    own: tuple[OwnRule, ...] = ()
 
     @property
     def known_rules(self) -> tuple[AnyRule, ...]:
         """Every rule that can have a finding in a file."""
-        return judged_rules()
+        return (*judged_rules(), *self.own)
 
     @property
     def rules_of_objects(self) -> tuple[AnyRule, ...]:
         """The rules on objects that a run is asked for."""
-        return tuple(each for each in all_rules() if self.chosen is None or each.name in self.chosen)
+        return tuple(each for each in (*all_rules(), *self.own) if self.chosen is None or each.name in self.chosen)
 
     @property
     def running(self) -> Settings:
@@ -132,7 +136,7 @@ class Configuration:
     @property
     def locked(self) -> dict[str, bool]:
         """Of each rule whether it may not be suppressed."""
-        return {rule.name: self.settings.locks(rule) for rule in judged_rules()}
+        return {rule.name: self.settings.locks(rule) for rule in self.known_rules}
 
     def page(self, written: str) -> str:
         """Where a page of this repository is, for whoever has none of it."""
@@ -166,7 +170,7 @@ class Configuration:
 
     def level(self, rule: str, path: str = "") -> Level | None:
         """The level of a rule, at a path if one is given; None for what is no rule, such as a defect of a suppression."""
-        named = _by_name().get(rule)
+        named = _by_name().get(rule) or next((each for each in self.own if each.name == rule), None)
         return self._level_under(rule, path) or (self.settings.level(named) if named else None)
 
 
@@ -204,7 +208,9 @@ def read_configuration(path: Path) -> Configuration:
         raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
     held = cast("dict[str, Any]", written)
     problems += [f"{key}: there is no such key; there are {', '.join(_KEYS)}" for key in held if key not in _KEYS]
-    settings = _settings(held.get(PACK), problems)
+    own = read_own_rules(held.get(OWN_RULES), [rule.name for rule in judged_rules()], problems)
+    known = (*judged_rules(), *own)
+    settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
     exclude = _patterns(held.get("exclude"), problems)
     fail_on = _severity(held.get("fail-on"), problems)
     closed = held.get("closed", False)
@@ -214,7 +220,7 @@ def read_configuration(path: Path) -> Configuration:
     if baseline is not None and not isinstance(baseline, str):
         problems.append("baseline: allowed is the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
-    paths = read_path_levels(held.get("paths"), judged_rules(), problems)
+    paths = read_path_levels(held.get("paths"), known, problems)
     pages = held.get("pages", "")
     if not isinstance(pages, str):
         problems.append("pages: allowed is the address below which docs/rules is, such as https://git.acme.com/flexspot/blob/main")
@@ -223,16 +229,16 @@ def read_configuration(path: Path) -> Configuration:
     folder = path.resolve().parent
     accepted = folder / baseline if isinstance(baseline, str) else None
     rules = cast("dict[str, Any]", held.get(PACK) or {})
-    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages))
+    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages), own=own)
 
 
-def _settings(written: Any, problems: list[str]) -> Settings:
+def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Settings:
     if written is None:
         return DEFAULTS
     if not isinstance(written, dict):
         problems.append(f"{PACK}: allowed is a mapping of rules to levels and parameters")
         return DEFAULTS
-    settings = read_settings(cast("dict[str, Any]", written), judged_rules())
+    settings = read_settings(cast("dict[str, Any]", written), known)
     problems += [f"{PACK}.{problem}" for problem in settings.problems]
     return settings
 

@@ -27,7 +27,6 @@ from policies.lint.places import Places
 from policies.lint.report import Placed, Report, Suppression
 from policies.lint.scopes import scopes_of
 from policies.lint.yaml_reading import FILE_BYTES
-from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -269,9 +268,10 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
     places, comments = Places(text_of), Comments(text_of, configuration.locked, configuration.settings.today)
     told_of: list[Placed] = []
     looked_at: set[int] = set()
-    of_any_kind = {rule.name for rule in all_rules() if KubernetesObject in rule.looks_at}
+    of_any_kind = {rule.name for rule in configuration.rules_of_objects if KubernetesObject in rule.looks_at}
+    own = {rule.name for rule in configuration.own}
     for manifest, finding, of_scopes in judged(manifests, scopes, configuration):
-        if finding.rule not in of_any_kind:
+        if finding.rule not in of_any_kind or (finding.rule in own and finding.verdict is not Verdict.NOT_APPLICABLE):
             looked_at.add(id(manifest))
         if finding.verdict in _TOLD_OF:
             wanted = details or finding.verdict is not Verdict.UNKNOWN

@@ -73,4 +73,4 @@ def _asks(resources: Any) -> bool:
     if not isinstance(resources, dict):
         return False
     amounts = (cast("dict[str, Any]", resources).get(name) for name in ("limits", "requests"))
-    return any(key.startswith(GPU_PREFIXES) for each in amounts if isinstance(each, dict) for key in cast("dict[str, Any]", each))
+    return any(str(key).startswith(GPU_PREFIXES) for each in amounts if isinstance(each, dict) for key in cast("dict[Any, Any]", each))
