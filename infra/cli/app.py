@@ -12,6 +12,7 @@ import typer
 from capacity.values.errors import ExplainedError
 from infra.cli import (
     advise_commands,
+    audit_commands,
     chargeback_commands,
     console,
     cost_commands,
@@ -43,6 +44,7 @@ app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
+app.command()(audit_commands.audit)
 app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
 app.command()(chargeback_commands.chargeback_rules)

@@ -84,6 +84,11 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         raise typer.Exit(1)
 
 
+def chosen_configuration(config: Path | None, fail_on: Severity | None, select: list[str]) -> Configuration:
+    """The configuration file's word, with what a command line says of levels and rules over it."""
+    return _choosing(_configured(config, fail_on, None, None, []), select)
+
+
 def _configured(
     config: Path | None,
     fail_on: Severity | None,
