@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from infra.audit.live_objects import as_written, is_anybodys, is_managed
 from infra.audit.live_pools import live_pools
-from infra.audit.nodes import DEAR, IDLE, UNTAINTED, Occupancy, shipped_prices, waste_of
+from infra.audit.nodes import DEAR, IDLE, NEW, UNTAINTED, Occupancy, shipped_prices, waste_of
 from policies.core import is_defect, judge_all
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
@@ -18,9 +18,8 @@ from policies.values.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
 
-    from capacity.catalog.machines import Cloud
-    from capacity.catalog.price_book import PriceBook
     from infra.audit.cluster_lists import ClusterLists, Lack, Listed
     from infra.audit.nodes import Waste
     from policies.inventory.reading.source import Source
@@ -102,8 +101,11 @@ class _Gathered:
             self.written.append(as_written(served))
 
 
-def audit(lists: ClusterLists, configuration: Configuration, books: Mapping[Cloud, PriceBook] | None = None) -> AuditReport:
-    """Judges what the cluster lists. Raises ExplainedError for a cluster that does not answer."""
+def audit(lists: ClusterLists, configuration: Configuration, *, idle_after: timedelta = NEW) -> AuditReport:
+    """Judges what the cluster lists; a node may be without work for `idle_after` from when it was made.
+
+    Raises ExplainedError for a cluster that does not answer.
+    """
     gathered = _Gathered()
     for each in lists.objects():
         gathered.add(each)
@@ -129,7 +131,7 @@ def audit(lists: ClusterLists, configuration: Configuration, books: Mapping[Clou
                 undecided.append(finding)
             suppressed += finding.verdict is Verdict.SUPPRESSED
     if configuration.chosen is None:
-        wasted = waste_of(nodes, books or shipped_prices(), pods_known=told.lists_all("pods"))
+        wasted = waste_of(nodes, shipped_prices(), pods_known=told.lists_all("pods"), idle_after=idle_after)
         findings += [_wasted(each, configuration) for each in wasted]
     return AuditReport(
         findings=tuple(sorted(findings, key=lambda each: each.order)),

@@ -31,6 +31,9 @@ REGION_LABEL: Final = "topology.kubernetes.io/region"
 EKS_GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
 _POOLS: Final = {KARPENTER_POOL_LABEL: "NodePool", GKE_POOL_LABEL: "node pool", EKS_GROUP_LABEL: "node group"}
 
+_OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByClusterAutoscaler")
+"""Beginnings of taints by which controllers say that a node is not ready, is cordoned or goes."""
+
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 NEW: Final = timedelta(minutes=15)
@@ -88,9 +91,14 @@ class LiveNode:
         """Whose machine it is, by its name: only AWS's have a dot."""
         return Cloud.AWS if "." in self.labels.get(INSTANCE_TYPE_LABEL, "") else Cloud.GCP
 
+    @property
+    def lasting_taints(self) -> list[dict[str, Any]]:
+        """The taints without those that come and go with the node's state."""
+        return [taint for taint in self.taints if not str(taint.get("key", "")).startswith(_OF_STATE)]
+
     def keeps_away(self) -> bool:
         """Whether a taint keeps pods off that do not know it."""
-        return any(taint.get("effect") in KEEPS_AWAY for taint in self.taints)
+        return any(taint.get("effect") in KEEPS_AWAY for taint in self.lasting_taints)
 
     def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Cloud, PriceBook]) -> Decimal | None:
         """What a month of it costs at a capacity type; None where that, or its price, is not known."""
@@ -159,18 +167,25 @@ def shipped_prices() -> dict[Cloud, PriceBook]:
     return {cloud: prices_of(cloud) for cloud in Cloud}
 
 
-def waste_of(nodes: Iterable[LiveNode], books: Mapping[Cloud, PriceBook], *, pods_known: bool, now: datetime | None = None) -> list[Waste]:
+def waste_of(
+    nodes: Iterable[LiveNode],
+    books: Mapping[Cloud, PriceBook],
+    *,
+    pods_known: bool,
+    idle_after: timedelta = NEW,
+    now: datetime | None = None,
+) -> list[Waste]:
     """What is paid for nothing, and what lets it happen, by pool. Unless `pods_known`, nobody can say which nodes are idle."""
-    moment = now or datetime.now(tz=UTC)
+    settled_since = (now or datetime.now(tz=UTC)) - idle_after if pods_known else None
     pools: dict[tuple[str, str], list[LiveNode]] = {}
     for node in nodes:
         if node.gpus > 0:
             pools.setdefault(node.pool, []).append(node)
-    return [found for pool, of_pool in pools.items() for found in _of_pool(pool, of_pool, books, moment if pods_known else None)]
+    return [found for pool, of_pool in pools.items() for found in _of_pool(pool, of_pool, books, settled_since)]
 
 
-def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud, PriceBook], now: datetime | None) -> Iterable[Waste]:
-    settled = [node for node in nodes if now is not None and now - node.made >= NEW]
+def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud, PriceBook], since: datetime | None) -> Iterable[Waste]:
+    settled = [node for node in nodes if since is not None and node.made <= since]
     idle = [node for node in settled if not any(pod.gpus for pod in node.pods)]
     if idle:
         kept_by = sorted({f"{pod.namespace}/{pod.name}" for node in idle for pod in node.pods if not pod.exempt})
@@ -186,7 +201,7 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud,
     untainted = [node for node in nodes if not node.keeps_away()] if pool[0] != "NodePool" else []
     if untainted:
         plain = sum(not pod.gpus and not pod.exempt for node in untainted for pod in node.pods)
-        held = f"; {plain} pods without GPUs are on them" if now is not None else ""
+        held = f"; {plain} pods without GPUs are on them" if since is not None else ""
         message = f"{len(untainted)} of {len(nodes)} nodes have no taint that keeps other pods away{held}"
         yield Waste(UNTAINTED, pool, _names(untainted), message, f"taint the pool: {GPU_RESOURCE}=present:NoSchedule", None)
     dear = [node for node in settled if _would_do_on_spot(node)]
@@ -231,4 +246,4 @@ def _some(names: list[str]) -> str:
 
 def taints_of(node: LiveNode) -> tuple[Taint, ...]:
     """A node's taints as rules see them."""
-    return tuple(Taint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.taints)
+    return tuple(Taint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.lasting_taints)

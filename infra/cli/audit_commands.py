@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,6 +41,7 @@ def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         list[str] | None,
         typer.Option("--select", metavar="RULE", help="Judge by these rules alone: names, codes, or patterns such as FLX00* or gpu-*."),
     ] = None,
+    idle_after: Annotated[int, typer.Option("--idle-after", min=0, metavar="MINUTES", help="How long a node may wait for its work.")] = 15,
     details: Annotated[bool, typer.Option("--details", help="List undecided verdicts too.")] = False,
     save: Annotated[
         Path | None,
@@ -56,7 +58,7 @@ def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from infra.cli.lint_commands import chosen_configuration  # noqa: PLC0415
 
     configuration = chosen_configuration(config, fail_on, select or [])
-    report = run(ClusterLists(connection(kubeconfig, context), namespace or ()), configuration)
+    report = run(ClusterLists(connection(kubeconfig, context), namespace or ()), configuration, idle_after=timedelta(minutes=idle_after))
     if save is not None:
         _save(report.manifests, save)
     told = as_json(report, details=details) if form is AuditFormat.JSON else as_text(report, details=details)
