@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
 CLUSTER_WIDE = {"Node", "Namespace", "NodePool", "ClusterQueue", "ResourceFlavor", "PriorityClass"}
@@ -79,7 +79,7 @@ class Served:
 
 
 @contextmanager
-def serving(served: Served, folder: Path) -> Iterator[Path]:
+def serving(served: Served, folder: Path) -> Generator[Path]:
     """A kubeconfig of a server that holds `served`."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -94,7 +94,7 @@ def serving(served: Served, folder: Path) -> Iterator[Path]:
             self.end_headers()
             self.wfile.write(told)
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's name
             """Says nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
