@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
     from policies.values.field import Unknown
 
-MOST = "most-gpus"
+MOST, SHIPPED = "most-gpus", 16
 ABOVE = f"{{where}}: {{container}} has a limit of {{count}} on {GPU_RESOURCE}, and no node that it may have has more than {{most}}"
 ABOVE_REMEDY = "write {most} or less, and split what needs more over several pods"
 
@@ -37,7 +37,10 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
         # What it selects is none of the pools that are listed, so that there are others.
         known = UNKNOWN
     most = parameters.number(MOST)
-    if isinstance(known, Decimal):
+    if most != SHIPPED:
+        # What somebody set goes before what the nodes have, in the cluster as well.
+        known = Decimal(most)
+    elif isinstance(known, Decimal):
         most = min(most, known)
     counts = [(name, container.at("resources", "limits", GPU_RESOURCE).number()) for name, container in containers(pods.pod)]
     for name, count in counts:
@@ -75,7 +78,9 @@ RULE = Rule(
     sources=("https://docs.cloud.google.com/compute/docs/gpus", "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"),
     parameters=(
         Parameter(
-            MOST, 16, "The most GPUs that one container may have, however large nodes are: as many as the largest machine of either cloud."
+            MOST,
+            SHIPPED,
+            "The most GPUs of one container, however large nodes are: those of the largest machine of either cloud.",
         ),
     ),
 )
