@@ -21,6 +21,7 @@ from policies.values.secrecy import Secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from capacity.values.verdict import ObjectIdentity
     from policies.inventory.reading.source import Source
     from policies.inventory.views import View
     from policies.judging import AnyRule, Settings
@@ -65,6 +66,14 @@ _NOTHING_ELSE = Inventory(())
 
 READING = "inventory"
 """Stands in a finding's rule where the object could not be read at all, so that no rule saw it."""
+
+
+_BROKEN = "the rule itself is broken: "
+
+
+def is_defect(finding: Finding) -> bool:
+    """Whether it reports a broken rule or reader, so that nothing was judged."""
+    return finding.rule == READING or finding.message.startswith(_BROKEN)
 
 
 @dataclass(frozen=True)
@@ -205,7 +214,7 @@ def _judged_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> lis
         return [hide(reading.defect)]
     accepted = _accepted(reading, settings)
     findings = _findings(reading, alone, _NOTHING_ELSE, accepted)
-    return [hide(each) for each in (*findings, *(_of_suppression(reading.source, problem) for problem in accepted.problems))]
+    return [hide(each) for each in (*findings, *(of_suppression(reading.source.identity, problem) for problem in accepted.problems))]
 
 
 def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
@@ -227,10 +236,10 @@ def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
             assert rule.judge, "a rule judges alone or among others"  # noqa: S101 -- a defect of the rule, told as such
             outcome = rule.judge(view, parameters)
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
-        return undecided(f"the rule itself is broken: {_defect(error)}; report it, and review this object by hand")
-    if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN:
+        return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")
+    if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
         return undecided(f"if it makes GPU nodes, which is not known yet: {outcome.reason}")
-    if outcome.verdict is Verdict.UNKNOWN and view.partial:
+    if view.partial and (outcome.verdict is Verdict.UNKNOWN or (outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN)):
         return not_applicable("only a part of the object is written here")
     return outcome
 
@@ -238,7 +247,7 @@ def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
 def _accepted(reading: Reading, settings: Settings) -> Suppressions:
     if not reading.suppressing and not settings.suppressions:
         return NOTHING
-    locked = {rule.name: settings.locks(rule) for rule in all_rules()}
+    locked = {**{rule.name: settings.locks(rule) for rule in all_rules()}, **{name: name in settings.locked for name in settings.custom}}
     return suppressions_of(reading.suppressing, reading.source.identity, settings.suppressions, locked, settings.today)
 
 
@@ -258,16 +267,17 @@ def _finding(rule: AnyRule, view: View, outcome: Outcome) -> Finding:
     )
 
 
-def _of_suppression(source: Source, problem: str) -> Finding:
+def of_suppression(identity: ObjectIdentity, problem: str, at: str = "metadata.annotations") -> Finding:
+    """The finding that tells of a suppression that does not count."""
     return Finding(
         rule=RULE,
         code=CODE,
         severity=Severity.MEDIUM,
         verdict=Verdict.FAIL,
-        object=source.identity,
+        object=identity,
         message=f"a suppression does not count: {problem}",
         remediation=f"write {PREFIX}RULE: REASON; until=DAY; by=WHO, with a rule's name and a reason, or take it away",
-        at="metadata.annotations",
+        at=at,
         page="docs/policies.md",
     )
 

@@ -17,7 +17,7 @@ from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from capacity.values.verdict import Severity, Verdict
-from policies.core import judge_across, judge_alone, read_source
+from policies.core import is_defect, judge_across, judge_alone, read_source
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_pulumi
 from policies.judging import DEFAULTS, LEVEL, Level, policy_schema, read_settings, schema
@@ -140,6 +140,11 @@ def _properties(config: proto.PolicyConfig) -> dict[str, Any]:
 _TOLD = frozenset({Verdict.FAIL, Verdict.UNKNOWN, Verdict.SUPPRESSED})
 
 
+def _waits(finding: Finding) -> bool:
+    """Whether it is undecided for a value that is not known yet, and for no defect of a rule or a reader."""
+    return finding.verdict is Verdict.UNKNOWN and not is_defect(finding)
+
+
 def violation_text(finding: Finding) -> str:
     """The text of one diagnostic. The engine prints the severity and the policy's name, which is the rule's, before it."""
     lead = "cannot be decided yet: " if finding.verdict is Verdict.UNKNOWN else ""
@@ -148,6 +153,19 @@ def violation_text(finding: Finding) -> str:
     links = "".join(f"; see {link}" for link in (finding.page, finding.link) if link)
     lines = [f"{finding.object.described}: {lead}{finding.message}.", f"  To fix it: {finding.remediation}"]
     return "\n".join([*lines, f"  {finding.code}{links}"])
+
+
+_REASONS_TOLD: Final = 3
+"""How many different reasons a line gives of what several rules cannot decide."""
+
+
+def undecided_text(findings: Sequence[Finding]) -> str:
+    """The text of one diagnostic for all that cannot be decided of one resource by several rules."""
+    rules = list(dict.fromkeys(finding.rule for finding in findings))
+    reasons = list(dict.fromkeys(finding.message for finding in findings))
+    more = f"; and {len(reasons) - _REASONS_TOLD} reasons more" if len(reasons) > _REASONS_TOLD else ""
+    lead = f"{findings[0].object.described}: cannot be decided yet by {len(rules)} rules: {'; '.join(reasons[:_REASONS_TOLD])}{more}."
+    return f"{lead}\n  The rules judge again when the values are known: {', '.join(rules)}"
 
 
 def unread_text(urn: str, error: Exception) -> str:
@@ -169,7 +187,8 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
     step_executor.go and AnalyzeResources) hands over also what is about to be deleted, and after `--target` what is left for later. Held
     against the program it would refuse every change that takes a team and its share away. What is only read never comes.
 
-    A verdict that hangs on an unknown value is reported as advice: it blocks nothing, and the update judges again with the value known.
+    A verdict that hangs on an unknown value is reported as advice, once for each resource when all have come: it blocks nothing, and the
+    update judges again with the value known.
     """
 
     def __init__(self, rules: Sequence[AnyRule] | None = None, read: Callable[[Source], Sequence[View]] = views_of) -> None:
@@ -180,6 +199,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         self._level = Level.MANDATORY
         self._problems: tuple[str, ...] = ()
         self._readings: dict[str, Reading] = {}
+        self._undecided: dict[str, list[Finding]] = {}
 
     def GetAnalyzerInfo(self, request: empty_pb2.Empty, context: Any) -> proto.AnalyzerInfo:  # noqa: ARG002, N802 -- the protocol's
         """Which policies there are, and what can be set."""
@@ -223,14 +243,19 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         else:
             reading = self._readings[request.urn] = read_source(source, self._read)
             findings = judge_alone(reading, self._rules, self._settings)
-            told += self._told(findings)
+            # What cannot be decided of a resource is told in one piece, with what the rules of the whole stack cannot decide of it.
+            self._undecided[request.urn] = [each for each in findings if _waits(each)]
+            told += self._told(each for each in findings if not _waits(each))
         return self._answer(told, findings, (rule for rule in self._rules if not rule.judge_among))
 
     def AnalyzeStack(self, request: proto.AnalyzeStackRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
         """What the rules say that compare resources with one another."""
         given = {each.urn: self._readings[each.urn] for each in request.resources if each.urn in self._readings}
         judged = judge_across(list(given.values()), self._rules, self._settings)
-        told = [each for urn, findings in zip(given, judged, strict=True) for each in self._told(findings, urn)]
+        told: list[proto.AnalyzeDiagnostic] = []
+        for urn, findings in zip(given, judged, strict=True):
+            told += self._told((each for each in findings if not _waits(each)), urn)
+            told += self._told_undecided([*self._undecided.pop(urn, ()), *filter(_waits, findings)], urn)
         return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.judge_among))
 
     def _told(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
@@ -247,6 +272,12 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
                 level = self._settings.level(rule) if rule and finding.verdict is Verdict.FAIL else Level.ADVISORY
                 text = violation_text(finding) if rule else f"{finding.rule}: {violation_text(finding)}"
                 yield self._diagnostic(rule.name if rule else PACK, text, level, urn, finding.severity)
+
+    def _told_undecided(self, findings: list[Finding], urn: str) -> Iterable[proto.AnalyzeDiagnostic]:
+        """One diagnostic of what several rules cannot decide of a resource; a single rule's is told as any other."""
+        if len({finding.rule for finding in findings}) < 2:  # noqa: PLR2004 -- one rule alone speaks for itself
+            return self._told(findings, urn)
+        return [self._diagnostic(PACK, undecided_text(findings), Level.ADVISORY, urn, Severity.LOW)]
 
     def _problems_told(self) -> Iterable[proto.AnalyzeDiagnostic]:
         """Once, and so that it blocks: a gate that is not set as its owner wrote it is no gate."""

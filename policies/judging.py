@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
@@ -81,6 +82,14 @@ class Rule(Generic[ViewT]):
     parameters: tuple[Parameter, ...] = ()
     locked: bool = False
     without_cel: WithoutCel | None = None
+    about: str = ""
+
+    @property
+    def summary(self) -> str:
+        """What it finds, in one line: `about`, or else the first line of the rule's file."""
+        function = self.judge_among or self.judge
+        module = sys.modules.get(function.__module__) if function else None
+        return self.about or ((module.__doc__ if module else "") or "").strip().partition("\n")[0]
 
     @property
     def page(self) -> str:
@@ -123,6 +132,8 @@ class Settings:
     locked: frozenset[str] = frozenset()
     suppressions: tuple[ConfiguredSuppression, ...] = ()
     today: date = field(default_factory=_today)
+    custom: frozenset[str] = frozenset()
+    """The names of an organisation's own rules, which suppressions may name, too."""
 
     def locks(self, rule: AnyRule) -> bool:
         """Whether `rule` may not be suppressed."""

@@ -1,9 +1,11 @@
-"""`python -m policies.pages`: writes docs/rules, one page a rule, from what the rules say of themselves."""
+"""`python -m policies.pages`: writes docs/rules, one page a rule, from what the rules say of themselves and from their fixtures."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
 
 from policies.rules import all_rules
 from policies.values.finding import PREFIX
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from policies.judging import AnyRule
     from policies.values.parameters import Setting
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rules"
+_CHECKOUT = Path(__file__).resolve().parents[1]
+FOLDER = _CHECKOUT / "docs" / "rules"
+FIXTURES = _CHECKOUT / "tests" / "policies" / "rules"
 
 _CLOUDS = {"gke": "GKE", "eks": "EKS"}
 
@@ -23,11 +27,12 @@ def pages() -> Mapping[str, str]:
     """The text of each page, by file name; the index is README.md."""
     rules = all_rules()
     rows = "".join(
-        f"| {rule.code} | [`{rule.name}`]({rule.name}.md) | {rule.severity} | {_clouds(rule)} | {_summary(rule)} |\n" for rule in rules
+        f"| {rule.code} | [`{rule.name}`]({rule.name}.md) | {rule.severity} | {rule.level} | {_clouds(rule)} | {rule.summary} |\n"
+        for rule in rules
     )
     index = (
         "# Rules\n\nOne page a rule, written by `python -m policies.pages` from the rules themselves.\n\n"
-        f"| code | rule | severity | clouds | what it finds |\n|---|---|---|---|---|\n{rows}"
+        f"| code | rule | severity | level | clouds | what it finds |\n|---|---|---|---|---|---|\n{rows}"
     )
     return {"README.md": index, **{f"{rule.name}.md": _page(rule) for rule in rules}}
 
@@ -37,11 +42,12 @@ def _page(rule: AnyRule) -> str:
     judged = f"Each {' or '.join(kind.__name__ for kind in rule.looks_at)} is judged {needs}."
     lines = [
         f"# {rule.name}",
-        f"{_summary(rule)}",
+        f"{rule.summary}",
         f"Code {rule.code}, severity {rule.severity}, level {rule.level} unless configured, on {_clouds(rule)}. {judged}",
         f"## Why\n\n{rule.why}",
         f"## What to do\n\n{rule.remediation}",
     ]
+    lines += _examples(rule)
     if rule.parameters:
         rows = "\n".join(f"| `{each.name}` | {_written(each.default)} | {each.meaning} |" for each in rule.parameters)
         lines.append(f"## Parameters\n\n| name | default | meaning |\n|---|---|---|\n{rows}")
@@ -55,11 +61,78 @@ def _page(rule: AnyRule) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _summary(rule: AnyRule) -> str:
-    """The first line of the rule's file."""
-    function = rule.judge_among or rule.judge
-    module = __import__(function.__module__, fromlist=["__doc__"]) if function else None
-    return ((module.__doc__ if module else "") or "").strip().partition("\n")[0]
+_UNKNOWN = object()
+"""What a preview does not know yet, `!unknown` in a fixture: an example leaves it out."""
+
+
+class _Loader(yaml.CSafeLoader):
+    """Knows `!unknown`."""
+
+
+def _left_out(_loader: _Loader, _node: yaml.Node) -> object:
+    return _UNKNOWN
+
+
+_Loader.add_constructor("!unknown", _left_out)
+
+
+def _examples(rule: AnyRule) -> list[str]:
+    """What breaks the rule and what keeps it: the first fixture that fails, and the first of its kind, or of any, that passes."""
+    fails, passes = (_fixtures(rule, word) for word in ("fails", "passes"))
+    if not fails or not passes:
+        return []
+    bad = min(fails, key=lambda each: (_has_unknown(each), _is_a_resource(each)))
+    good = min(passes, key=lambda each: (_has_unknown(each), _kind(each) != _kind(bad), _is_a_resource(each)))
+    return [f"## Breaks it\n\n{_shown(bad)}", f"## Keeps it\n\n{_shown(good)}"]
+
+
+def _fixtures(rule: AnyRule, word: str) -> list[dict[str, Any]]:
+    paths = sorted((FIXTURES / rule.name.replace("-", "_")).glob(f"{word}_*.yaml"))
+    return [document for path in paths for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader)]
+
+
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_unknown, cast("dict[str, Any]", value).values()))
+    return value is _UNKNOWN or (isinstance(value, list) and any(map(_has_unknown, cast("list[Any]", value))))
+
+
+def _is_a_resource(fixture: dict[str, Any]) -> bool:
+    """Of a cloud's provider; everybody reads manifests."""
+    return "resource" in fixture
+
+
+def _kind(fixture: dict[str, Any]) -> str:
+    return str(fixture.get("resource") or fixture.get("kind"))
+
+
+def _shown(fixture: dict[str, Any]) -> str:
+    """A fixture as YAML: a manifest as it is, a resource as Pulumi's YAML has it; and what else there must be."""
+    own = yaml.safe_dump(_plain(_written_as(fixture)), sort_keys=False, width=120).rstrip()
+    beside = "".join(
+        f"\n---\n# beside it\n{yaml.safe_dump(_plain(_written_as(each)), sort_keys=False, width=120).rstrip()}"
+        for each in fixture.get("among") or ()
+    )
+    return f"```yaml\n{own}{beside}\n```"
+
+
+def _written_as(fixture: dict[str, Any]) -> dict[str, Any]:
+    if _is_a_resource(fixture):
+        return {"resources": {fixture["name"]: {"type": fixture["resource"], "properties": fixture.get("inputs", {})}}}
+    return {key: value for key, value in fixture.items() if key != "among"}
+
+
+def _plain(value: Any) -> Any:
+    """Without what is left out; a whole number as people write it: fixtures have the engine's floats."""
+    match value:
+        case dict():
+            return {key: _plain(each) for key, each in cast("dict[str, Any]", value).items() if each is not _UNKNOWN}
+        case list():
+            return [_plain(each) for each in cast("list[Any]", value) if each is not _UNKNOWN]
+        case float():
+            return int(value) if value.is_integer() else value
+        case _:
+            return value
 
 
 def _clouds(rule: AnyRule) -> str:

@@ -12,6 +12,7 @@ import typer
 from capacity.values.errors import ExplainedError
 from infra.cli import (
     advise_commands,
+    audit_commands,
     chargeback_commands,
     console,
     cost_commands,
@@ -20,6 +21,7 @@ from infra.cli import (
     lint_commands,
     price_commands,
     render_commands,
+    rule_commands,
     run_commands,
     settings_commands,
     stack_commands,
@@ -38,11 +40,13 @@ app.add_typer(settings_commands.app, name="settings")
 app.add_typer(price_commands.app, name="prices")
 app.add_typer(image_commands.app, name="images")
 app.add_typer(version_commands.app, name="versions")
+app.add_typer(rule_commands.app, name="rules")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 app.add_typer(run_commands.app, name="jobs")
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
+app.command()(audit_commands.audit)
 app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
 app.command()(chargeback_commands.chargeback_rules)

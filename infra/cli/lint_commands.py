@@ -26,6 +26,7 @@ class LintFormat(StrEnum):
     JSON = "json"
     SARIF = "sarif"
     GITHUB = "github"
+    JUNIT = "junit"
 
 
 def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -47,6 +48,10 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", metavar="RULE", help="Judge by these rules alone: names, codes, or patterns such as FLX00* or gpu-*."),
+    ] = None,
     details: Annotated[bool, typer.Option("--details", help="List suppressed and undecided verdicts too.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Write what surely mends a finding into the YAML, then judge it again.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change, and write nothing.")] = False,
@@ -63,7 +68,7 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     gc.disable()
     from policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
-    configuration = _configured(config, fail_on, closed, baseline, cluster or [])
+    configuration = _choosing(_configured(config, fail_on, closed, baseline, cluster or []), select or [])
     report = run(paths, configuration, details=details)
     if write_baseline:
         _write_baseline(report, configuration.baseline)
@@ -77,6 +82,11 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     _print(_formatted(report, form, details=details))
     if report.failed:
         raise typer.Exit(1)
+
+
+def chosen_configuration(config: Path | None, fail_on: Severity | None, select: list[str]) -> Configuration:
+    """The configuration file's word, with what a command line says of levels and rules over it."""
+    return _choosing(_configured(config, fail_on, None, None, []), select)
 
 
 def _configured(
@@ -100,6 +110,20 @@ def _configured(
         baseline=read.baseline if baseline is None else baseline,
         clusters=_clusters(clusters) if clusters else read.clusters,
     )
+
+
+def _choosing(configuration: Configuration, asked: list[str]) -> Configuration:
+    if not asked:
+        return configuration
+    from dataclasses import replace  # noqa: PLC0415
+
+    from policies.lint.choice import selected  # noqa: PLC0415
+
+    try:
+        chosen = selected([name for each in asked for name in each.split(",") if name], configuration.known_rules)
+    except ValueError as error:
+        raise typer.BadParameter(f"--select: {error}") from error
+    return replace(configuration, chosen=chosen)
 
 
 def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
@@ -168,6 +192,10 @@ def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
         from policies.lint.formats import as_sarif  # noqa: PLC0415
 
         return as_sarif(report, version("flexspot"))
+    if form is LintFormat.JUNIT:
+        from policies.lint.junit import as_junit  # noqa: PLC0415
+
+        return as_junit(report)
     if form is LintFormat.GITHUB:
         from policies.lint.formats import as_github  # noqa: PLC0415
 

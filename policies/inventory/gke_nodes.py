@@ -78,8 +78,8 @@ def notice_of(node: Field) -> Decimal | Unknown | None:
     return (whole if isinstance(whole, Decimal) and whole else _SHUTDOWN) - (kept if isinstance(kept, Decimal) else _CRITICAL)
 
 
-def gpus_of(pool: Field, bounds: Bounds) -> Decimal | Unknown | None:
-    """The most GPUs that pods can get of the pool; None where that cannot be told, as where pods share a GPU or get slices of one."""
+def node_gpus_of(pool: Field) -> Decimal | Unknown | None:
+    """The GPUs that pods get of one node; None where that cannot be told, as where pods share a GPU or get slices of one."""
     node = pool.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts()
     if not (node.known and accelerators.complete):
@@ -89,12 +89,19 @@ def gpus_of(pool: Field, bounds: Bounds) -> Decimal | Unknown | None:
     counts = [each.at("count").number() for each in accelerators.fields] or [
         Decimal(machine.gpu_counts[0]) if machine and machine.gpu else None
     ]
-    nodes = _nodes(pool, bounds)
-    if UNKNOWN in (*counts, nodes):
+    if UNKNOWN in counts:
         return UNKNOWN
-    if shared or None in counts or not isinstance(nodes, Decimal):
+    if shared or None in counts:
         return None
-    return nodes * sum(count for count in counts if isinstance(count, Decimal))
+    return sum((count for count in counts if isinstance(count, Decimal)), Decimal(0))
+
+
+def gpus_of(pool: Field, bounds: Bounds) -> Decimal | Unknown | None:
+    """The most GPUs that pods can get of the pool; None where that cannot be told."""
+    each, nodes = node_gpus_of(pool), _nodes(pool, bounds)
+    if UNKNOWN in (each, nodes):
+        return UNKNOWN
+    return nodes * each if isinstance(each, Decimal) and isinstance(nodes, Decimal) else None
 
 
 def _nodes(pool: Field, bounds: Bounds) -> Decimal | Unknown | None:

@@ -24,6 +24,9 @@ AMD_FAMILY = "g4ad"
 
 EC2_CATEGORIES = ("g", "gr", "p")
 
+GENERAL_CATEGORIES = ("c", "m", "r", "t")
+"""Those that nearly everything runs on: who refuses all of them wants special machines, and gets GPUs unless those are refused, too."""
+
 GCE_MACHINE = r"(?:a[2-9]x?|g[2-9])-[a-z0-9-]+"
 """The accelerator-optimised families; a g1-small has no GPU.
 
@@ -106,13 +109,34 @@ def gpu_selection(requirement: Field) -> GpuSelection:
         return _SILENT
     if operator is UNKNOWN:
         return _UNDECIDED
-    if operator == "In" and key != GKE_ACCELERATOR_LABEL:
-        return _one_of(requirement.at("values"), means_gpu)
+    values = requirement.at("values")
+    if operator == "NotIn" or (operator == "In" and key != GKE_ACCELERATOR_LABEL):
+        return _one_of(values, means_gpu) if operator == "In" else _all_but(str(key), values)
     if labels_gpus is None:
         return _SILENT
-    # Every value of GKE's label is an accelerator, so one that is not known yet is one too. The operators that are left (NotIn, Lt) hold
+    # Every value of GKE's label is an accelerator, so one that is not known yet is one too. The operators that are left (Lt) hold
     # for nodes without the label as well.
     return {"DoesNotExist": _NO_GPUS}.get(operator or "", _GPUS_ONLY if operator in {"In", "Exists", "Gt", "Gte"} else _SILENT)
+
+
+def _all_but(key: str, values: Field) -> GpuSelection:
+    """What is left where values are refused. NotIn holds for nodes without the label as well, so that it never demands GPUs.
+
+    Source: kubernetes-sigs/karpenter v1.14.1, pkg/scheduling/requirements.go (Intersects).
+    """
+    listed = values.parts()
+    if not listed.complete or any(not each.known for each in listed.fields):
+        return _UNDECIDED if key.endswith(("category", "gpu-count", "gpu-manufacturer")) else _SILENT
+    refused = {each.text() for each in listed.fields}
+    for prefix in PREFIXES:
+        if key == f"{prefix}category":
+            left = not refused >= set(EC2_CATEGORIES)
+            return GpuSelection(names=left and refused >= set(GENERAL_CATEGORIES), demands=False, excludes=not left)
+        if key == f"{prefix}gpu-manufacturer" and "nvidia" in refused:
+            return _NO_GPUS
+        if key == f"{prefix}gpu-count" and "0" in refused:
+            return GpuSelection(names=True, demands=False, excludes=False)
+    return _SILENT
 
 
 def _one_of(values: Field, means_gpu: Callable[[str], bool]) -> GpuSelection:

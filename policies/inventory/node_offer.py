@@ -12,12 +12,12 @@ import yaml
 
 from capacity.catalog import node_labels
 from capacity.catalog.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
-from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.values.field import Field
+    from policies.values.field import Parts, Unknown
 
 
 # Not through capacity.catalog.capacity_type: its models take a third of a second to load, which lint would pay in every run.
@@ -84,6 +84,17 @@ def _machine(row: dict[str, Any], *, karpenter: bool) -> CatalogMachine:
     return CatalogMachine(row["name"], row["vcpu"], row["memory_mib"], gpu.get("name", ""), counts, labels)
 
 
+def most_node_gpus(names: Iterable[object]) -> Decimal | Unknown | None:
+    """The most GPUs that one of these machines of AWS has; None where one is not in the catalog, or none is named."""
+    listed = list(names)
+    if UNKNOWN in listed:
+        return UNKNOWN
+    known = [machines_of("aws").get(str(each)) for each in listed]
+    if not known or None in known:
+        return None
+    return Decimal(max(each.gpu_counts[0] if each.gpu_counts else 0 for each in known if each))
+
+
 _KARPENTER = "karpenter.k8s.aws/"
 _AUTO_MODE = "eks.amazonaws.com/instance-"
 _FAMILY = f"{_KARPENTER}instance-family"
@@ -118,6 +129,47 @@ class NodeOffer:
             answers.append(self._has_machine(wanted))
         return all_of([True, *answers])
 
+    def meets(self, expression: Field) -> Tri:
+        """Whether a node of this pool may meet an expression `{key, operator, values}` of a node affinity.
+
+        NotIn and DoesNotExist hold for nodes without the label, too. What Gt and Lt leave is taken for met.
+        """
+        key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
+        if not isinstance(key, str) or operator is UNKNOWN:
+            return UNKNOWN
+        match operator:
+            case "In":
+                return values.any(lambda value: self.carries({key: value}))
+            case "NotIn":
+                return self._may_differ(key, values)
+            case "DoesNotExist":
+                return negated(self._has(key))
+            case "Exists":
+                return self._has(key) is not False or key.startswith(self.open_prefixes) or not self.complete
+            case _:
+                return True
+
+    def _may_differ(self, key: str, refused: Parts) -> Tri:
+        """Whether a node may have another value of a label than those that are refused, or none."""
+
+        def all_refused(values: Iterable[Field]) -> Tri:
+            return all_of([True, *(refused.any(lambda no, own=value: _same(no, own)) for value in values)])
+
+        answers: list[Tri] = []
+        if key in self.fixed and not self.fixed[key].absent:
+            answers.append(all_refused([self.fixed[key]]))
+        for each in self.requirements:
+            if each.at("operator").equals("In") is True and karpenter_key(each) == karpenters(key):
+                listed = each.at("values").parts()
+                answers.append(all_refused(listed.fields) if listed.complete and listed.fields else UNKNOWN)
+        return negated(any_of(answers))
+
+    def _has(self, key: str) -> Tri:
+        """Whether every node has a label; no where one may lack it."""
+        own = self.fixed.get(key, Field(None))
+        asked = (each.at("operator") for each in self.requirements if karpenter_key(each) == karpenters(key))
+        return any_of([negated(own.absent) if own.known else UNKNOWN, *(each.equals(*_GIVES_A_VALUE) for each in asked)])
+
     def _carries(self, key: str, value: Field) -> Tri:
         text = value.text()
         answers = [allows(each, text) for each in self.requirements if karpenter_key(each) in {karpenters(key), None}]
@@ -134,6 +186,14 @@ class NodeOffer:
     def _machines(self) -> tuple[list[CatalogMachine], bool]:
         return allowed_machines(self.requirements)
 
+    @property
+    def most_gpus(self) -> Decimal | Unknown | None:
+        """The most GPUs that a node can have by Karpenter's requirements; None where the catalog may lack some of what they leave."""
+        machines, complete = self._machines
+        if not self.complete or any(not each.at("values").known for each in self.requirements):
+            return UNKNOWN
+        return most_node_gpus(each.name for each in machines) if complete else None
+
     def _has_machine(self, wanted: Mapping[str, Field]) -> Tri:
         """Whether one of the machines has the labels that Karpenter takes from the machine."""
         machines, complete = self._machines
@@ -143,6 +203,14 @@ class NodeOffer:
         if not complete or not of_machines:
             return True
         return any_of(all_of(value.equals(each.labels.get(key, "")) for key, value in of_machines.items()) for each in machines)
+
+
+_GIVES_A_VALUE = ("In", "Exists", "Gt", "Gte", "Lt", "Lte")
+"""Operators of requirements by which every node has the label."""
+
+
+def _same(one: Field, other: Field) -> Tri:
+    return UNKNOWN if UNKNOWN in (one.text(), other.text()) else one.text() == other.text()
 
 
 def karpenters(key: str) -> str:

@@ -67,9 +67,10 @@ class Pool(View):
 
     `evidence` says what shows that it has GPUs. `taints_field` and `effect_spelling` are how this kind of pool writes a taint. Unless
     `taints_complete`, there may be more taints than listed. `offer` is what its nodes are before they boot: labels and machines.
-    `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, and `gpus` how many GPUs it
-    can have in all (None: no end, or none that can be told). `owner_labels` are the labels or tags that say whose it is. `tainted_by` says
-    who taints GPU nodes beside what is listed, and when, `tainted_by_cloud` whether that is certain of this pool's.
+    `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, `gpus` how many GPUs it can
+    have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has (None: not told).
+    `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is listed, and when,
+    `tainted_by_cloud` whether that is certain of this pool's.
     """
 
     evidence: str
@@ -87,6 +88,7 @@ class Pool(View):
     owner_field: str
     tainted_by: str = ""
     tainted_by_cloud: Tri = False
+    node_gpus: Decimal | Unknown | None = None
 
 
 class GpuPool(Pool):

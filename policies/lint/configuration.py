@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import PASSES, ObjectIdentity, Severity, Verdict
 from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings
+from policies.lint.choice import read_path_levels
 from policies.lint.file_reading import InputProblem
 from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
+from policies.own_rules.reading import KEY as OWN_RULES
+from policies.own_rules.reading import read_own_rules
 from policies.rules import all_rules
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from capacity.values.verdict import Outcome
     from policies.judging import AnyRule
+    from policies.lint.choice import PathLevels
     from policies.lint.file_reading import Problem
+    from policies.own_rules.rule import OwnRule
 
 
 def _never(_view: Any, _parameters: Any) -> Outcome:
@@ -38,6 +44,7 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
         clouds=BOTH_CLOUDS,
         looks_at=(),
         judge=_never,
+        about="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
         why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
         remediation="Mend the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
         link="https://yaml.org/spec/1.1/",
@@ -50,6 +57,7 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
         clouds=BOTH_CLOUDS,
         looks_at=(),
         judge=_never,
+        about="A key that one mapping holds twice.",
         why="YAML forbids a key that one mapping holds twice. Tools that take it keep the last value and say nothing of the first, which "
         "may be the limit or the taint that a reviewer saw.",
         remediation="Keep one of the two keys, with everything that belongs below it.",
@@ -80,7 +88,7 @@ FILE_NAME: Final = "flexspot-lint.yaml"
 PACK: Final = "flexspot"
 """The key under which the policy pack has its configuration; the file has the same under the same."""
 
-_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters")
+_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters", "paths", "pages", OWN_RULES)
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,9 @@ class Configuration:
     `fail_on` is the bar that somebody set. Without one the rules' levels decide, as in a preview: what is mandatory fails a run.
 
     `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
-    name of the cluster that they are of; with none the linter tells clusters apart by itself (policies.lint.scopes).
+    name of the cluster that they are of; with none the linter tells clusters apart by itself (policies.lint.scopes). `paths` are levels of
+    rules under some paths, the last that fits counts. `pages` is where the rules' pages are, before `docs/rules`. `chosen` are the rules
+    that are asked for by name; None for all. `own` are an organisation's own rules.
     """
 
     settings: Settings = DEFAULTS
@@ -101,6 +111,36 @@ class Configuration:
     folder: Path = Path()
     rules: Mapping[str, Any] = field(default_factory=dict[str, Any])
     clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    paths: tuple[PathLevels, ...] = ()
+    pages: str = ""
+    chosen: frozenset[str] | None = None
+    own: tuple[OwnRule, ...] = ()
+
+    @property
+    def known_rules(self) -> tuple[AnyRule, ...]:
+        """Every rule that can have a finding in a file."""
+        return (*judged_rules(), *self.own)
+
+    @property
+    def rules_of_objects(self) -> tuple[AnyRule, ...]:
+        """The rules on objects that a run is asked for."""
+        return tuple(each for each in (*all_rules(), *self.own) if self.chosen is None or each.name in self.chosen)
+
+    @property
+    def running(self) -> Settings:
+        """The settings that rules are run with: what is off but under some path is run, and told of there alone."""
+        somewhere = {rule for each in self.paths for rule, level in each.levels.items() if level is not Level.DISABLED}
+        on = {rule: Level.ADVISORY for rule in somewhere if self.level(rule) is Level.DISABLED}
+        return replace(self.settings, levels={**self.settings.levels, **on})
+
+    @property
+    def locked(self) -> dict[str, bool]:
+        """Of each rule whether it may not be suppressed."""
+        return {rule.name: self.settings.locks(rule) for rule in self.known_rules}
+
+    def page(self, written: str) -> str:
+        """Where a page of this repository is, for whoever has none of it."""
+        return f"{self.pages.rstrip('/')}/{written}" if self.pages and written else written
 
     def cluster_paths(self, working: Path | None = None) -> dict[str, tuple[str, ...]]:
         """The paths of each cluster as paths of files are given: relative to the `working` folder, and absolute."""
@@ -111,25 +151,37 @@ class Configuration:
             for name, paths in absolute.items()
         }
 
-    def binding(self, rule: str, severity: Severity) -> bool:
+    def binding(self, rule: str, severity: Severity, path: str) -> bool:
         """Whether a finding decides the exit code: by its rule's level in the file, else the bar, else the shipped level."""
-        written = self.settings.levels.get(rule)
+        written = self._level_under(rule, path) or self.settings.levels.get(rule)
         if written is not None:
             return written is Level.MANDATORY
         if self.fail_on is not None:
             return GRAVEST_FIRST.index(severity) <= GRAVEST_FIRST.index(self.fail_on)
         # What is no rule's, such as a defect of a suppression, has no level.
-        level = self.level(rule)
+        level = self.level(rule, path)
         return level is Level.MANDATORY if level else severity in GRAVEST_FIRST[:2]
 
-    def level(self, rule: str) -> Level | None:
-        """The level of a rule; None for what is no rule, such as a defect of a suppression."""
-        return next((self.settings.level(each) for each in judged_rules() if each.name == rule), None)
+    def _level_under(self, rule: str, path: str) -> Level | None:
+        if not self.paths or not path:
+            return None
+        relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        return next((each.levels[rule] for each in reversed(self.paths) if rule in each.levels and each.covers(relative)), None)
+
+    def level(self, rule: str, path: str = "") -> Level | None:
+        """The level of a rule, at a path if one is given; None for what is no rule, such as a defect of a suppression."""
+        named = _by_name().get(rule) or next((each for each in self.own if each.name == rule), None)
+        return self._level_under(rule, path) or (self.settings.level(named) if named else None)
 
 
 def judged_rules() -> tuple[AnyRule, ...]:
     """Every rule that can have a finding in a file: those on objects, and those on the text itself."""
     return (*all_rules(), *INPUT_RULES)
+
+
+@cache
+def _by_name() -> Mapping[str, AnyRule]:
+    return {each.name: each for each in judged_rules()}
 
 
 def find_configuration(start: Path) -> Path | None:
@@ -156,7 +208,9 @@ def read_configuration(path: Path) -> Configuration:
         raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
     held = cast("dict[str, Any]", written)
     problems += [f"{key}: there is no such key; there are {', '.join(_KEYS)}" for key in held if key not in _KEYS]
-    settings = _settings(held.get(PACK), problems)
+    own = read_own_rules(held.get(OWN_RULES), [rule.name for rule in judged_rules()], problems)
+    known = (*judged_rules(), *own)
+    settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
     exclude = _patterns(held.get("exclude"), problems)
     fail_on = _severity(held.get("fail-on"), problems)
     closed = held.get("closed", False)
@@ -166,21 +220,25 @@ def read_configuration(path: Path) -> Configuration:
     if baseline is not None and not isinstance(baseline, str):
         problems.append("baseline: allowed is the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
+    paths = read_path_levels(held.get("paths"), known, problems)
+    pages = held.get("pages", "")
+    if not isinstance(pages, str):
+        problems.append("pages: allowed is the address below which docs/rules is, such as https://git.acme.com/flexspot/blob/main")
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
     accepted = folder / baseline if isinstance(baseline, str) else None
     rules = cast("dict[str, Any]", held.get(PACK) or {})
-    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters)
+    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages), own=own)
 
 
-def _settings(written: Any, problems: list[str]) -> Settings:
+def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Settings:
     if written is None:
         return DEFAULTS
     if not isinstance(written, dict):
         problems.append(f"{PACK}: allowed is a mapping of rules to levels and parameters")
         return DEFAULTS
-    settings = read_settings(cast("dict[str, Any]", written), judged_rules())
+    settings = read_settings(cast("dict[str, Any]", written), known)
     problems += [f"{PACK}.{problem}" for problem in settings.problems]
     return settings
 

@@ -176,6 +176,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "clusters": list(placed.clusters),
         "message": finding.message,
         "remediation": finding.remediation,
+        "references": placed.references,
         "fixable": finding.adds is not None,
         "suppressed": None if suppressed is None else {"reason": suppressed.reason, "until": suppressed.until},
     }

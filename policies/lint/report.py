@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity
-from policies.core import READING
+from policies.core import is_defect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -122,7 +122,7 @@ class Placed:
     @property
     def defect(self) -> bool:
         """Whether it reports a broken rule or reader, so that nothing was judged."""
-        return self.finding.rule == READING or "is broken: " in self.finding.message
+        return is_defect(self.finding)
 
     @property
     def order(self) -> tuple[str, int, str, str]:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from capacity.values.errors import ExitCode, ExplainedError
-from capacity.values.verdict import Verdict
-from policies.core import judge_scopes
+from capacity.values.verdict import ObjectIdentity, Verdict
+from policies.core import judge_scopes, of_suppression
 from policies.inventory.objects import KubernetesObject
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
+from policies.lint.comments import Comments, Refused
 from policies.lint.configuration import INPUT_RULES, problem_finding
 from policies.lint.file_reading import InputProblem, Problem, Reading, Skipped, read_text
 from policies.lint.places import Places
 from policies.lint.report import Placed, Report, Suppression
 from policies.lint.scopes import scopes_of
 from policies.lint.yaml_reading import FILE_BYTES
-from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -218,11 +218,11 @@ def judged(
 ) -> Iterator[tuple[Manifest, Finding, tuple[str, ...]]]:
     """Every finding of every rule about every manifest, passes included, with the names of the scopes that it is of."""
     # The core knows the rules on objects alone; a suppression of another name is one that it tells of.
-    known = tuple(each for each in configuration.settings.suppressions if each.rule not in _OF_INPUT)
-    settings = replace(configuration.settings, suppressions=known)
+    running = configuration.running
+    settings = replace(running, suppressions=tuple(each for each in running.suppressions if each.rule not in _OF_INPUT))
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
-    findings = judge_scopes(sources, all_rules(), settings, members, closed=configuration.closed)
+    findings = judge_scopes(sources, configuration.rules_of_objects, settings, members, closed=configuration.closed)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
         for finding, numbers in () if manifest.unread else listed:
@@ -262,21 +262,28 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
     manifests = _whole(reading)
     scopes = scopes_of(manifests, configuration.cluster_paths(), reading.takings)
 
-    places = Places(lambda path: given[path] if path in given else Path(path).read_bytes())
+    def text_of(path: str) -> bytes:
+        return given[path] if path in given else Path(path).read_bytes()
+
+    places, comments = Places(text_of), Comments(text_of, configuration.locked, configuration.settings.today)
     told_of: list[Placed] = []
     looked_at: set[int] = set()
-    of_any_kind = {rule.name for rule in all_rules() if KubernetesObject in rule.looks_at}
+    of_any_kind = {rule.name for rule in configuration.rules_of_objects if KubernetesObject in rule.looks_at}
+    own = {rule.name for rule in configuration.own}
     for manifest, finding, of_scopes in judged(manifests, scopes, configuration):
-        if finding.rule not in of_any_kind:
+        if finding.rule not in of_any_kind or (finding.rule in own and finding.verdict is not Verdict.NOT_APPLICABLE):
             looked_at.add(id(manifest))
         if finding.verdict in _TOLD_OF:
             wanted = details or finding.verdict is not Verdict.UNKNOWN
             line = places.line(manifest, finding.at, finding.message) if wanted else manifest.line
-            told_of.append(replace(_placed(finding, manifest.path, line, finding.suppressed, configuration), clusters=of_scopes))
+            placed = _placed(finding, manifest.path, line, finding.suppressed, configuration)
+            told_of += _commented(replace(placed, clusters=of_scopes), comments, manifest.line)
     for problem in reading.problems:
         finding, accepted = told(problem, configuration)
-        if configuration.level(finding.rule) is not Level.DISABLED:
-            told_of.append(_placed(finding, problem.path, problem.line, accepted, configuration))
+        told_of += _commented(_placed(finding, problem.path, problem.line, accepted, configuration), comments)
+    told_of = [each for each in told_of if _wanted(each, configuration)]
+    for path in {each.path for each in told_of if each.finding.verdict is Verdict.FAIL and each.suppressed is None}:
+        told_of += [_misspelt(path, each) for each in comments.misspelt(path)]
     told_of.sort(key=lambda each: each.order)
     return Report(
         findings=tuple(each for each in told_of if each.finding.verdict is not Verdict.UNKNOWN),
@@ -289,6 +296,33 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
         clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )
+
+
+def _commented(placed: Placed, comments: Comments, *others: int) -> Iterator[Placed]:
+    """The finding, accepted if a comment says so; and a finding of its own for a comment that would and may not."""
+    if placed.finding.verdict is not Verdict.FAIL or placed.suppressed is not None:
+        yield placed
+        return
+    said = comments.of(placed.path, placed.finding.rule, placed.line, *others)
+    if isinstance(said, Refused):
+        yield placed
+        yield replace(placed, finding=of_suppression(placed.finding.object, said.reason, at=""), line=said.line, binding=False)
+    elif said is not None:
+        until = said.until.isoformat() if said.until else None
+        yield replace(placed, suppressed=Suppression(said.reason, until, said.by, in_source=True))
+    else:
+        yield placed
+
+
+def _misspelt(path: str, refused: Refused) -> Placed:
+    return Placed(of_suppression(ObjectIdentity("", "", ""), refused.reason, at=""), path, refused.line, binding=False)
+
+
+def _wanted(placed: Placed, configuration: Configuration) -> bool:
+    """Whether a finding's rule is asked for and on where it is."""
+    rule = placed.finding.rule
+    level = configuration.level(rule, placed.path)
+    return level is not Level.DISABLED and (level is None or configuration.chosen is None or rule in configuration.chosen)
 
 
 def _kinds(manifests: Iterable[Manifest]) -> Counter[str]:
@@ -351,4 +385,5 @@ def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, c
         until = accepted.until.isoformat() if accepted.until else None
         configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
         suppressed = Suppression(accepted.reason, until, accepted.by, in_source=not configured)
-    return Placed(finding, path, line, suppressed, configuration.binding(finding.rule, finding.severity))
+    told_as = replace(finding, page=configuration.page(finding.page)) if configuration.pages else finding
+    return Placed(told_as, path, line, suppressed, configuration.binding(finding.rule, finding.severity, path))

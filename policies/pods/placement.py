@@ -153,7 +153,7 @@ def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | Non
 
 
 def fits(pods: PodSet, option: SchedulingOption, pool: GpuPool) -> Tri:
-    """Whether the pool's nodes are of those that the pods select. Only what an affinity requires with In is held against a pool."""
+    """Whether the pool's nodes are of those that the pods select. All but Gt and Lt of an affinity is held against it."""
     return _fits(pods.pod.at(*REQUIRED_TERMS).parts(), option, pool)
 
 
@@ -166,14 +166,7 @@ def _fits(terms: Parts, option: SchedulingOption, pool: GpuPool) -> Tri:
 
 def _term_fits(term: Field, pool: GpuPool) -> Tri:
     expressions = term.at("matchExpressions").parts()
-    return all_of([True, *(_allowed(each, pool) for each in expressions.fields)]) if expressions.complete else UNKNOWN
-
-
-def _allowed(expression: Field, pool: GpuPool) -> Tri:
-    key, operator, values = expression.at("key").text(), expression.at("operator").text(), expression.at("values").parts()
-    if UNKNOWN in (key, operator):
-        return UNKNOWN
-    return values.any(lambda value: pool.offer.carries({str(key): value})) if operator == "In" else True
+    return all_of([True, *(pool.offer.meets(each) for each in expressions.fields)]) if expressions.complete else UNKNOWN
 
 
 def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | None]:

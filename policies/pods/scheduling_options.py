@@ -156,9 +156,10 @@ def _excludes(terms: Parts, flavor: ResourceFlavor) -> bool:
 
     def excluded(expression: Field) -> bool:
         label, values = labels.at(str(expression.at("key").text())), expression.at("values").parts()
-        if expression.at("operator").text() != "In" or label.absent or not label.known or not values.complete:
+        if label.absent or not label.known or not values.complete:
             return False
-        return values.any(lambda each: each.equals(str(label.text()))) is False
+        listed = values.any(lambda each: each.equals(str(label.text())))
+        return {"In": listed is False, "NotIn": listed is True, "DoesNotExist": True}.get(str(expression.at("operator").text()), False)
 
     return all(any(excluded(each) for each in term.at("matchExpressions").parts().fields) for term in terms.fields)
 
@@ -170,10 +171,20 @@ def _flavors(pods: PodSet, queue: Field, inventory: Inventory) -> list[ResourceF
     return inventory.once("flavors of a queue", (name, space or "default"), lambda: _flavors_of(name, space or "default", inventory))
 
 
-def _flavors_of(name: object, space: object, inventory: Inventory) -> list[ResourceFlavor] | None:
+def cluster_queues_of(pods: PodSet, queue: Field, inventory: Inventory) -> list[ClusterQueue]:
+    """The ClusterQueues that the pods' LocalQueue leads to: one, unless it is not among what was given."""
+    name, space = queue.text(), pods.namespace.text()
+    return [] if UNKNOWN in (name, space) else _leads_to(name, space or "default", inventory)
+
+
+def _leads_to(name: object, space: object, inventory: Inventory) -> list[ClusterQueue]:
     local = _local_queues(inventory).get((name, space), [])
-    leads_to = {each.spec.at("clusterQueue").text() for each in local} - {UNKNOWN}
-    queues = [each for name in leads_to for each in _cluster_queues(inventory).get(name, [])]
+    names = {each.spec.at("clusterQueue").text() for each in local} - {UNKNOWN}
+    return [each for name in names for each in _cluster_queues(inventory).get(name, [])]
+
+
+def _flavors_of(name: object, space: object, inventory: Inventory) -> list[ResourceFlavor] | None:
+    queues = _leads_to(name, space, inventory)
     if len(queues) != 1:
         return None
     names = list(flavors_with_gpus(queues[0].spec))

@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.objects import ComputeClass
 from policies.inventory.pod_gpus import containers
-from policies.inventory.views import PodSet
+from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.pods.placement import pool_matches
 from policies.values.field import UNKNOWN
 from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.field import Unknown
 
-MOST = "most-gpus"
+MOST, SHIPPED = "most-gpus", 16
 ABOVE = f"{{where}}: {{container}} has a limit of {{count}} on {GPU_RESOURCE}, and no node that it may have has more than {{most}}"
 ABOVE_REMEDY = "write {most} or less, and split what needs more over several pods"
 
 
-def judge(pods: PodSet, parameters: Parameters) -> Outcome:
-    """A container is on one node. In a cluster the API server knows the largest node of the pod's class."""
+def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """A container is on one node, and the largest of those that there are bounds it, as the API server knows them.
+
+    Where nobody says which nodes there are, no machine of either cloud has more than the parameter; a single GPU fits any.
+    """
     asks = pods.asks_for_gpus
     if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
+    known = inventory.once("largest GPU node", None, lambda: _largest(inventory))
+    if not inventory.closed and not any(each.suits is True for each in pool_matches(pods, inventory)):
+        # What it selects is none of the pools that are listed, so that there are others.
+        known = UNKNOWN
     most = parameters.number(MOST)
+    if most != SHIPPED:
+        # What somebody set goes before what the nodes have, in the cluster as well.
+        known = Decimal(most)
+    elif isinstance(known, Decimal):
+        most = min(most, known)
     counts = [(name, container.at("resources", "limits", GPU_RESOURCE).number()) for name, container in containers(pods.pod)]
     for name, count in counts:
         if count is not UNKNOWN and count is not None and count > most:
@@ -33,7 +49,19 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
             return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
     if asks is UNKNOWN or any(count is UNKNOWN for _, count in counts):
         return undecided(f"{pods.where}: which GPUs its containers ask for is not known yet")
+    if not isinstance(known, Decimal) and any(isinstance(count, Decimal) and count > 1 for _, count in counts):
+        return undecided(f"{pods.where}: how many GPUs the largest node has is not known")
     return PASSES
+
+
+def _largest(inventory: Inventory) -> Decimal | Unknown:
+    """The GPUs of the largest node of all pools; UNKNOWN where nobody lists them, one may be larger, or a cloud makes pools by itself."""
+    pools = inventory.of(GpuPool)
+    made = inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClass)
+    counts = [pool.node_gpus for pool in pools]
+    if made or not pools or not all(isinstance(each, Decimal) for each in counts):
+        return UNKNOWN
+    return max(each for each in counts if isinstance(each, Decimal))
 
 
 RULE = Rule(
@@ -43,10 +71,16 @@ RULE = Rule(
     level=Level.MANDATORY,
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
-    judge=judge,
+    judge_among=judge,
     why="Kueue counts its GPUs against the quota and admits it, and no node will ever have room: it holds what others could use.",
     remediation="Ask for no more GPUs than the largest node has; a job gets more by having several pods.",
     link="https://kueue.sigs.k8s.io/docs/concepts/workload/#pod-sets",
     sources=("https://docs.cloud.google.com/compute/docs/gpus", "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"),
-    parameters=(Parameter(MOST, 16, "The most GPUs that one container may have: as many as the largest machine of either cloud."),),
+    parameters=(
+        Parameter(
+            MOST,
+            SHIPPED,
+            "The most GPUs of one container, however large nodes are: those of the largest machine of either cloud.",
+        ),
+    ),
 )

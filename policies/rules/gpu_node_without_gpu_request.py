@@ -57,12 +57,15 @@ def _leads(pods: PodSet, wanted: dict[str, Field], pools: list[GpuPool], invento
         return False
     if any(key in POOL_LABELS or not key.startswith((*pool.offer.open_prefixes, *SPOT_LABELS)) for key in wanted for pool in pools):
         return True
-    kept_off = all_of([True, *(_keeps_off(pods, pool) for pool in pools)])
+    kept_off = all_of([True, *(_keeps_off(pods, pool, inventory) for pool in pools)])
     return all_of([negated(kept_off), inventory.closed or UNKNOWN])
 
 
-def _keeps_off(pods: PodSet, pool: GpuPool) -> Tri:
-    """Whether a taint keeps pods without GPUs off: nobody adds the toleration of the GPU taint to them, and GKE may add that taint."""
+def _keeps_off(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
+    """Whether a taint keeps pods without GPUs off: nobody adds the toleration of the GPU taint to them, and GKE may add that taint.
+
+    GKE adds it to a pool that is made beside nodes without GPUs: in an input that is all there is, and has none, to none.
+    """
     listed = pods.pod.at("tolerations").parts()
 
     def away(taint: Taint) -> Tri:
@@ -70,8 +73,14 @@ def _keeps_off(pods: PodSet, pool: GpuPool) -> Tri:
         tolerated = any_of([*(tolerated_by(each, field) for each in listed.fields), *([] if listed.complete else [UNKNOWN])])
         return all_of([taint.effect.equals(*KEEPS_AWAY), negated(tolerated)])
 
-    more = [] if pool.taints_complete and not pool.tainted_by else [UNKNOWN]
+    by_cloud = pool.tainted_by and not (inventory.closed and _all_have_gpus(inventory))
+    more = [pool.tainted_by_cloud or UNKNOWN] if by_cloud else ([] if pool.taints_complete else [UNKNOWN])
     return any_of([*map(away, pool.taints), *more])
+
+
+def _all_have_gpus(inventory: Inventory) -> bool:
+    """Whether every pool that there is surely has GPUs."""
+    return all(isinstance(pool, GpuPool) and pool.concerned is True for pool in inventory.of(Pool))
 
 
 def _tolerates_all(toleration: Field) -> Tri:

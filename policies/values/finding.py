@@ -122,7 +122,7 @@ def suppressions_of(
         try:
             _check_rule(rule, locked)
             suppression: Suppression = read()
-            _check_day(suppression, today)
+            check_suppression(rule, suppression, locked, today)
         except ValueError as error:
             problems.append(f"{place}: {error}")
         else:
@@ -134,6 +134,12 @@ def suppressions_of(
         if each.covers(each.rule, identity):
             take(each.rule, f"the settings' suppression of {each.rule} for {each.objects}", lambda each=each: each.suppression)
     return Suppressions(valid, tuple(problems))
+
+
+def check_suppression(rule: str, suppression: Suppression, locked: Mapping[str, bool], today: date) -> None:
+    """Raises ValueError saying why a suppression of a rule does not count."""
+    _check_rule(rule, locked)
+    _check_day(suppression, today)
 
 
 def _check_day(suppression: Suppression, today: date) -> None:

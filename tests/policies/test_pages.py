@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
+import yaml
+
+from capacity.values.verdict import Verdict
 from policies import pages as reference
+from policies.core import judge_all
+from policies.inventory.reading.source import Source, from_manifest, from_pulumi
+from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+    from policies.judging import AnyRule
 
 
 def test_the_pages_in_the_repository_are_those_that_the_rules_give() -> None:
     """When this fails: `python -m policies.pages`."""
     assert {path.name: path.read_text() for path in reference.FOLDER.glob("*.md")} == dict(reference.pages())
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_the_same(rule: AnyRule) -> None:
+    page = (reference.FOLDER / f"{rule.name}.md").read_text()
+    bad, good = (page.partition(f"## {title}\n\n```yaml\n")[2].partition("```")[0] for title in ("Breaks it", "Keeps it"))
+
+    assert verdicts_of(rule, bad) >= {Verdict.FAIL}
+    assert Verdict.PASS in verdicts_of(rule, good)
+    assert not {Verdict.FAIL, Verdict.UNKNOWN} & verdicts_of(rule, good)
+
+
+def verdicts_of(rule: AnyRule, example: str) -> set[Verdict]:
+    """What the rule says of the first object of an example, among the others."""
+    sources = [source_of(document) for document in yaml.load_all(example, Loader=yaml.CSafeLoader)]
+    return {finding.verdict for finding in judge_all(sources, [rule], DEFAULTS)[0]}
+
+
+def source_of(document: dict[str, Any]) -> Source:
+    if "resources" not in document:
+        return from_manifest(document)
+    [(name, resource)] = document["resources"].items()
+    return from_pulumi(resource["type"], name, resource["properties"])
 
 
 def test_every_finding_leads_to_a_page_that_is_there() -> None:
@@ -25,7 +55,7 @@ def test_every_finding_leads_to_a_page_that_is_there() -> None:
 def test_the_index_and_a_page_say_what_a_person_needs() -> None:
     written = reference.pages()
 
-    assert "| FLX004 | [`missing-toleration`](missing-toleration.md) | high | GKE and EKS |" in written["README.md"]
+    assert "| FLX004 | [`missing-toleration`](missing-toleration.md) | high | mandatory | GKE and EKS |" in written["README.md"]
     page = written["grace-exceeds-notice.md"]
     assert "| `gke-seconds` | `15` | Seconds that GKE gives pods of a Spot node whose pool does not say. |" in page
     assert "flexspot.dev/ignore-grace-exceeds-notice: why this is accepted; until=2026-12-31; by=who answers for it" in page

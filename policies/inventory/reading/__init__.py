@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.inventory.reading import cloud_resources, eks, gke, karpenter, kubernetes, metrics, more_pods, more_pools
+from policies.inventory.reading import (
+    auto_scaling_groups,
+    cloud_resources,
+    eks,
+    gke,
+    karpenter,
+    kubernetes,
+    metrics,
+    more_pods,
+    more_pools,
+    releases,
+)
 from policies.inventory.reading import source as pods
+from policies.inventory.reading.native import in_own_spelling, in_usual_spelling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,10 +28,12 @@ if TYPE_CHECKING:
 READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
     gke.read,
     eks.read,
+    auto_scaling_groups.read,
     karpenter.read,
     more_pools.read,
     pods.read,
     more_pods.read,
+    releases.read,
     kubernetes.read,
     kubernetes.read_kueue_configuration,
     karpenter.read_termination_handler,
@@ -34,4 +48,6 @@ READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
 
 def views_of(source: Source) -> list[View]:
     """Everything in one object that rules judge; for most of the clouds' resources nothing."""
-    return [view for read in READERS for view in read(source)]
+    usual = in_usual_spelling(source)
+    views = (view for read in READERS for view in read(usual))
+    return list(views) if usual is source else [in_own_spelling(view, source) for view in views]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
-from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, machines_of
+from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
 from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
 from policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
@@ -48,6 +48,7 @@ def read(source: Source) -> Iterator[Pool]:
         spot_field="capacityType",
         notice_seconds=Decimal(EC2_NOTICE_SECONDS),
         gpus=_gpus(group),
+        node_gpus=_node_gpus(group),
         owner_labels=group.at("tags"),
         owner_field="tags",
     )
@@ -66,16 +67,17 @@ def _offer(group: Field) -> NodeOffer:
     return NodeOffer(fixed=fixed, open_prefixes=_CLOUDS, complete=labels.complete)
 
 
+def _node_gpus(group: Field) -> Decimal | Unknown | None:
+    machines = group.at("instanceTypes").parts()
+    return most_node_gpus(each.text() for each in machines.fields) if machines.complete else UNKNOWN
+
+
 def _gpus(group: Field) -> Decimal | Unknown | None:
     """The most GPUs that the group can have; None where a machine is not in the catalog."""
-    most, machines = group.at("scalingConfig", "maxSize").number(), group.at("instanceTypes").parts()
-    texts = [each.text() for each in machines.fields]
-    if most is UNKNOWN or UNKNOWN in texts or not machines.complete:
+    most, each = group.at("scalingConfig", "maxSize").number(), _node_gpus(group)
+    if UNKNOWN in (most, each):
         return UNKNOWN
-    known = [machines_of("aws").get(str(text)) for text in texts]
-    if most is None or not known or None in known:
-        return None
-    return most * max((each.gpu_counts[0] if each.gpu_counts else 0) for each in known if each)
+    return most * each if isinstance(most, Decimal) and isinstance(each, Decimal) else None
 
 
 def _gpu_image(ami_type: Field) -> Tri:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.inventory.gke_nodes import gpus_of, notice_of, offer_of
+from policies.inventory.gke_nodes import gpus_of, node_gpus_of, notice_of, offer_of
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
@@ -63,6 +63,7 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
         spot_field=f"{where}nodeConfig.spot",
         notice_seconds=notice_of(node),
         gpus=gpus_of(written, bounds),
+        node_gpus=node_gpus_of(written),
         owner_labels=node.at("resourceLabels"),
         owner_field=f"{where}nodeConfig.resourceLabels",
         tainted_by=_TAINTED_BY,

@@ -43,6 +43,7 @@ def read(source: Source) -> Iterator[Pool]:
     spec = source.fields.at("spec")
     concerned, evidence = _makes_gpu_nodes(spec)
     taints = spec.at("template", "spec", "taints").parts()
+    offer = _offer(source)
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
         concerned=True if concerned is False else concerned,
@@ -53,11 +54,12 @@ def read(source: Source) -> Iterator[Pool]:
         taints_field="spec.template.spec.taints",
         effect_spelling="NoSchedule",
         bounds=(_ceilings(spec) if concerned is not False else _ceilings_without_gpus(spec),),
-        offer=_offer(source),
+        offer=offer,
         spot=_may_be_spot(spec),
         spot_field=f"what it says of {CAPACITY_TYPE_LABEL}: nothing means any",
         notice_seconds=Decimal(EC2_NOTICE_SECONDS),
         gpus=spec.at("limits", GPU_RESOURCE).number(),
+        node_gpus=offer.most_gpus,
         owner_labels=source.fields.at("metadata", "labels"),
         owner_field="metadata.labels",
     )

@@ -6,11 +6,12 @@ import copy
 from typing import Any
 
 import pytest
-from cel_evaluator import CelError, evaluate, judged
+from cel_evaluator import judged
 
 from policies.admission.cel import text
 from policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
 from policies.judging import Level
+from policies.own_rules.evaluation import CelError, evaluate
 from policies.rules import all_rules
 
 STOPS, TELLS = admission_policies({})

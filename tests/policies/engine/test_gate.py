@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pulumi_policy.policy
 import pytest
 from google.protobuf import empty_pb2
 from google.protobuf.json_format import MessageToDict
-from policy_server import LEVELS, PolicyServer
+from policy_server import LEVELS, PolicyServer, urn_of
 from pulumi.runtime.proto import analyzer_pb2_grpc
 from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, Severity, StackValidationPolicy
 from rule_fixtures import UNKNOWN_STRING, cases, rules_named
@@ -73,14 +74,31 @@ def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> No
 
 def test_an_unknown_value_beside_a_provable_violation_downgrades_nothing() -> None:
     inputs = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": UNKNOWN_STRING}}
+    server = PolicyServer(Gate(all_rules()[:3]))
 
-    reported = PolicyServer(Gate(all_rules()[:3])).analyze(NODE_POOL, "gpu", inputs)
+    reported = server.analyze(NODE_POOL, "gpu", inputs)
+    [(level, urn, undecided)] = server.analyze_stack([(NODE_POOL, "gpu", {})])
 
-    assert [(level, message.partition(":")[0]) for level, message in reported] == [
-        ("mandatory", "gpu-pool-without-taint"),
-        ("advisory", "gpu-pool-without-limit"),
-    ]
-    assert 'cannot be decided yet: spec.limits["nvidia.com/gpu"] is not known yet' in reported[1][1]
+    assert [(each, message.partition(":")[0]) for each, message in reported] == [("mandatory", "gpu-pool-without-taint")]
+    assert (level, urn) == ("advisory", urn_of(NODE_POOL, "gpu"))
+    assert undecided.startswith("gpu-pool-without-limit: NodePool gpu: cannot be decided yet: ")
+    assert 'spec.limits["nvidia.com/gpu"] is not known yet' in undecided
+
+
+def test_what_cannot_be_decided_of_a_pool_is_one_line_however_many_rules_it_is_of() -> None:
+    server = PolicyServer(Gate())
+    inputs = {**UNTAINTED, "spec": UNKNOWN_STRING}
+
+    assert server.analyze(NODE_POOL, "gpu", inputs) == []
+    [(level, urn, message)] = server.analyze_stack([(NODE_POOL, "gpu", {})])
+
+    assert (level, urn) == ("advisory", urn_of(NODE_POOL, "gpu"))
+    head, rules = message.split("\n")
+    assert head.startswith("flexspot: NodePool gpu: cannot be decided yet by ")
+    assert {"gpu-pool-without-taint", "gpu-pool-without-limit", "missing-owner-labels"} <= set(re.split(r"[:,] ", rules))
+    assert len(head) < 500
+    # Told once, and not with the next stack that is judged.
+    assert server.analyze_stack([]) == []
 
 
 def test_what_is_so_of_an_object_is_reported_once_however_many_pod_templates_it_has() -> None:

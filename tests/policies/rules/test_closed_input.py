@@ -9,7 +9,7 @@ import pytest
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS
+from policies.judging import DEFAULTS, Settings
 from policies.rules import all_rules
 
 
@@ -84,3 +84,48 @@ def test_a_configuration_that_nobody_gave_is_not_taken_for_the_default() -> None
     weighted = kueue("ClusterQueue", "a", cohortName="acme", fairSharing={"weight": "2"})
 
     assert verdict("fair-sharing-inert", weighted, closed=True) is Verdict.UNKNOWN
+
+
+def gke_pool(name: str, machine: str) -> dict[str, Any]:
+    spec = {"nodeConfig": {"machineType": machine}, "nodeCount": 1}
+    return {
+        "apiVersion": "container.cnrm.cloud.google.com/v1beta1",
+        "kind": "ContainerNodePool",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {"template": {"spec": {"nodeSelector": {"topology.kubernetes.io/zone": "us-central1-a"}, "containers": [{"name": "web"}]}}},
+}
+
+
+def test_gke_taints_no_pool_of_gpus_where_no_other_nodes_are() -> None:
+    """docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25)."""
+    gpus, plain = gke_pool("gpus", "g2-standard-8"), gke_pool("plain", "n2-standard-8")
+
+    assert verdict("gpu-node-without-gpu-request", WEB, gpus, closed=True) is Verdict.FAIL
+    assert verdict("gpu-node-without-gpu-request", WEB, gpus, closed=False) is Verdict.UNKNOWN
+    assert verdict("gpu-node-without-gpu-request", WEB, gpus, plain, closed=True) is Verdict.NOT_APPLICABLE
+
+
+def test_a_maximum_that_somebody_set_goes_before_what_the_nodes_have() -> None:
+    pool = {"spec": {"nodeConfig": {"machineType": "g2-standard-24"}, "nodeCount": 1}}
+    pools = {"apiVersion": "container.cnrm.cloud.google.com/v1beta1", "kind": "ContainerNodePool", "metadata": {"name": "two"}, **pool}
+    limits = {"limits": {"nvidia.com/gpu": 4}}
+    spec = {"template": {"spec": {"containers": [{"name": "a", "resources": limits}]}}}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "spec": spec}
+
+    def broken(most: int | None = None) -> bool:
+        rules = [each for each in all_rules() if each.name == "gpu-container-above-maximum"]
+        values = {} if most is None else {"gpu-container-above-maximum": {"most-gpus": most}}
+        findings = judge_all([from_manifest(job), from_manifest(pools)], rules, Settings(values=values))
+        return findings[0][0].verdict is Verdict.FAIL
+
+    assert broken()
+    assert broken(most=3)
+    assert not broken(most=8)

@@ -1,0 +1,110 @@
+"""Pools that are no objects of a cluster, as rules see them: those that have nodes, and those that a cloud may have besides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.values.verdict import ObjectIdentity
+from infra.audit.nodes import EKS_GROUP_LABEL, taints_of
+from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
+from policies.inventory.reading import views_of
+from policies.inventory.reading.source import Source
+from policies.inventory.views import Ceiling, GpuPool
+from policies.values.field import UNKNOWN, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from infra.audit.cluster_lists import Listed
+    from infra.audit.nodes import LiveNode
+    from policies.inventory.views import View
+
+_LIVE: Final = "flexspot.dev/live"
+
+
+@dataclass
+class LivePools:
+    """The pools as sources that rules are given beside the cluster's objects, and how to read both."""
+
+    _views: dict[str, View] = field(default_factory=dict[str, "View"])
+    sources: list[Source] = field(default_factory=list[Source])
+
+    def add(self, view: GpuPool) -> None:
+        """One pool more."""
+        self._views[view.identity.name] = view
+        self.sources.append(Source(view.identity, _LIVE, "", Field(None)))
+
+    def read(self, source: Source) -> Sequence[View]:
+        """What was made here as it was made, and everything else as ever."""
+        return [self._views[source.identity.name]] if source.family == _LIVE else views_of(source)
+
+
+def live_pools(nodes: Iterable[LiveNode], told: Listed) -> LivePools:
+    """A pool for each sort of nodes with GPUs that is no object in the cluster, as its nodes are.
+
+    On GKE and EKS there may be others that have no node now, of which the API server knows nothing.
+    """
+    found = LivePools()
+    first: dict[tuple[str, str], LiveNode] = {}
+    for node in nodes:
+        if node.gpus > 0 and node.pool[0] != "NodePool":
+            first.setdefault(node.pool, node)
+    for (word, name), node in first.items():
+        found.add(_of_node(f"{word} {name}", node))
+    if "-gke." in told.version or "-eks-" in told.version:
+        found.add(_without_nodes())
+    return found
+
+
+_NODES: Final = ((Ceiling("its maximum", Ceiling.NODES, UNKNOWN),),)
+
+
+def _of_node(name: str, node: LiveNode) -> GpuPool:
+    """What is not on a node, such as the pool's maximum and whose it is, is said elsewhere: it is a part."""
+    labels = {key: Field(value) for key, value in node.labels.items() if key != "kubernetes.io/hostname"}
+    capacity_type = node.capacity_type
+    return GpuPool(
+        identity=ObjectIdentity(_LIVE, "", name),
+        concerned=True,
+        partial=True,
+        evidence="its nodes",
+        taints=taints_of(node),
+        taints_complete=True,
+        taints_field="its taints",
+        effect_spelling="NoSchedule",
+        bounds=_NODES,
+        offer=NodeOffer(fixed=labels),
+        spot=UNKNOWN if capacity_type is None else capacity_type is CapacityType.SPOT,
+        spot_field="its nodes' labels",
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS) if EKS_GROUP_LABEL in labels else UNKNOWN,
+        gpus=UNKNOWN,
+        owner_labels=Field(UNKNOWN),
+        owner_field="",
+        node_gpus=node.gpus,
+    )
+
+
+def _without_nodes() -> GpuPool:
+    """A pool of which nothing is known, not even whether there is one."""
+    return GpuPool(
+        identity=ObjectIdentity(_LIVE, "", "pools without nodes"),
+        concerned=UNKNOWN,
+        partial=True,
+        evidence="",
+        taints=(),
+        taints_complete=False,
+        taints_field="",
+        effect_spelling="NoSchedule",
+        bounds=_NODES,
+        offer=NodeOffer(fixed={}, complete=False),
+        spot=UNKNOWN,
+        spot_field="",
+        notice_seconds=UNKNOWN,
+        gpus=UNKNOWN,
+        owner_labels=Field(UNKNOWN),
+        owner_field="",
+        node_gpus=UNKNOWN,
+    )

@@ -1,0 +1,249 @@
+"""The nodes of a cluster with what runs on them: pools that no object declares, and what is paid for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud
+from capacity.catalog.node_labels import (
+    CAPACITY_TYPE_LABEL,
+    GKE_POOL_LABEL,
+    GKE_SPOT_LABEL,
+    GPU_RESOURCE,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_POOL_LABEL,
+)
+from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
+from policies.inventory.gke_nodes import FLEX_START_LABEL
+from policies.inventory.pod_gpus import GPU_PREFIXES, asks_for_gpus, exemption
+from policies.inventory.views import Taint
+from policies.pods.scheduling_options import KEEPS_AWAY, tolerates
+from policies.values.field import Field, quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+REGION_LABEL: Final = "topology.kubernetes.io/region"
+EKS_GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
+_POOLS: Final = {KARPENTER_POOL_LABEL: "NodePool", GKE_POOL_LABEL: "node pool", EKS_GROUP_LABEL: "node group"}
+
+_OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByClusterAutoscaler")
+"""Beginnings of taints by which controllers say that a node is not ready, is cordoned or goes."""
+
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+NEW: Final = timedelta(minutes=15)
+"""How long a node is given to get its work."""
+
+
+@dataclass
+class LivePod:
+    """What is kept of a pod that somebody else makes: where it runs, and what it holds."""
+
+    name: str
+    namespace: str
+    gpus: bool
+    exempt: bool
+    tolerations: list[dict[str, Any]]
+    priority: str = ""
+
+
+@dataclass
+class LiveNode:
+    """A node, with the pods that are on it."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: list[dict[str, Any]]
+    gpus: Decimal
+    made: datetime
+    cordoned: bool
+    pods: list[LivePod] = field(default_factory=list[LivePod])
+
+    @property
+    def pool(self) -> tuple[str, str]:
+        """The sort and the name of its pool; its own name where it is in none."""
+        found = next(((word, self.labels[label]) for label, word in _POOLS.items() if label in self.labels), None)
+        return found or ("node", self.name)
+
+    @property
+    def capacity_type(self) -> CapacityType | None:
+        """How it is paid for; None where no label says it."""
+        told = self.labels.get(CAPACITY_TYPE_LABEL) or self.labels.get("eks.amazonaws.com/capacityType", "").lower().replace("_", "-")
+        if told in list(CapacityType):
+            return CapacityType(told)
+        if told == "capacity-block":
+            return CapacityType.RESERVED
+        if GKE_POOL_LABEL not in self.labels:
+            return None
+        if self.labels.get(GKE_SPOT_LABEL) == "true" or self.labels.get("cloud.google.com/gke-preemptible") == "true":
+            return CapacityType.SPOT
+        if "cloud.google.com/reservation-name" in self.labels:
+            return CapacityType.RESERVED
+        return CapacityType.FLEX_START if self.labels.get(FLEX_START_LABEL) == "true" else CapacityType.ON_DEMAND
+
+    @property
+    def cloud(self) -> Cloud:
+        """Whose machine it is, by its name: only AWS's have a dot."""
+        return Cloud.AWS if "." in self.labels.get(INSTANCE_TYPE_LABEL, "") else Cloud.GCP
+
+    @property
+    def lasting_taints(self) -> list[dict[str, Any]]:
+        """The taints without those that come and go with the node's state."""
+        return [taint for taint in self.taints if not str(taint.get("key", "")).startswith(_OF_STATE)]
+
+    def keeps_away(self) -> bool:
+        """Whether a taint keeps pods off that do not know it."""
+        return any(taint.get("effect") in KEEPS_AWAY for taint in self.lasting_taints)
+
+    def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Cloud, PriceBook]) -> Decimal | None:
+        """What a month of it costs at a capacity type; None where that, or its price, is not known."""
+        machine, region = self.labels.get(INSTANCE_TYPE_LABEL, ""), self.labels.get(REGION_LABEL, "")
+        price = books[self.cloud].paid(machine, region, capacity_type, self.pool[1]) if capacity_type else None
+        return None if price is None else price.usd_per_hour * HOURS_OF_A_MONTH
+
+
+class Occupancy:
+    """All nodes with their pods, gathered while the cluster is listed."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, LiveNode] = {}
+        self._pods: dict[str, list[LivePod]] = {}
+        self.pods = 0
+
+    def add_node(self, written: Mapping[str, Any]) -> None:
+        """A node as the API server has it."""
+        allocatable = {**written.get("status", {}).get("capacity", {}), **written.get("status", {}).get("allocatable", {})}
+        gpus = sum((quantity(str(amount)) or Decimal(0) for key, amount in allocatable.items() if key.startswith(GPU_PREFIXES)), Decimal(0))
+        metadata, spec = written["metadata"], written.get("spec", {})
+        made = datetime.fromisoformat(metadata["creationTimestamp"])
+        labels, taints = metadata.get("labels") or {}, spec.get("taints") or []
+        self.nodes[metadata["name"]] = LiveNode(metadata["name"], labels, taints, gpus, made, bool(spec.get("unschedulable")))
+
+    def add_pod(self, written: Mapping[str, Any]) -> None:
+        """A pod as the API server has it, of whoever made it."""
+        self.pods += 1
+        spec, metadata = written.get("spec", {}), written["metadata"]
+        node = spec.get("nodeName")
+        if not node or written.get("status", {}).get("phase") in _ENDED:
+            return
+        pod, owners = Field(spec), metadata.get("ownerReferences") or []
+        kind = next((each["kind"] for each in owners if each.get("controller")), "Pod")
+        exempt = bool(exemption(kind, Field(metadata.get("namespace")), pod)) or kind == "Node"
+        kept = LivePod(metadata["name"], metadata.get("namespace", ""), asks_for_gpus(pod) is True, exempt, spec.get("tolerations") or [])
+        self._pods.setdefault(node, []).append(kept)
+
+    def settled(self) -> list[LiveNode]:
+        """The nodes, each with its pods, by name."""
+        for name, node in self.nodes.items():
+            node.pods = self._pods.get(name, [])
+        return [self.nodes[name] for name in sorted(self.nodes)]
+
+
+@dataclass(frozen=True)
+class Waste:
+    """What is wrong with nodes of one pool. `usd_per_month` is what it costs too much, None where that is not known."""
+
+    rule: str
+    pool: tuple[str, str]
+    nodes: tuple[str, ...]
+    message: str
+    remedy: str
+    usd_per_month: Decimal | None
+
+
+IDLE, UNTAINTED, DEAR = "idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do"
+
+SPOT_TAINTS: Final = (("flexspot.dev/capacity-type", "spot"), (GKE_SPOT_LABEL, "true"), (CAPACITY_TYPE_LABEL, "spot"))
+"""Taints of Spot nodes, as pools are given them; who tolerates one says that its work may run there."""
+
+
+def shipped_prices() -> dict[Cloud, PriceBook]:
+    """The price books of both clouds."""
+    return {cloud: prices_of(cloud) for cloud in Cloud}
+
+
+def waste_of(
+    nodes: Iterable[LiveNode],
+    books: Mapping[Cloud, PriceBook],
+    *,
+    pods_known: bool,
+    idle_after: timedelta = NEW,
+    now: datetime | None = None,
+) -> list[Waste]:
+    """What is paid for nothing, and what lets it happen, by pool. Unless `pods_known`, nobody can say which nodes are idle."""
+    settled_since = (now or datetime.now(tz=UTC)) - idle_after if pods_known else None
+    pools: dict[tuple[str, str], list[LiveNode]] = {}
+    for node in nodes:
+        if node.gpus > 0:
+            pools.setdefault(node.pool, []).append(node)
+    return [found for pool, of_pool in pools.items() for found in _of_pool(pool, of_pool, books, settled_since)]
+
+
+def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud, PriceBook], since: datetime | None) -> Iterable[Waste]:
+    settled = [node for node in nodes if since is not None and node.made <= since]
+    idle = [node for node in settled if not any(pod.gpus for pod in node.pods)]
+    if idle:
+        kept_by = sorted({f"{pod.namespace}/{pod.name}" for node in idle for pod in node.pods if not pod.exempt})
+        held = f"; what keeps them are pods without GPUs: {_some(kept_by)}" if kept_by else ""
+        remedy = (
+            "move these pods to nodes without GPUs, and taint the pool so that none comes back"
+            if kept_by
+            else "let the pool go to zero when it is empty: a minimum of 0 nodes, and consolidation when empty"
+        )
+        message = f"{len(idle)} of {len(nodes)} nodes have no pod that holds a GPU{held}"
+        yield Waste(IDLE, pool, _names(idle), message, remedy, _sum(node.usd_per_month(node.capacity_type, books) for node in idle))
+    # A NodePool of Karpenter is an object, of which gpu-pool-without-taint speaks.
+    untainted = [node for node in nodes if not node.keeps_away()] if pool[0] != "NodePool" else []
+    if untainted:
+        plain = sum(not pod.gpus and not pod.exempt for node in untainted for pod in node.pods)
+        held = f"; {plain} pods without GPUs are on them" if since is not None else ""
+        message = f"{len(untainted)} of {len(nodes)} nodes have no taint that keeps other pods away{held}"
+        yield Waste(UNTAINTED, pool, _names(untainted), message, f"taint the pool: {GPU_RESOURCE}=present:NoSchedule", None)
+    dear = [node for node in settled if _would_do_on_spot(node)]
+    if dear:
+        saved = _sum(_difference(node, books) for node in dear)
+        message = f"{len(dear)} of {len(nodes)} nodes are on demand, and all work on them tolerates Spot"
+        yield Waste(DEAR, pool, _names(dear), message, "let this work select Spot first, with on-demand as what it falls back to", saved)
+
+
+def _would_do_on_spot(node: LiveNode) -> bool:
+    working = [pod for pod in node.pods if pod.gpus]
+    return node.capacity_type is CapacityType.ON_DEMAND and bool(working) and all(map(_tolerates_spot, working))
+
+
+def _tolerates_spot(pod: LivePod) -> bool:
+    """Whether a toleration names Spot. One of everything says nothing of Spot."""
+    named = [Field(each) for each in pod.tolerations if each.get("key")]
+    taints = [Field({"key": key, "value": value, "effect": "NoSchedule"}) for key, value in SPOT_TAINTS]
+    return any(tolerates(each, taint) is True for each in named for taint in taints)
+
+
+def _difference(node: LiveNode, books: Mapping[Cloud, PriceBook]) -> Decimal | None:
+    dear, cheap = (node.usd_per_month(each, books) for each in (CapacityType.ON_DEMAND, CapacityType.SPOT))
+    return None if dear is None or cheap is None else max(dear - cheap, Decimal(0))
+
+
+def _sum(amounts: Iterable[Decimal | None]) -> Decimal | None:
+    listed = list(amounts)
+    return None if None in listed else sum((each for each in listed if each is not None), Decimal(0))
+
+
+def _names(nodes: Iterable[LiveNode]) -> tuple[str, ...]:
+    return tuple(node.name for node in nodes)
+
+
+_LISTED: Final = 5
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def taints_of(node: LiveNode) -> tuple[Taint, ...]:
+    """A node's taints as rules see them."""
+    return tuple(Taint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.lasting_taints)

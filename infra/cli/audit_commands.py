@@ -1,0 +1,79 @@
+"""`flexspot audit`: the rules on a cluster that runs, and what it pays for nothing. It reads, and writes nothing to the cluster."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from capacity.values.verdict import Severity  # noqa: TC001 -- typer reads the annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class AuditFormat(StrEnum):
+    """How an audit is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    kubeconfig: Annotated[Path | None, typer.Option("--kubeconfig", help="Default: as kubectl, or the pod's own account.")] = None,
+    context: Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig. Default: its current one.")] = None,
+    namespace: Annotated[
+        list[str] | None, typer.Option("--namespace", "-n", help="Judge this namespace alone; the option may come again. Default: all.")
+    ] = None,
+    form: Annotated[AuditFormat, typer.Option("--format", help="text for people, json for programs.")] = AuditFormat.TEXT,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: at those of mandatory rules."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
+    ] = None,
+    select: Annotated[
+        list[str] | None,
+        typer.Option("--select", metavar="RULE", help="Judge by these rules alone: names, codes, or patterns such as FLX00* or gpu-*."),
+    ] = None,
+    idle_after: Annotated[int, typer.Option("--idle-after", min=0, metavar="MINUTES", help="How long a node may wait for its work.")] = 15,
+    details: Annotated[bool, typer.Option("--details", help="List undecided verdicts too.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FOLDER", help="Write the objects with findings there as YAML, for flexspot lint --fix --diff."),
+    ] = None,
+) -> None:
+    """Judge a cluster that runs by the rules of lint, and tell what it pays for nothing; what to do first stands on top.
+
+    Needs to list, and nothing else. Exit code 0: no finding that fails. 1: there is one. 2: bad usage, or a cluster that does not answer.
+    """
+    from infra.audit.audit import audit as run  # noqa: PLC0415 -- only this command needs it
+    from infra.audit.cluster_lists import ClusterLists, connection  # noqa: PLC0415
+    from infra.audit.formats import as_json, as_text  # noqa: PLC0415
+    from infra.cli.lint_commands import chosen_configuration  # noqa: PLC0415
+
+    configuration = chosen_configuration(config, fail_on, select or [])
+    report = run(ClusterLists(connection(kubeconfig, context), namespace or ()), configuration, idle_after=timedelta(minutes=idle_after))
+    if save is not None:
+        _save(report.manifests, save)
+    told = as_json(report, details=details) if form is AuditFormat.JSON else as_text(report, details=details)
+    sys.stdout.write(told)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
+    """One file for each object, named for what it is."""
+    import re  # noqa: PLC0415
+
+    import yaml  # noqa: PLC0415
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for identity, manifest in manifests.items():
+        name = re.sub(r"[^A-Za-z0-9.-]+", "_", identity)
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")

@@ -1,0 +1,100 @@
+"""`flexspot rules`: which rules there are, and at which level."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.command_group import command_group
+from infra.cli.console import out
+
+app = command_group("The rules that lint, previews and clusters judge by.")
+
+
+class ListFormat(StrEnum):
+    """How the list is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@app.command("test")
+def try_rules(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
+    ] = None,
+) -> None:
+    """Try the configuration's own rules on their fixtures: files passes_*.yaml, fails_*.yaml and ignores_*.yaml in flexspot-rules/RULE.
+
+    Exit code 0: each object got the verdict of its file's name. 1: one did not, or a rule has no object that passes, or none that fails.
+    """
+    from policies.lint.configuration import find_configuration, read_configuration  # noqa: PLC0415
+    from policies.lint.formats import printable  # noqa: PLC0415
+    from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
+
+    path = config or find_configuration(Path.cwd())
+    configuration = None if path is None else read_configuration(path)
+    if configuration is None or not configuration.own:
+        where = path or "here or above"
+        raise ExplainedError(f"there are no own rules in {where}.", "docs/lint.md says how to write one.", exit_code=ExitCode.BAD_USAGE)
+    words = {verdict: word for word, verdict in WORDS.items()}
+    right = 0
+    told: list[str] = []
+    for rule in configuration.own:
+        found, wrong = tried(rule, configuration.folder)
+        right += sum(each.right for each in found)
+        told += wrong
+        for each in found:
+            if not each.right:
+                got = words.get(each.got, "is undecided")
+                told.append(f"{each.path}:{each.line}: {rule.name} {got}, and the file says {words[each.wanted]}. {each.message}".rstrip())
+    for line in told:
+        out.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+    out.print(f"{len(configuration.own)} rules, {right} objects as their files say, {len(told)} problems.", highlight=False)
+    if told:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_rules(
+    form: Annotated[ListFormat, typer.Option("--format", help="text for people, json for programs.")] = ListFormat.TEXT,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
+    ] = None,
+) -> None:
+    """List every rule with its code, its severity, the level that the configuration gives it, and what it finds."""
+    from policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415
+
+    path = config or find_configuration(Path.cwd())
+    configuration = Configuration() if path is None else read_configuration(path)
+    rules = sorted(configuration.known_rules, key=lambda rule: rule.code)
+    levels = {rule.name: configuration.settings.level(rule).value for rule in rules}
+    if form is ListFormat.JSON:
+        listed = [
+            {
+                "code": rule.code,
+                "rule": rule.name,
+                "severity": rule.severity.value,
+                "level": levels[rule.name],
+                "clouds": [cloud.value for cloud in rule.clouds],
+                "finds": rule.summary,
+                "why": rule.why,
+                "remediation": rule.remediation,
+                "page": configuration.page(rule.page),
+            }
+            for rule in rules
+        ]
+        typer.echo(json.dumps(listed, indent=2))
+        return
+    widths = [
+        max(len(text) for text in column) for column in zip(*((rule.code, rule.name, levels[rule.name]) for rule in rules), strict=True)
+    ]
+    for rule in rules:
+        cells = (rule.code, rule.name, levels[rule.name])
+        padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        out.print(f"{padded}  {rule.severity.value:<8}  {rule.summary}", soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,73 @@
+"""Which rules a run is asked for by name, and what levels they have under which paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, cast
+
+from policies.judging import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from policies.judging import AnyRule
+
+
+@dataclass(frozen=True)
+class PathLevels:
+    """Levels of rules for files whose path, relative to the configuration's folder, is one of `patterns`."""
+
+    patterns: tuple[str, ...]
+    levels: Mapping[str, Level]
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is one of the patterns, in which * stands for any text, / included."""
+        return any(fnmatchcase(path, pattern) for pattern in self.patterns)
+
+
+def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
+    """The names of the rules that are asked for by name, by code, or by a pattern of either.
+
+    Raises ValueError for what no rule is called.
+    """
+    known = list(rules)
+    found: set[str] = set()
+    for each in asked:
+        names = {rule.name for rule in known if fnmatchcase(rule.name, each) or fnmatchcase(rule.code, each.upper())}
+        if not names:
+            nearest = get_close_matches(each, [text for rule in known for text in (rule.name, rule.code)], n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else "`flexspot rules list` names them all."
+            raise ValueError(f"no rule is called {each}; {hint}")
+        found |= names
+    return frozenset(found)
+
+
+def read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
+    """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
+    if written is None:
+        return ()
+    if not isinstance(written, list):
+        problems.append("paths: allowed is a list of entries such as {match: [tests/*], rules: {gpu-pool-without-limit: advisory}}")
+        return ()
+    known = {rule.name for rule in rules}
+    found: list[PathLevels] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        patterns, levels = entry.get("match"), entry.get("rules")
+        if set(entry) != {"match", "rules"} or not isinstance(patterns, list) or not isinstance(levels, dict):
+            problems.append(f"paths.{place}: allowed is an entry with `match`, a list of patterns, and `rules`, levels by rule")
+            continue
+        texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str))
+        read: dict[str, Level] = {}
+        for rule, level in cast("dict[Any, Any]", levels).items():
+            if rule not in known:
+                nearest = get_close_matches(str(rule), sorted(known), n=1)
+                problems.append(f"paths.{place}.rules.{rule}: there is no such rule" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+            elif level not in list(Level):
+                problems.append(f"paths.{place}.rules.{rule}: {level!r} is not allowed; allowed is one of {', '.join(Level)}")
+            else:
+                read[rule] = Level(level)
+        found.append(PathLevels(texts, read))
+    return tuple(found)

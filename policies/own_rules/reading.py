@@ -1,0 +1,111 @@
+"""Own rules as a configuration file has them under `own-rules`, and what is wrong with how they are written."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from capacity.values.verdict import Severity
+from policies.inventory.objects import KubernetesObject
+from policies.judging import BOTH_CLOUDS, Level
+from policies.own_rules.rule import Expressions, OwnRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KEY: Final = "own-rules"
+
+_TEXTS: Final = ("name", "check", "message", "severity", "level", "when", "why", "remediation", "link", "at", "fixtures", "code")
+_FIELDS: Final = (*_TEXTS, "kinds", "variables")
+_NEEDED: Final = ("name", "kinds", "check", "message")
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+MISSING: Final = "the evaluator of CEL is not installed: install flexspot with its extra, flexspot[own-rules]"
+
+
+def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) -> tuple[OwnRule, ...]:
+    """The rules of a configuration. What is wrong is added to `problems`, all of it at once, and the rule is left out."""
+    if written is None:
+        return ()
+    if not isinstance(written, list):
+        problems.append(f"{KEY}: allowed is a list of rules with {', '.join(_NEEDED)}")
+        return ()
+    found: dict[str, OwnRule] = {}
+    taken = set(shipped)
+    for place, each in enumerate(cast("list[Any]", written)):
+        entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        wrong = list(_wrong_form(entry)) if entry else [f"allowed is a mapping with {', '.join(_NEEDED)}"]
+        if not wrong and entry["name"] in taken | found.keys():
+            wrong = [f"name: there is a rule {entry['name']} already"]
+        if not wrong:
+            rule = _rule(entry)
+            wrong = list(_wrong_expressions(rule.expressions))
+            found[rule.name] = rule
+        problems += [f"{KEY}.{place}{'.' if entry else ': '}{problem}" for problem in wrong]
+    return tuple(found.values())
+
+
+def _wrong_form(entry: dict[str, Any]) -> Iterable[str]:
+    for key in entry:
+        if key not in _FIELDS:
+            nearest = get_close_matches(f"{key}", _FIELDS, n=1)
+            yield f"{key}: there is no such key; " + (f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(_FIELDS)}")
+    yield from (f"{key}: it is missing" for key in _NEEDED if key not in entry)
+    for key in _TEXTS:
+        if key in entry and not (isinstance(entry[key], str) and entry[key].strip()):
+            yield f"{key}: {entry[key]!r} is not allowed; allowed is a text"
+    name = entry.get("name")
+    if isinstance(name, str) and not _NAME.fullmatch(name):
+        yield f"name: {name!r} is not allowed; allowed are small letters, digits and dashes, such as image-of-our-registry"
+    for key, allowed in (("severity", list(Severity)), ("level", list(Level))):
+        if key in entry and entry[key] not in allowed:
+            yield f"{key}: {entry[key]!r} is not allowed; allowed is one of {', '.join(allowed)}"
+    kinds = entry.get("kinds")
+    if "kinds" in entry and not (isinstance(kinds, list) and kinds and all(isinstance(each, str) for each in cast("list[Any]", kinds))):
+        yield "kinds: allowed is a list of kinds such as Deployment, batch/Job or kueue.x-k8s.io/*"
+    variables = entry.get("variables", {})
+    if not isinstance(variables, dict) or not all(isinstance(each, str) for each in cast("dict[str, Any]", variables).values()):
+        yield "variables: allowed is a mapping of names to expressions"
+
+
+def _rule(entry: dict[str, Any]) -> OwnRule:
+    expressions = Expressions(
+        kinds=tuple(entry["kinds"]),
+        when=entry.get("when", "true"),
+        variables=tuple(entry.get("variables", {}).items()),
+        check=entry["check"],
+        message=entry["message"],
+        at=entry.get("at", ""),
+    )
+    return OwnRule(
+        code=entry.get("code", "OWN"),
+        name=entry["name"],
+        severity=Severity(entry.get("severity", Severity.MEDIUM)),
+        level=Level(entry.get("level", Level.ADVISORY)),
+        clouds=BOTH_CLOUDS,
+        looks_at=(KubernetesObject,),
+        judge=expressions.judge,
+        about=f"{entry['message'].rstrip('.')}.",
+        why=entry.get("why", entry["message"]),
+        remediation=entry.get("remediation", "Mend the object so that the rule's check holds."),
+        link=entry.get("link", ""),
+        expressions=expressions,
+        fixtures=entry.get("fixtures", f"flexspot-rules/{entry['name']}"),
+    )
+
+
+def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
+    """What does not compile, each with the evaluator's own words."""
+    try:
+        from policies.own_rules.evaluation import CelError, compiled  # noqa: PLC0415 -- 50 MB that only own rules need
+    except ImportError:
+        yield f"check: {MISSING}"
+        return
+    named = {"when": expressions.when, "check": expressions.check, **{f"variables.{name}": each for name, each in expressions.variables}}
+    for place, expression in named.items():
+        try:
+            compiled(expression)
+        except CelError as error:
+            yield f"{place}: it is no expression of CEL: {' '.join(str(error).split())}"

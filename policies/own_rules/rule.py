@@ -1,0 +1,119 @@
+"""One own rule: which objects it is about, the expressions that it judges by, and its verdict where a value is not known yet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, cast
+
+from capacity.values.verdict import PASSES, fails, not_applicable, undecided
+from policies.inventory.objects import KubernetesObject
+from policies.judging import Rule
+from policies.values.field import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """What a rule says in CEL. `kinds` are `KIND` or `GROUP/KIND` with * for any text; `variables` may name those before them.
+
+    `when` says whether an object is concerned, `check` what must be true of it. `message` is what is told of an object of which it is not,
+    and `at` the path of the field that it is about.
+    """
+
+    kinds: tuple[str, ...]
+    when: str
+    variables: tuple[tuple[str, str], ...]
+    check: str
+    message: str
+    at: str = ""
+
+    def judge(self, view: KubernetesObject, _: Parameters) -> Outcome:
+        """As the API server does: an expression that fails on an object refuses it.
+
+        What stands beside a value that is not known yet is judged; what an expression may read of one is undecided.
+        """
+        kind = view.identity.kind
+        if not any(fnmatchcase(f"{view.group}/{kind}" if "/" in pattern else kind, pattern) for pattern in self.kinds):
+            return not_applicable("it is of another kind")
+        if view.partial:
+            return not_applicable("only a part of the object is written here")
+        for path in _unknown_paths(view.fields.value):
+            if self._reads(path):
+                return undecided(f"{'.'.join(filter(None, path))} is not known yet")
+        return self._verdict(_without_unknown(view.fields.value))
+
+    def _verdict(self, written: Any) -> Outcome:
+        from policies.own_rules.evaluation import CelError, evaluate, used_variables  # noqa: PLC0415 -- 50 MB that only own rules need
+
+        variables: dict[str, Any] = {}
+
+        def worth(expression: str) -> Any:
+            for name, each in self.variables:
+                if name in used_variables(expression) and name not in variables:
+                    variables[name] = worth(each)
+            return evaluate(expression, object=written, variables={name: variables[name] for name in used_variables(expression)})
+
+        try:
+            if worth(self.when) is not True:
+                return not_applicable("its condition does not hold")
+            holds = worth(self.check)
+        except (CelError, KeyError) as error:
+            told = " ".join(str(error).partition("\nin ")[0].split())
+            return fails(f"{self.message}; the check fails on this object, and the API server would refuse it: {told}", at=self.at)
+        return PASSES if holds is True else fails(self.message, at=self.at)
+
+    def _reads(self, path: tuple[str, ...]) -> bool:
+        """Whether an expression may read a field: it names it, or takes what holds it as a whole, as `labels.all(...)` does."""
+        if not path:
+            return True
+        name, holder = path[-1], path[-2] if len(path) > 1 else ""
+        text = "\n".join((self.when, self.check, *(each for _, each in self.variables)))
+        if name and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text):
+            return True
+        return bool(holder) and re.search(rf"\b{re.escape(holder)}\b(?!\s*\.\??\s*\w+\b(?!\())", text) is not None
+
+
+def _unknown_paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The names of the fields that lead to each value that is not known yet, empty for an element of a list."""
+    if value is UNKNOWN:
+        yield path
+    elif isinstance(value, dict):
+        for key, each in cast("dict[Any, Any]", value).items():
+            yield from _unknown_paths(each, (*path, str(key)))
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _unknown_paths(each, (*path, ""))
+
+
+def _without_unknown(value: Any) -> Any:
+    """The value as CEL takes it, without what no expression reads; a day, which YAML may have made, as its text."""
+    match value:
+        case dict():
+            held = cast("dict[Any, Any]", value)
+            return {str(key): _without_unknown(each) for key, each in held.items() if each is not UNKNOWN and each is not None}
+        case list():
+            return [_without_unknown(each) for each in cast("list[Any]", value) if each is not UNKNOWN]
+        case str() | bool() | int() | float() | None:
+            return value
+        case _:
+            return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRule(Rule[KubernetesObject]):
+    """A rule of an organisation. `fixtures` is the folder of its fixtures, relative to the configuration's."""
+
+    expressions: Expressions = field(default_factory=lambda: Expressions((), "true", (), "true", ""))
+    fixtures: str = ""
+
+    @property
+    def page(self) -> str:
+        """It has none: all that is to be said stands in the configuration."""
+        return ""

@@ -1,0 +1,147 @@
+"""Work without GPUs in a queue whose machines all have GPUs, and work with GPUs in a queue that gives none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.gpu_machines import gpu_selection
+from policies.inventory.objects import ClusterQueue, KubernetesObject, ResourceFlavor, named
+from policies.inventory.pod_gpus import GPU_PREFIXES
+from policies.inventory.pool_index import pools_for
+from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
+from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.pods.scheduling_options import cluster_queues_of, queue_of
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of
+
+if TYPE_CHECKING:
+    from capacity.values.verdict import Outcome
+    from policies.values.parameters import Parameters
+
+
+def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
+    """Work whose pods ask for GPUs in part is work with GPUs: its others get machines by the same flavor, or by another group's."""
+    queue = queue_of(pods, inventory)
+    if queue.absent or pods.exemption:
+        return not_applicable(pods.exemption or "it is in no queue")
+    asks = any_of(each.asks_for_gpus for each in _of_object(pods, inventory))
+    leads_to = cluster_queues_of(pods, queue, inventory)
+    if len(leads_to) != 1:
+        return not_applicable("its queue, or what that leads to, is not among what was given")
+    if asks is True:
+        return _with_gpus(leads_to[0], queue, inventory)
+    all_gpus = _machines_have_gpus(leads_to[0], inventory) if asks is False else UNKNOWN
+    if all_gpus is UNKNOWN:
+        return undecided("whether it asks for GPUs, or what its queue gives, is not known yet")
+    if all_gpus is False:
+        return PASSES
+    return fails(
+        f"none of its containers has a limit on {GPU_RESOURCE}, and its queue {queue.value} leads to ClusterQueue "
+        f"{leads_to[0].identity.name}, whose flavors all lead to nodes with GPUs: it keeps them alive, and no quota of GPUs counts it",
+        "name a LocalQueue of nodes without GPUs, or set a limit on GPUs in the container that computes",
+        "metadata.labels",
+    )
+
+
+def _with_gpus(leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
+    gives = _gives_gpus(leads_to)
+    if gives is True:
+        return PASSES
+    if gives is UNKNOWN:
+        return undecided("what its queue gives is not known yet")
+    if _counts_otherwise(inventory):
+        return not_applicable("Kueue's configuration says which resources it counts")
+    return fails(
+        f"it asks for GPUs, and its queue {queue.value} leads to ClusterQueue {leads_to.identity.name}, which gives no {GPU_RESOURCE}: "
+        "it waits for ever",
+        f"name a LocalQueue whose ClusterQueue has quota of {GPU_RESOURCE}, or take the limits on GPUs away",
+        "metadata.labels",
+    )
+
+
+def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:
+    """All pods that the object makes."""
+
+    def index() -> dict[object, list[PodSet]]:
+        found: dict[object, list[PodSet]] = {}
+        for each in inventory.of(PodSet):
+            found.setdefault(each.identity, []).append(each)
+        return found
+
+    return inventory.once("pods by object", None, index).get(pods.identity, [pods])
+
+
+def _gives_gpus(queue: ClusterQueue) -> Tri:
+    """Whether a group of its resources covers GPUs, whole, shared or sliced."""
+
+    def covers(resource: Field) -> Tri:
+        text = resource.text()
+        return UNKNOWN if text is UNKNOWN else (text or "").startswith(GPU_PREFIXES)
+
+    return queue.spec.at("resourceGroups").parts().any(lambda group: group.at("coveredResources").parts().any(covers))
+
+
+def _machines_have_gpus(queue: ClusterQueue, inventory: Inventory) -> Tri:
+    """Whether every flavor by which pods without GPUs get a machine, those of the group with cpu or memory, leads to GPU nodes."""
+    groups = queue.spec.at("resourceGroups").parts()
+    flavors = [
+        flavor.at("name").text()
+        for group in groups.fields
+        if group.at("coveredResources").parts().any(lambda each: each.equals("cpu", "memory")) is True
+        for flavor in group.at("flavors").parts().fields
+    ]
+    if not groups.complete:
+        return UNKNOWN
+    return all_of([bool(flavors), *(_leads_to_gpus(flavor, inventory) for flavor in flavors)])
+
+
+def _leads_to_gpus(name: object, inventory: Inventory) -> Tri:
+    found = named(ResourceFlavor, name, inventory)
+    if len(found) != 1 or found[0].name.text() != name:
+        return False if name is not UNKNOWN else UNKNOWN
+    return inventory.once("flavor of GPU nodes", found[0], lambda: _selects_gpus(found[0], inventory))
+
+
+def _selects_gpus(flavor: ResourceFlavor, inventory: Inventory) -> Tri:
+    """By a label that GPU nodes alone have, or by one that only pools of GPUs have among those that are listed."""
+    labels = flavor.spec.at("nodeLabels").parts()
+    if any(gpu_selection(Field({"key": key, "operator": "In", "values": [value.value]})).demands is True for key, value in labels.named):
+        return True
+    wanted = dict(labels.named)
+    made = inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot)
+    if not wanted or made or not labels.complete:
+        return False
+    fitting = [pool for pool in pools_for(Pool, wanted, inventory) if pool.offer.carries(wanted) is not False]
+    return bool(fitting) and all(isinstance(pool, GpuPool) and pool.concerned is True for pool in fitting)
+
+
+def _counts_otherwise(inventory: Inventory) -> bool:
+    """Whether a configuration of Kueue leaves resources out of what it counts, or counts others in their place."""
+    words = ("excludeResourcePrefixes", "transformations")
+
+    def found() -> bool:
+        configured = (each.fields.at("data") for each in inventory.of(KubernetesObject) if each.identity.kind == "ConfigMap")
+        return any(word in str(text.value) for data in configured for text in data.parts().fields for word in words)
+
+    return inventory.once("Kueue counts otherwise", None, found)
+
+
+RULE = Rule(
+    code="FLX070",
+    name="work-in-the-wrong-queue",
+    severity=Severity.MEDIUM,
+    level=Level.MANDATORY,
+    clouds=BOTH_CLOUDS,
+    looks_at=(PodSet,),
+    judge_among=judge,
+    without_cel=WithoutCel.COMPARES_OBJECTS,
+    why="Kueue gives work without GPUs the labels and tolerations of its queue's flavor, so that it sits on GPU nodes, keeps them alive "
+    "and is counted by no quota of GPUs. Work with GPUs in a queue that gives none is never admitted.",
+    remediation="Give work without GPUs a queue with a flavor of nodes without GPUs, and let the label kueue.x-k8s.io/queue-name name it.",
+    link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/",
+    sources=(
+        "kubernetes-sigs/kueue v0.19, pkg/scheduler/flavorassigner/flavorassigner.go: a resource that no group covers is not assigned.",
+        "https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#resource-groups",
+    ),
+)

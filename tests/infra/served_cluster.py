@@ -1,0 +1,118 @@
+"""An API server of the test's own, as far as `flexspot audit` asks one: discovery, lists in pages, and what some may not list. Not a test.
+
+Its answers have the form of a real one's (k8s.io/apimachinery, meta/v1: APIGroupList, APIResourceList, List with `continue`), which
+tests/lab/test_audit.py asks.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+CLUSTER_WIDE = {"Node", "Namespace", "NodePool", "ClusterQueue", "ResourceFlavor", "PriorityClass"}
+
+
+@dataclass
+class Served:
+    """What the server holds, and how it behaves. `asked` are the paths that came, with their methods."""
+
+    objects: list[dict[str, Any]]
+    version: str = "v1.36.1"
+    forbidden: set[str] = field(default_factory=set[str])
+    forget_once: bool = False
+    asked: list[str] = field(default_factory=list[str])
+
+    def resources(self) -> dict[tuple[str, str], str]:
+        """API version and kind of everything, with the plural."""
+        found = {(each["apiVersion"], each["kind"]): f"{each['kind'].lower()}s" for each in self.objects}
+        found |= {("v1", "Pod"): "pods", ("v1", "Node"): "nodes", ("v1", "Secret"): "secrets"}
+        return found
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
+        """Status and body."""
+        if path == "/version":
+            return 200, {"gitVersion": self.version}
+        groups = {version.partition("/")[0]: version for version, _ in self.resources() if "/" in version}
+        if path == "/apis":
+            return 200, {"groups": [{"name": name, "preferredVersion": {"groupVersion": each}} for name, each in groups.items()]}
+        api = path.removeprefix("/apis/").removeprefix("/api/")
+        listed = [
+            {"name": plural, "kind": kind, "namespaced": kind not in CLUSTER_WIDE, "verbs": ["get", "list"]}
+            for (version, kind), plural in self.resources().items()
+            if version == api
+        ]
+        if listed:
+            return 200, {"resources": [*listed, {"name": f"{listed[0]['name']}/status", "kind": listed[0]["kind"], "verbs": ["get"]}]}
+        return self._list(path, query)
+
+    def _list(self, path: str, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
+        plural = path.rpartition("/")[2]
+        if plural in self.forbidden or path in self.forbidden:
+            return 403, {"kind": "Status", "status": "Failure", "code": 403}
+        space = path.partition("/namespaces/")[2].partition("/")[0]
+        version = path.partition("/namespaces/")[0].removeprefix("/apis/").removeprefix("/api/").removesuffix(f"/{plural}")
+        kinds = {kind for (of, kind), name in self.resources().items() if name == plural and of == version}
+        found = [
+            each
+            for each in self.objects
+            if each["kind"] in kinds and each["apiVersion"] == version and (not space or each["metadata"].get("namespace") == space)
+        ]
+        begin, limit = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
+        if begin and self.forget_once:
+            self.forget_once = False
+            return 410, {"kind": "Status", "code": 410, "metadata": {"continue": str(begin)}}
+        more = {"continue": str(begin + limit)} if begin + limit < len(found) else {}
+        # As the API server serves lists: items without apiVersion and kind.
+        page = [{key: value for key, value in each.items() if key not in {"apiVersion", "kind"}} for each in found[begin : begin + limit]]
+        return 200, {"items": page, "metadata": more}
+
+
+@contextmanager
+def serving(served: Served, folder: Path) -> Generator[Path]:
+    """A kubeconfig of a server that holds `served`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            split = urlsplit(self.path)
+            served.asked.append(f"GET {self.path}")
+            status, body = served.answer(split.path, parse_qs(split.query))
+            told = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's name
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    path = folder / "kubeconfig"
+    settings = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "a",
+        "clusters": [{"name": "a", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+        "users": [{"name": "a", "user": {"token": "hunter2"}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    }
+    path.write_text(yaml.safe_dump(settings))
+    try:
+        yield path
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

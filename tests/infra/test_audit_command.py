@@ -1,0 +1,274 @@
+"""`flexspot audit` against a server of the test's own: what it asks, what it says, what it costs, and what it may not see."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served_cluster import Served, serving
+from typer.testing import CliRunner
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import prices_of
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD = "2026-01-01T00:00:00Z"
+
+
+def node(name: str, machine: str, pool: dict[str, str], *, gpus: int = 1, taints: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    labels = {"node.kubernetes.io/instance-type": machine, "topology.kubernetes.io/region": "us-east-1", **pool}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "creationTimestamp": OLD},
+        "spec": {"taints": taints or []},
+        "status": {"allocatable": {"cpu": "4", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}},
+    }
+
+
+GPU_TAINT = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+
+
+def pod(name: str, on: str, *, gpus: int = 0, tolerations: list[dict[str, str]] | None = None, owner: str = "ReplicaSet") -> dict[str, Any]:
+    container = {"name": "main", "image": "a:1", "resources": {"limits": {"nvidia.com/gpu": str(gpus)} if gpus else {}}}
+    owners = [{"kind": owner, "name": "a", "controller": True}] if owner else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "team-a", "ownerReferences": owners, "creationTimestamp": OLD},
+        "spec": {"nodeName": on, "containers": [container], "tolerations": tolerations or []},
+        "status": {"phase": "Running"},
+    }
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": "a"}}}
+
+
+KARPENTER = {"karpenter.sh/nodepool": "l4", "karpenter.sh/capacity-type": "on-demand"}
+GROUP = {"eks.amazonaws.com/nodegroup": "t4", "eks.amazonaws.com/capacityType": "ON_DEMAND"}
+SPOT = [{"key": "flexspot.dev/capacity-type", "operator": "Equal", "value": "spot", "effect": "NoSchedule"}]
+
+
+def audited(served: Served, folder: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    with serving(served, folder) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--format", "json", *options])
+    assert ended.exception is None or isinstance(ended.exception, SystemExit), ended.exception
+    return ended.exit_code, json.loads(ended.output)
+
+
+def of_rule(told: dict[str, Any], rule: str) -> list[dict[str, Any]]:
+    return [each for each in told["findings"] if each["rule"] == rule]
+
+
+def month(machine: str, capacity_type: CapacityType) -> float:
+    price = prices_of(Cloud.AWS).find(machine, "us-east-1", capacity_type)
+    assert price is not None
+    return float(price.usd_per_hour) * 730
+
+
+def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: Path) -> None:
+    objects = [
+        namespace("team-a"),
+        node("busy", "g6.xlarge", KARPENTER, taints=GPU_TAINT),
+        node("idle", "g6.xlarge", KARPENTER, taints=GPU_TAINT),
+        node("kept", "g4dn.xlarge", GROUP),
+        node("plain", "m7i.large", {}, gpus=0),
+        pod("train", "busy", gpus=1),
+        pod("web", "kept"),
+        pod("agent", "idle", owner="DaemonSet"),
+        {**pod("done", "idle", gpus=1), "status": {"phase": "Succeeded"}},
+    ]
+
+    code, told = audited(Served(objects), tmp_path)
+
+    idle = {each["object"]: each for each in of_rule(told, "idle-gpu-nodes")}
+    assert code == 1
+    assert idle["v1/NodePool/l4"]["nodes"] == ["idle"]
+    assert float(idle["v1/NodePool/l4"]["usd_per_month"]) == pytest.approx(month("g6.xlarge", CapacityType.ON_DEMAND), abs=0.01)
+    assert "what keeps them are pods without GPUs: team-a/web" in idle["v1/node group/t4"]["message"]
+    assert [each["nodes"] for each in of_rule(told, "untainted-gpu-nodes")] == [["kept"]]
+    # The dearest of the gravest stands first.
+    costs = [float(each["usd_per_month"] or 0) for each in told["findings"] if each["severity"] == "high"]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_a_new_node_is_not_idle_yet_and_one_whose_price_nobody_knows_costs_nobody_knows_what(tmp_path: Path) -> None:
+    new = node("new", "g6.xlarge", KARPENTER)
+    new["metadata"]["creationTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    odd = node("odd", "p9.96xlarge", {"karpenter.sh/nodepool": "odd", "karpenter.sh/capacity-type": "spot"})
+
+    _, told = audited(Served([new, odd]), tmp_path)
+
+    [idle] = of_rule(told, "idle-gpu-nodes")
+    assert (idle["nodes"], idle["usd_per_month"]) == (["odd"], None)
+
+
+def test_work_that_tolerates_spot_on_demand_costs_the_difference(tmp_path: Path) -> None:
+    everything = [{"operator": "Exists"}]
+    objects = [
+        *(node(name, "g6.xlarge", KARPENTER, taints=GPU_TAINT) for name in ("dear", "mixed", "any")),
+        pod("a", "dear", gpus=1, tolerations=SPOT),
+        pod("b", "mixed", gpus=1, tolerations=SPOT),
+        pod("c", "mixed", gpus=1),
+        # Who tolerates everything has not said that Spot will do.
+        pod("d", "any", gpus=1, tolerations=everything),
+    ]
+
+    _, told = audited(Served(objects), tmp_path)
+
+    [dear] = of_rule(told, "on-demand-where-spot-would-do")
+    assert dear["nodes"] == ["dear"]
+    assert not dear["fails"]
+    wanted = month("g6.xlarge", CapacityType.ON_DEMAND) - month("g6.xlarge", CapacityType.SPOT)
+    assert float(dear["usd_per_month"]) == pytest.approx(wanted, abs=0.01)
+
+
+def deployment(name: str, space: str = "team-a") -> dict[str, Any]:
+    container = {"name": "main", "image": "a:1", "resources": {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "1"}}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 30}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": space, "creationTimestamp": OLD, "managedFields": [{}], "uid": "1"},
+        "spec": {"selector": {"matchLabels": {"app": name}}, "template": template},
+        "status": {"replicas": 1},
+    }
+
+
+def test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_clouds_own(tmp_path: Path) -> None:
+    made = deployment("made")
+    made["metadata"]["ownerReferences"] = [{"kind": "Operator", "name": "a", "controller": True}]
+    ended = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "ended", "namespace": "team-a"}, "spec": deployment("a")["spec"]}
+    ended["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    objects = [namespace("team-a"), deployment("web"), made, ended, deployment("addon", "kube-system")]
+
+    _, told = audited(Served(objects), tmp_path)
+    _, asked_for = audited(Served(objects), tmp_path, "--namespace", "kube-system")
+
+    assert [each["object"] for each in of_rule(told, "gpu-request-differs-from-limit")] == ["apps/v1/Deployment/team-a/web"]
+    assert told["summary"]["managed"] == 1
+    assert [each["object"] for each in of_rule(asked_for, "gpu-request-differs-from-limit")] == ["apps/v1/Deployment/kube-system/addon"]
+
+
+def test_it_asks_for_lists_alone_and_never_for_secrets(tmp_path: Path) -> None:
+    served = Served([namespace("team-a"), deployment("web"), node("a", "g6.xlarge", GROUP)])
+    audited(served, tmp_path)
+
+    assert all(each.startswith("GET ") for each in served.asked)
+    assert not [each for each in served.asked if "secret" in each or "configmap" in each]
+
+
+def test_lists_that_are_forbidden_are_named_and_what_hangs_on_them_is_not_held_against_anybody(tmp_path: Path) -> None:
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "team-a", "labels": {"kueue.x-k8s.io/queue-name": "gpus"}},
+        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}},
+    }
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "cpu", "namespace": "b"}, "spec": {}}
+    objects = [namespace("team-a"), job, queue]
+
+    _, whole = audited(Served(objects), tmp_path)
+    _, part = audited(Served(objects, forbidden={"localqueues", "nodes"}), tmp_path)
+
+    assert [each["object"] for each in of_rule(whole, "work-in-missing-queue")] == ["batch/v1/Job/team-a/train"]
+    assert not of_rule(part, "work-in-missing-queue")
+    assert set(part["summary"]["lacking"]) == {"list localqueues.kueue.x-k8s.io", "list nodes"}
+    assert (whole["summary"]["complete"], part["summary"]["complete"]) == (True, False)
+
+
+def test_the_text_names_what_the_asker_may_not_list_and_what_to_do_first(tmp_path: Path) -> None:
+    objects = [namespace("team-a"), deployment("web"), node("idle", "g6.xlarge", KARPENTER, taints=GPU_TAINT)]
+    with serving(Served(objects, forbidden={"pods"}), tmp_path) as kubeconfig:
+        told = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig)]).output
+
+    assert "not allowed, so that what depends on it is not judged, or undecided: list pods." in told
+    # Nobody knows what runs on the node.
+    assert "idle-gpu-nodes" not in told
+    assert "     To fix it: " in told
+
+
+def test_a_namespaced_user_asks_for_lists_of_its_namespaces(tmp_path: Path) -> None:
+    served = Served(
+        [namespace("team-a"), deployment("web"), deployment("other", "team-b")], forbidden={"/apis/apps/v1/deployments", "nodes"}
+    )
+
+    _, told = audited(served, tmp_path, "-n", "team-a")
+
+    assert {each["object"] for each in told["findings"]} == {"apps/v1/Deployment/team-a/web"}
+    assert told["summary"]["lacking"] == ["list nodes"]
+    assert told["summary"]["namespaces"] == ["team-a"]
+
+
+def test_on_gke_and_eks_a_pool_that_has_no_node_now_is_not_held_to_be_missing(tmp_path: Path) -> None:
+    flavor = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "h100"},
+        "spec": {"nodeLabels": {"cloud.google.com/gke-nodepool": "h100"}},
+    }
+    queue = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "a"},
+        "spec": {"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "h100", "resources": []}]}]},
+    }
+    objects = [flavor, queue, node("a", "g2-standard-8", {"cloud.google.com/gke-nodepool": "l4"}, taints=GPU_TAINT)]
+
+    _, elsewhere = audited(Served(objects), tmp_path)
+    _, on_gke = audited(Served(objects, version="v1.34.1-gke.2200"), tmp_path)
+
+    assert of_rule(elsewhere, "flavor-matches-no-pool")
+    assert not of_rule(on_gke, "flavor-matches-no-pool")
+
+
+def test_objects_with_findings_are_saved_as_they_would_be_written_for_lint_to_mend(tmp_path: Path) -> None:
+    audited(Served([namespace("team-a"), deployment("web")]), tmp_path, "--save", str(tmp_path / "saved"))
+
+    text = (tmp_path / "saved" / "apps_v1_Deployment_team-a_web.yaml").read_text()
+    assert not [word for word in ("status", "managedFields", "uid", "terminationGracePeriodSeconds") if word in text]
+    again = CliRunner().invoke(app, ["lint", str(tmp_path / "saved"), "--format", "json"])
+    assert "gpu-request-differs-from-limit" in again.output
+
+
+def test_a_continuation_that_the_server_forgot_goes_on(tmp_path: Path) -> None:
+    _, told = audited(Served([pod(f"p{number}", "a") for number in range(1200)], forget_once=True), tmp_path)
+
+    assert told["summary"]["pods"] == 1200
+
+
+@pytest.mark.parametrize("told", ["no server", "no context"])
+def test_a_cluster_that_does_not_answer_is_told_with_what_to_do(told: str, tmp_path: Path) -> None:
+    with serving(Served([]), tmp_path) as kubeconfig:
+        pass
+    options = ["--context", "nowhere"] if told == "no context" else []
+
+    ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), *options])
+
+    assert ended.exception is not None
+    assert "hunter2" not in str(ended.exception)
+    assert ("does not answer" in str(ended.exception)) is (told == "no server")
+
+
+def test_ten_thousand_pods_take_seconds_and_no_memory_to_speak_of(tmp_path: Path) -> None:
+    nodes = [node(f"n{number}", "g6.xlarge", KARPENTER, taints=GPU_TAINT) for number in range(500)]
+    pods = [pod(f"p{number}", f"n{number % 500}", gpus=int(number < 400)) for number in range(10_000)]
+    before, began = resource.getrusage(resource.RUSAGE_SELF), time.process_time()
+
+    _, told = audited(Served([*nodes, *pods, *(deployment(f"d{number}") for number in range(500))]), tmp_path)
+
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before.ru_maxrss
+    assert (told["summary"]["pods"], told["summary"]["nodes"]) == (10_000, 500)
+    [idle] = of_rule(told, "idle-gpu-nodes")
+    assert len(idle["nodes"]) == 100
+    # The server's share included, which is as large.
+    assert time.process_time() - began < 30
+    assert grown < 400 * 1024

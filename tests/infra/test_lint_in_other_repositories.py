@@ -1,0 +1,156 @@
+"""How other repositories run the linter: the hook of pre-commit and the action of GitHub, on a repository with a defect and without."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ACTION = CHECKOUT / "action.yml"
+ACTIONLINT = CHECKOUT / ".tools" / "bin" / "actionlint"
+PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: planted}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: planted}
+      requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}]
+"""
+
+
+def repository(folder: Path, *, broken: bool) -> Path:
+    (folder / "a b").mkdir(parents=True)
+    (folder / "a b" / "settings.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    if broken:
+        (folder / "a b" / "pool.yaml").write_text(POOL)
+    return folder
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """With the checkout's own command in the place of the one that uv or pre-commit would install."""
+    uvx = folder.parent / "bin" / "uvx"
+    uvx.parent.mkdir(exist_ok=True)
+    uvx.write_text('#!/usr/bin/env bash\n[ "$1 $2 $3" = "--from $SOURCE flexspot" ] || exit 3\nshift 2\nexec "$@"\n')
+    uvx.chmod(0o755)
+    path = os.pathsep.join([str(uvx.parent), str(CHECKOUT / ".venv" / "bin"), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(CHECKOUT), **more}
+
+
+def ran(command: Sequence[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(folder, **more),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def action() -> dict[str, Any]:
+    return yaml.safe_load(ACTION.read_text())
+
+
+def lint_step(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """The action's own script, with its inputs, or their defaults, as GitHub hands them over."""
+    [step] = [each for each in action()["runs"]["steps"] if "run" in each]
+    given = {name: inputs.get(name, told["default"]) for name, told in action()["inputs"].items()}
+    filled = {
+        name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda match: given[match[1]], value).replace("${{ github.action_path }}", str(CHECKOUT))
+        for name, value in step["env"].items()
+    }
+    return ran(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]], folder, **filled)
+
+
+def hook() -> dict[str, Any]:
+    [found] = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text())
+    return found
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("broken", [True, False])
+def test_the_hook_judges_the_whole_repository(broken: bool, tmp_path: Path) -> None:  # noqa: FBT001 -- a case
+    folder = repository(tmp_path / "scratch", broken=broken)
+
+    ended = ran([*shlex.split(hook()["entry"]), *hook()["args"]], folder)
+
+    assert ended.returncode == int(broken), ended.stdout + ended.stderr
+    assert ("a b/pool.yaml:4: critical gpu-pool-without-limit (FLX002)" in ended.stdout) is broken
+
+
+def test_the_hook_is_started_by_every_file_that_lint_reads_and_no_other() -> None:
+    from policies.lint.run import ENDINGS  # noqa: PLC0415 -- for its one test
+
+    wanted = re.compile(hook()["files"])
+    assert all(wanted.search(f"a/b{ending}") for ending in ENDINGS)
+    assert not wanted.search("a/b.py")
+    assert not hook()["pass_filenames"]
+
+
+@pytest.mark.engine
+def test_the_action_annotates_what_breaks_rules_and_writes_sarif(tmp_path: Path) -> None:
+    broken = repository(tmp_path / "broken", broken=True)
+
+    ended = lint_step(broken, sarif="found.sarif")
+
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "::error file=a b/pool.yaml,line=4,title=gpu-pool-without-limit (FLX002%2C critical)::NodePool planted: " in ended.stdout
+    results = json.loads((broken / "found.sarif").read_text())["runs"][0]["results"]
+    assert "gpu-pool-without-limit" in {each["ruleId"] for each in results}
+
+
+@pytest.mark.engine
+def test_the_action_passes_a_clean_repository_and_hands_options_over(tmp_path: Path) -> None:
+    clean = lint_step(repository(tmp_path / "clean", broken=False))
+    chosen = lint_step(repository(tmp_path / "chosen", broken=True), arguments="--select job-*")
+    wrong = lint_step(repository(tmp_path / "wrong", broken=False), paths="nowhere", sarif="found.sarif")
+
+    assert (clean.returncode, chosen.returncode, wrong.returncode > 0) == (0, 0, True), (clean, chosen, wrong)
+    assert "there is no file or folder nowhere" in wrong.stderr
+
+
+def test_the_actions_steps_are_pinned_and_no_script_holds_an_expression() -> None:
+    used = [line.partition("uses:")[2].strip() for line in ACTION.read_text().splitlines() if "uses:" in line]
+
+    assert len(used) == 1
+    assert all(PINNED.fullmatch(each) for each in used)
+    assert [each["name"] for each in action()["runs"]["steps"] if "${{" in each.get("run", "")] == []
+
+
+def checked(folder: Path, text: str, **given: str) -> subprocess.CompletedProcess[str]:
+    """A workflow that uses the action, judged with its metadata; and the action's script as a step, for shellcheck where it is there."""
+    (folder / ".github" / "workflows").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / "action.yml").write_text(text)
+    inputs = "".join(f"          {name}: {value}\n" for name, value in given.items())
+    workflow = f"on: push\njobs:\n  lint:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: ./\n        with:\n{inputs}"
+    (folder / ".github" / "workflows" / "lint.yaml").write_text(workflow)
+    return subprocess.run([ACTIONLINT, "-no-color"], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.engine
+def test_actionlint_has_nothing_to_say_of_the_action_and_would_say_it(tmp_path: Path) -> None:
+    clean = checked(tmp_path / "clean", ACTION.read_text(), paths=".", sarif="a.sarif")
+    misspelt = checked(tmp_path / "misspelt", ACTION.read_text(), path=".")
+    broken = checked(tmp_path / "broken", ACTION.read_text().replace("using: composite", "using: composit"), paths=".")
+
+    assert (clean.returncode, clean.stdout) == (0, "")
+    assert 'input "path" is not defined in action' in misspelt.stdout
+    assert broken.returncode == 1

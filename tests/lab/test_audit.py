@@ -1,0 +1,241 @@
+"""`flexspot audit` on a real API server: 22 planted defects beside what is right, and a user who may not list everything."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from infra.cli.app import app
+from lab.cluster import Cluster
+from lab.exercise.play import NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.cluster import KubeObject
+    from lab.control_plane import ControlPlane
+
+pytestmark = pytest.mark.lab
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SPACE = "audited"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+GPUS = {"nvidia.com/gpu": "1"}
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+SPOT_TAINT = {"key": "flexspot.dev/capacity-type", "value": "spot", "effect": "NoSchedule"}
+SPOT = {"key": "flexspot.dev/capacity-type", "operator": "Equal", "value": "spot", "effect": "NoSchedule"}
+LABELS = {"flexspot.dev/owner": "research"}
+
+
+def made(version: str, kind: str, name: str, spec: dict[str, Any] | None = None, *, space: str = "", **metadata: Any) -> KubeObject:
+    told = {"name": name, "labels": LABELS, **({"namespace": space} if space else {}), **metadata}
+    return {"apiVersion": version, "kind": kind, "metadata": told, **({} if spec is None else {"spec": spec})}
+
+
+def node_pool(name: str, *, taints: Any = (TAINT, SPOT_TAINT), limits: Any = None, node_class: str = "workloads") -> KubeObject:
+    requirements = [
+        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["g6.xlarge"]},
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
+    ]
+    reference = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": node_class}
+    template = {"spec": {"nodeClassRef": reference, "requirements": requirements, "taints": list(taints)}}
+    return made("karpenter.sh/v1", "NodePool", name, {"template": template, "limits": {"nvidia.com/gpu": 8} if limits is None else limits})
+
+
+def cluster_queue(name: str, flavor: str, *, quota: int = 4, selector: Any = None, gpus: bool = True) -> KubeObject:
+    covered = ["cpu", "memory", *(["nvidia.com/gpu"] if gpus else [])]
+    resources = [{"name": each, "nominalQuota": quota} for each in covered]
+    group = {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
+    return made(KUEUE, "ClusterQueue", name, {"namespaceSelector": {} if selector is None else selector, "resourceGroups": [group]})
+
+
+def flavor(name: str, labels: dict[str, str]) -> KubeObject:
+    tolerations = [{"key": TAINT["key"], "operator": "Exists", "effect": "NoSchedule"}, SPOT]
+    return made(KUEUE, "ResourceFlavor", name, {"nodeLabels": labels, "tolerations": tolerations})
+
+
+def local_queue(name: str, leads_to: str) -> KubeObject:
+    return made(KUEUE, "LocalQueue", name, {"clusterQueue": leads_to}, space=SPACE)
+
+
+IGNORES = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+
+
+def pod_spec(limits: dict[str, str], *, image: str = "registry.acme.com/train:1", **more: Any) -> dict[str, Any]:
+    resources = {"limits": limits, "requests": limits}
+    return {"containers": [{"name": "main", "image": image, "resources": resources}], "restartPolicy": "Never", **more}
+
+
+def job(
+    name: str, queue: str = "gpus", limits: dict[str, str] | None = None, *, ignores: bool = True, grace: int = 60, **pod: Any
+) -> KubeObject:
+    labels = {**LABELS, **({"kueue.x-k8s.io/queue-name": queue} if queue else {})}
+    spec = {
+        "suspend": True,
+        "backoffLimit": 3 if ignores else 0,
+        **({"podFailurePolicy": {"rules": IGNORES}} if ignores else {}),
+        "template": {"spec": {**pod_spec(GPUS if limits is None else limits, **pod), "terminationGracePeriodSeconds": grace}},
+    }
+    return made("batch/v1", "Job", name, spec, space=SPACE, labels=labels)
+
+
+def deployment(name: str, limits: dict[str, str], **pod: Any) -> KubeObject:
+    template = {"metadata": {"labels": {"app": name}}, "spec": {**pod_spec(limits, **pod), "restartPolicy": "Always"}}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return made("apps/v1", "Deployment", name, spec, space=SPACE)
+
+
+RIGHT: list[KubeObject] = [
+    made("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "workloads"),
+    node_pool("right"),
+    flavor("right", {"karpenter.sh/nodepool": "right"}),
+    cluster_queue("right", "right"),
+    local_queue("gpus", "right"),
+    job("right"),
+    deployment("right", {"cpu": "1"}),
+    made("v1", "ResourceQuota", "right", {"hard": {"requests.nvidia.com/gpu": "8"}}, space=SPACE),
+]
+
+OF_ALL = cluster_queue("closed", "right", quota=1)
+CONTAINER_LIMIT = {"type": "Container", "default": GPUS, "defaultRequest": GPUS}
+
+PLANTED: dict[str, tuple[KubeObject, ...]] = {
+    "gpu-pool-without-taint": (node_pool("untainted", taints=[SPOT_TAINT]),),
+    "spot-pool-without-taint": (node_pool("for-all", taints=[TAINT]),),
+    "gpu-pool-without-limit": (node_pool("unbounded", limits={}),),
+    "nodepool-references-missing-class": (node_pool("classless", node_class="nowhere"),),
+    "queue-admits-no-namespace": ({**OF_ALL, "spec": {key: each for key, each in OF_ALL["spec"].items() if key != "namespaceSelector"}},),
+    "local-queue-without-cluster-queue": (local_queue("nowhere", "nowhere"),),
+    "flavor-matches-no-pool": (flavor("poolless", {"karpenter.sh/nodepool": "nowhere"}), cluster_queue("poolless", "poolless")),
+    "flavor-label-known-only-after-boot": (flavor("late", {"nvidia.com/gpu.product": "NVIDIA-L4"}),),
+    "queue-quota-above-capacity": (
+        flavor("small", {"karpenter.sh/nodepool": "small"}),
+        node_pool("small"),
+        cluster_queue("large", "small", quota=64),
+    ),
+    "quota-key-never-enforced": (made("v1", "ResourceQuota", "never", {"hard": {"limits.nvidia.com/gpu": "8"}}, space=SPACE),),
+    "gpu-key-in-limit-range": (made("v1", "LimitRange", "ranged", {"limits": [CONTAINER_LIMIT]}, space="limited"),),
+    "work-in-missing-queue": (job("lost", "nowhere-at-all"),),
+    "job-without-queue": (job("past", ""),),
+    "work-in-the-wrong-queue": (job("plain", limits={"cpu": "1"}),),
+    "gpu-container-above-maximum": (job("huge", limits={"nvidia.com/gpu": "16"}),),
+    "job-dies-on-interruption": (job("fragile", ignores=False),),
+    "grace-exceeds-notice": (job("slow", grace=600),),
+    "image-not-pinned": (job("moving", image="registry.acme.com/train:latest"),),
+    "toleration-without-selector": (deployment("lucky", GPUS, tolerations=[SPOT]),),
+}
+"""By rule the objects that break it; the first is the one that it is told of."""
+
+WASTED = ("idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do")
+
+
+def node(name: str, group: str, taints: list[dict[str, str]]) -> KubeObject:
+    labels = {
+        "eks.amazonaws.com/nodegroup": group,
+        "eks.amazonaws.com/capacityType": "ON_DEMAND",
+        "node.kubernetes.io/instance-type": "g6.xlarge",
+        "topology.kubernetes.io/region": "us-east-1",
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}}
+
+
+@pytest.fixture(scope="module")
+def planted(stack_lab: ControlPlane) -> Iterator[Cluster]:
+    cluster = Cluster(stack_lab.home.kubeconfig)
+    for space in (SPACE, "limited"):
+        cluster.apply(made("v1", "Namespace", space))
+        cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {space}", namespace=space)
+    cluster.apply(*RIGHT)
+    for objects in PLANTED.values():
+        cluster.apply(*reversed(objects))
+    for name, group, taints in (("idle", "idle", [TAINT]), ("bare", "bare", []), ("dear", "dear", [TAINT])):
+        cluster.apply(node(name, group, taints))
+        cluster.patch(NODE, name, {"status": {"capacity": {"cpu": "4", **GPUS}, "allocatable": {"cpu": "4", **GPUS}}}, subresource="status")
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}, SPOT]
+    for name in ("bare", "dear"):
+        spec = pod_spec(GPUS, nodeName=name, tolerations=tolerations if name == "dear" else tolerations[:2])
+        cluster.apply(made("v1", "Pod", f"on-{name}", spec, space=SPACE))
+    yield cluster
+    for name in ("idle", "bare", "dear"):
+        cluster.delete(NODE, name)
+
+
+def audited(kubeconfig: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--format", "json", "--idle-after", "0", *options])
+    assert ended.exception is None or isinstance(ended.exception, SystemExit), ended.exception
+    return ended.exit_code, json.loads(ended.output)
+
+
+def names_of(told: dict[str, Any], rule: str) -> set[str]:
+    return {each["object"].rpartition("/")[2] for each in told["findings"] if each["rule"] == rule}
+
+
+def test_every_planted_defect_is_found_and_nothing_that_is_right_is_accused(planted: Cluster) -> None:
+    code, told = audited(planted.kubeconfig)
+
+    missed = {rule for rule, objects in PLANTED.items() if objects[0]["metadata"]["name"] not in names_of(told, rule)}
+    missed |= {rule for rule, pool in zip(WASTED, ("idle", "bare", "dear"), strict=True) if pool not in names_of(told, rule)}
+    accused = [each for each in told["findings"] if each["object"].rpartition("/")[2] in {"right", "gpus", "workloads"}]
+    assert (code, missed) == (1, set())
+    assert len(PLANTED) + len(WASTED) >= 20
+    assert accused == []
+    assert told["summary"]["complete"]
+    # Nothing is accused twice for one defect, nor for what was not planted.
+    expected = {(rule, objects[0]["metadata"]["name"]) for rule, objects in PLANTED.items()}
+    others = {(each["rule"], each["object"].rpartition("/")[2]) for each in told["findings"] if each["rule"] not in WASTED} - expected
+    assert others <= ALSO, others - ALSO
+
+
+ALSO = {("toleration-without-selector", "on-dear")}
+"""What is wrong with planted objects beside what they are planted for."""
+
+
+def test_what_was_found_is_saved_as_files_of_which_lint_says_the_same(planted: Cluster, tmp_path: Path) -> None:
+    _, told = audited(planted.kubeconfig, "--save", str(tmp_path / "saved"))
+
+    ended = CliRunner().invoke(app, ["lint", str(tmp_path / "saved"), "--format", "json"])
+    alone = {"gpu-pool-without-taint", "gpu-pool-without-limit", "quota-key-never-enforced", "job-without-queue", "image-not-pinned"}
+    found = {(each["rule"], each["object"]) for each in json.loads(ended.output)["findings"] if each["rule"] in alone}
+    assert found == {(each["rule"], each["object"]) for each in told["findings"] if each["rule"] in alone}
+
+
+def test_a_user_who_may_not_list_everything_is_told_what_and_accuses_nobody_wrongly(planted: Cluster, tmp_path: Path) -> None:
+    rules = [{"apiGroups": ["batch", "apps", "karpenter.sh"], "resources": ["*"], "verbs": ["list"]}]
+    planted.apply(
+        made("v1", "ServiceAccount", "auditor", space=SPACE),
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "auditor"}, "rules": rules},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "auditor"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "auditor"},
+            "subjects": [{"kind": "ServiceAccount", "name": "auditor", "namespace": SPACE}],
+        },
+    )
+    kubectl = [CHECKOUT / ".tools" / "bin" / "kubectl", "--kubeconfig", planted.kubeconfig, "create", "token", "auditor", "-n", SPACE]
+    token = subprocess.run(kubectl, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    settings = yaml.safe_load(planted.kubeconfig.read_text())
+    settings["users"] = [{"name": each["name"], "user": {"token": token}} for each in settings["users"]]
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(settings))
+
+    _, told = audited(tmp_path / "kubeconfig")
+
+    lacking = set(told["summary"]["lacking"])
+    assert {
+        "list nodes",
+        "list pods",
+        "list namespaces",
+        "list localqueues.kueue.x-k8s.io",
+        "list kwoknodeclasses.karpenter.kwok.sh",
+    } <= lacking
+    assert not [each for each in lacking if each.endswith((".batch", ".apps", ".karpenter.sh"))]
+    assert names_of(told, "gpu-pool-without-taint") == {"untainted"}
+    assert names_of(told, "gpu-pool-without-limit") == {"unbounded"}
+    # What hangs on lists that it may not have is held against nobody.
+    assert not {"work-in-missing-queue", "nodepool-references-missing-class", *WASTED} & {each["rule"] for each in told["findings"]}

@@ -1,0 +1,218 @@
+"""Which rules a run judges by, levels under paths, and comments that accept a violation with a reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from policies.lint.choice import selected
+from policies.lint.configuration import Configuration, judged_rules, read_configuration
+from policies.lint.formats import as_json
+from policies.lint.junit import as_junit
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from policies.lint.report import Report
+
+
+def configured(folder: Path, text: str) -> Configuration:
+    path = folder / "flexspot-lint.yaml"
+    path.write_text(text)
+    return read_configuration(path)
+
+
+def rules_of(report: Report) -> set[str]:
+    return {each.finding.rule for each in report.open}
+
+
+@pytest.mark.parametrize(
+    "asked,names",
+    [
+        (["FLX001"], {TAINT_RULE}),
+        (["flx001"], {TAINT_RULE}),
+        (["gpu-pool-*"], {TAINT_RULE, "gpu-pool-without-limit"}),
+        (["FLX90*"], {"unreadable-manifest", "duplicate-key"}),
+        ([TAINT_RULE, "FLX902"], {TAINT_RULE, "duplicate-key"}),
+    ],
+)
+def test_rules_are_selected_by_name_by_code_and_by_patterns_of_either(asked: list[str], names: set[str]) -> None:
+    assert selected(asked, judged_rules()) == names
+
+
+def test_a_name_that_no_rule_has_is_told_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"no rule is called gpu-pool-without-tain; did you mean gpu-pool-without-taint\?"):
+        selected(["gpu-pool-without-tain"], judged_rules())
+
+
+def test_a_run_of_selected_rules_says_nothing_of_the_others(tmp_path: Path) -> None:
+    everything = linted(tmp_path, pool_yaml=UNTAINTED_POOL, twice_yaml=CONFIG_MAP + "kind: Secret\n")
+    alone = linted(tmp_path, configuration=Configuration(chosen=frozenset({TAINT_RULE})))
+
+    assert {TAINT_RULE, "missing-owner-labels", "duplicate-key"} <= rules_of(everything)
+    assert rules_of(alone) == {TAINT_RULE}
+
+
+def test_the_command_takes_selected_rules_and_refuses_what_is_none(tmp_path: Path) -> None:
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+
+    clean = CliRunner().invoke(app, ["lint", str(tmp_path), "--select", "FLX002,job-*"])
+    wrong = CliRunner().invoke(app, ["lint", str(tmp_path), "--select", "job-without-quue"])
+
+    assert (clean.exit_code, wrong.exit_code) == (0, 2)
+    assert "job-without-queue" in wrong.output
+
+
+PATHS = """\
+paths:
+  - {match: ["examples/*"], rules: {gpu-pool-without-taint: advisory, missing-owner-labels: disabled}}
+  - {match: ["examples/prod/*"], rules: {gpu-pool-without-taint: mandatory}}
+"""
+
+
+def test_levels_hold_under_their_paths_and_the_last_that_fits_counts(tmp_path: Path) -> None:
+    files = {"pool_yaml": UNTAINTED_POOL, "examples__pool_yaml": UNTAINTED_POOL, "examples__prod__pool_yaml": UNTAINTED_POOL}
+    report = linted(tmp_path, configuration=configured(tmp_path, PATHS), **files)
+
+    binding = {each.path.removeprefix(f"{tmp_path}/"): each.binding for each in report.open if each.finding.rule == TAINT_RULE}
+    assert binding == {"pool.yaml": True, "examples/pool.yaml": False, "examples/prod/pool.yaml": True}
+    assert [path for path, _, rule in found(report, tmp_path) if rule == "missing-owner-labels"] == ["pool.yaml"]
+
+
+def test_a_rule_that_is_off_is_on_where_a_path_says_so(tmp_path: Path) -> None:
+    text = "flexspot: {gpu-pool-without-taint: disabled}\npaths:\n- {match: ['a/*'], rules: {gpu-pool-without-taint: mandatory}}\n"
+    report = linted(tmp_path, configuration=configured(tmp_path, text), a__pool_yaml=UNTAINTED_POOL, b__pool_yaml=UNTAINTED_POOL)
+
+    assert [(path, rule) for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE] == [("a/pool.yaml", TAINT_RULE)]
+    assert report.failed
+
+
+@pytest.mark.parametrize(
+    "written,told",
+    [
+        ("paths: tests", "paths: allowed is a list of entries"),
+        ("paths: [{match: [a]}]", "paths.0: allowed is an entry with `match`"),
+        ("paths: [{match: [a], rules: {gpu-pool-without-tain: advisory}}]", "did you mean gpu-pool-without-taint?"),
+        ("paths: [{match: [a], rules: {gpu-pool-without-taint: loud}}]", "'loud' is not allowed"),
+        ("pages: [a]", "pages: allowed is the address"),
+    ],
+)
+def test_what_is_wrong_with_paths_is_told(written: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError) as raised:
+        configured(tmp_path, written)
+
+    assert told in " ".join(raised.value.evidence)
+
+
+def commented(comment: str, place: str) -> str:
+    """The pool with a comment above it, at the line of its taints' parent, or anywhere else."""
+    if place == "above":
+        return f"# Made by hand.\n# {comment}\n{UNTAINTED_POOL}"
+    if place == "at the line":
+        return UNTAINTED_POOL.replace("    spec:\n", f"    spec:  # {comment}\n")
+    return f"{UNTAINTED_POOL}# {comment}\n"
+
+
+@pytest.mark.parametrize("place", ["above", "at the line"])
+def test_a_comment_with_a_reason_accepts_a_violation(place: str, tmp_path: Path) -> None:
+    text = commented("flexspot.dev/ignore-gpu-pool-without-taint: the pool is gone in May; until=2999-05-31; by=team-a", place)
+    report = linted(tmp_path, pool_yaml=text)
+
+    [accepted] = [each for each in report.findings if each.finding.rule == TAINT_RULE]
+    assert accepted.suppressed is not None
+    assert accepted.suppressed.described == "the pool is gone in May, until 2999-05-31, by team-a"
+    assert accepted.suppressed.in_source
+    assert "missing-owner-labels" in rules_of(report)
+
+
+@pytest.mark.parametrize(
+    "comment,told",
+    [
+        ("flexspot.dev/ignore-gpu-pool-without-taint:", "it gives no reason"),
+        ("flexspot.dev/ignore-gpu-pool-without-taint", "it gives no reason"),
+        ("flexspot.dev/ignore-gpu-pool-without-taint: for now; until=2020-01-01", "it ended on 2020-01-01"),
+        ("flexspot.dev/ignore-gpu-pool-without-tain: for now", "did you mean gpu-pool-without-taint?"),
+    ],
+)
+def test_a_comment_that_does_not_count_is_a_finding_at_its_line(comment: str, told: str, tmp_path: Path) -> None:
+    report = linted(tmp_path, pool_yaml=commented(comment, "above"))
+
+    assert TAINT_RULE in rules_of(report)
+    [problem] = [each for each in report.open if each.finding.rule == "suppression"]
+    assert (problem.line, told in problem.message) == (2, True), problem.message
+
+
+def test_a_comment_elsewhere_in_the_file_or_of_another_rule_accepts_nothing(tmp_path: Path) -> None:
+    elsewhere = commented("flexspot.dev/ignore-gpu-pool-without-taint: for now", "below")
+    other = commented("flexspot.dev/ignore-missing-owner-labels: for now", "above")
+    report = linted(tmp_path, a_yaml=elsewhere, b_yaml=other)
+
+    assert [path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE] == ["a.yaml", "b.yaml"]
+    assert [path for path, _, rule in found(report, tmp_path) if rule == "missing-owner-labels"] == ["a.yaml"]
+
+
+def test_a_locked_rule_is_not_ended_by_a_comment(tmp_path: Path) -> None:
+    configuration = configured(tmp_path, "flexspot: {gpu-pool-without-taint: {locked: true}}\n")
+    text = commented("flexspot.dev/ignore-gpu-pool-without-taint: for now", "above")
+    report = linted(tmp_path, configuration=configuration, pool_yaml=text)
+
+    assert TAINT_RULE in rules_of(report)
+    assert any("is locked" in each.message for each in report.open if each.finding.rule == "suppression")
+
+
+def test_a_key_that_stands_twice_is_accepted_by_a_comment_too(tmp_path: Path) -> None:
+    text = f"{CONFIG_MAP}data:\n  a: b\n  # flexspot.dev/ignore-duplicate-key: an old tool writes it\n  a: c\n"
+
+    assert rules_of(linted(tmp_path, a_yaml=text)) == set()
+
+
+def test_pages_are_where_the_configuration_says(tmp_path: Path) -> None:
+    configuration = configured(tmp_path, "pages: https://git.acme.com/flexspot/blob/main/\n")
+    report = linted(tmp_path, configuration=configuration, pool_yaml=UNTAINTED_POOL)
+
+    [finding] = [each for each in json.loads(as_json(report))["findings"] if each["rule"] == TAINT_RULE]
+    assert finding["references"].startswith("https://git.acme.com/flexspot/blob/main/docs/rules/gpu-pool-without-taint.md; ")
+
+
+ADVISED = "flexspot: {spot-pool-without-taint: advisory, on-demand-fallback-uncapped: disabled}\n"
+
+
+def parsed(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314 -- our own text
+
+
+def test_junit_has_a_failure_for_what_fails_a_run_and_no_other(tmp_path: Path) -> None:
+    text = commented("flexspot.dev/ignore-missing-owner-labels: for now", "above")
+    report = linted(tmp_path, configuration=configured(tmp_path, ADVISED), pool_yaml=text)
+
+    suite = parsed(as_junit(report))[0]
+    cases = {case.get("name", "").partition(" ")[0]: [each.tag for each in case] for case in suite}
+    assert cases == {TAINT_RULE: ["failure"], "missing-owner-labels": ["skipped"], "spot-pool-without-taint": ["system-out"]}
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    failure = next(case for case in suite if case.get("name", "").startswith(TAINT_RULE))
+    assert (failure.get("file"), failure.get("line")) == (f"{tmp_path}/pool.yaml", "11")
+    assert "To fix it: add to spec.template.spec.taints" in (failure[0].text or "")
+
+
+def test_junit_of_a_clean_run_passes_and_of_hostile_names_is_xml(tmp_path: Path) -> None:
+    clean = parsed(as_junit(linted(tmp_path / "a", a_yaml=CONFIG_MAP)))
+    hostile = UNTAINTED_POOL.replace("name: gpu", 'name: "a\\u0001<&\\"b"')
+    report = linted(tmp_path / "b", a_yaml=hostile)
+    strange = replace(report, findings=tuple(replace(each, path="b\udc80/\x00.yaml") for each in report.findings))
+
+    assert [case.get("name") for suite in clean for case in suite] == ["1 objects of 1 files"]
+    assert len(parsed(as_junit(strange))[0]) == len(report.findings)
+
+
+def test_every_rule_says_in_one_line_what_it_finds() -> None:
+    assert [rule.name for rule in judged_rules() if not rule.summary.endswith(".") or "\n" in rule.summary] == []
+    assert len({rule.summary for rule in judged_rules()}) == len(all_rules()) + 2

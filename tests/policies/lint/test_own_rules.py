@@ -1,0 +1,262 @@
+"""An organisation's own rules: how they are written, what they say of objects, and of values that are not known yet."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from lint_runs import linted
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from capacity.values.verdict import Verdict
+from infra.cli.app import app
+from policies.core import judge
+from policies.inventory.reading.source import from_manifest
+from policies.judging import DEFAULTS
+from policies.lint.configuration import Configuration, read_configuration
+from policies.lint.formats import as_json, as_sarif, as_text
+from policies.own_rules.reading import read_own_rules
+from policies.values.field import UNKNOWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = """\
+own-rules:
+  - name: image-of-our-registry
+    code: ACME001
+    severity: high
+    level: mandatory
+    kinds: [Deployment, batch/Job]
+    when: object.metadata.?namespace.orValue('default').startsWith('team-')
+    variables:
+      pod: object.spec.template.spec
+      foreign: variables.pod.containers.filter(c, !c.image.startsWith('registry.acme.com/')).map(c, c.name)
+    check: size(variables.foreign) == 0
+    message: a container's image is not of registry.acme.com
+    remediation: push the image to registry.acme.com, and name it there
+    at: spec.template.spec.containers
+  - name: quota-is-small
+    kinds: [kueue.x-k8s.io/*]
+    check: "!has(object.spec.limit) || quantity(object.spec.limit).compareTo(quantity('1k')) <= 0"
+    message: a quota above a thousand
+"""
+
+
+def configured(folder: Path, text: str = RULES) -> Configuration:
+    folder.mkdir(exist_ok=True)
+    (folder / "flexspot-lint.yaml").write_text(text)
+    return read_configuration(folder / "flexspot-lint.yaml")
+
+
+def deployment(image: Any, **metadata: Any) -> dict[str, Any]:
+    spec = {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "team-a", **metadata}, "spec": spec}
+
+
+def with_variable(value: Any) -> dict[str, Any]:
+    """A container that passes, with a variable that no expression reads."""
+    manifest = deployment("registry.acme.com/web:1")
+    manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": value}]
+    return manifest
+
+
+def verdict(configuration: Configuration, manifest: dict[str, Any], rule: str = "image-of-our-registry") -> tuple[Verdict, str]:
+    [finding] = [each for each in judge(from_manifest(manifest), configuration.own, DEFAULTS) if each.rule == rule]
+    return finding.verdict, finding.message
+
+
+@pytest.mark.parametrize(
+    "manifest,wanted",
+    [
+        (deployment("docker.io/nginx:1"), Verdict.FAIL),
+        (deployment("registry.acme.com/web:1"), Verdict.PASS),
+        (deployment("docker.io/nginx:1", namespace="kube-system"), Verdict.NOT_APPLICABLE),
+        ({**deployment("docker.io/nginx:1"), "kind": "StatefulSet"}, Verdict.NOT_APPLICABLE),
+        # Of another group: the kind is Volcano's.
+        ({**deployment("docker.io/nginx:1"), "apiVersion": "batch.volcano.sh/v1", "kind": "Job"}, Verdict.NOT_APPLICABLE),
+        ({**deployment("docker.io/nginx:1"), "apiVersion": "batch/v1", "kind": "Job"}, Verdict.FAIL),
+        (deployment(UNKNOWN), Verdict.UNKNOWN),
+        (deployment("docker.io/nginx:1", namespace=UNKNOWN), Verdict.UNKNOWN),
+        # What no expression reads may be unknown.
+        (deployment("docker.io/nginx:1", labels={"release": UNKNOWN}), Verdict.FAIL),
+        (deployment("registry.acme.com/web:1", uid=UNKNOWN), Verdict.PASS),
+        (with_variable(UNKNOWN), Verdict.PASS),
+    ],
+)
+def test_an_own_rule_judges_what_it_says_it_is_about(manifest: dict[str, Any], wanted: Verdict, tmp_path: Path) -> None:
+    assert verdict(configured(tmp_path), manifest)[0] is wanted
+
+
+def test_a_check_that_fails_on_an_object_refuses_it_as_the_api_server_does(tmp_path: Path) -> None:
+    manifest = deployment("a")
+    del manifest["spec"]["template"]["spec"]["containers"][0]["image"]
+
+    found, message = verdict(configured(tmp_path), manifest)
+
+    assert found is Verdict.FAIL
+    assert message.startswith(
+        "a container's image is not of registry.acme.com; the check fails on this object, and the API server would refuse it:"
+    )
+    assert "image" in message
+
+
+def test_quantities_are_compared_as_quantities(tmp_path: Path) -> None:
+    configuration = configured(tmp_path)
+
+    def of(limit: str) -> Verdict:
+        queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "a"}, "spec": {"limit": limit}}
+        return verdict(configuration, queue, "quota-is-small")[0]
+
+    assert [of("999"), of("1k"), of("1Ki"), of("2e3")] == [Verdict.PASS, Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+
+
+def test_lint_tells_of_own_rules_like_of_any(tmp_path: Path) -> None:
+    configuration = configured(tmp_path)
+    accepted = deployment("docker.io/b:1", name="b", annotations={"flexspot.dev/ignore-image-of-our-registry": "moves in May"})
+    files = {"a_yaml": yaml.safe_dump(deployment("docker.io/a:1")), "b_yaml": yaml.safe_dump(accepted)}
+    commented = "# flexspot.dev/ignore-image-of-our-registry: moves in June\n" + yaml.safe_dump(deployment("docker.io/c:1", name="c"))
+
+    report = linted(tmp_path, configuration=configuration, **files, c_yaml=commented)
+
+    ours = [each for each in report.findings if each.finding.rule == "image-of-our-registry"]
+    assert [(each.path.rpartition("/")[2], each.line, each.suppressed.reason if each.suppressed else "") for each in ours] == [
+        ("a.yaml", 9, ""),
+        ("b.yaml", 11, "moves in May"),
+        ("c.yaml", 10, "moves in June"),
+    ]
+    assert report.failed
+    assert "ACME001" in as_json(report)
+    assert "registry.acme.com, and name it there" in as_text(report)
+    assert '"image-of-our-registry"' in as_sarif(report, "1")
+    assert not [each for each in report.open if each.finding.rule == "suppression"]
+
+
+def test_levels_suppressions_and_paths_take_own_rules(tmp_path: Path) -> None:
+    more = "flexspot: {image-of-our-registry: {level: advisory, locked: true}}\n"
+    more += "paths: [{match: [old/*], rules: {image-of-our-registry: disabled}}]\n"
+    manifest = yaml.safe_dump(deployment("docker.io/a:1", annotations={"flexspot.dev/ignore-image-of-our-registry": "no"}))
+    report = linted(tmp_path, configuration=configured(tmp_path, RULES + more), a_yaml=manifest, old__a_yaml=manifest)
+
+    [ours] = [each for each in report.open if each.finding.rule == "image-of-our-registry"]
+    assert (ours.path.removeprefix(f"{tmp_path}/"), ours.binding, ours.suppressed) == ("a.yaml", False, None)
+
+
+@pytest.mark.parametrize(
+    "check,labels,wanted",
+    [
+        ("object.metadata.labels.all(k, object.metadata.labels[k] != 'bad')", {"a": UNKNOWN}, Verdict.UNKNOWN),
+        ("'owner' in object.metadata.labels", {"owner": "a", "b": UNKNOWN}, Verdict.UNKNOWN),
+        ("object.metadata.labels['acme.com/owner'] == 'a'", {"acme.com/owner": UNKNOWN}, Verdict.UNKNOWN),
+        ("object.metadata.labels.owner == 'a'", {"owner": "a", "b": UNKNOWN}, Verdict.PASS),
+        ("object.metadata.name == 'web'", {"owner": UNKNOWN}, Verdict.PASS),
+    ],
+)
+def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str, labels: Any, wanted: Verdict, tmp_path: Path) -> None:
+    rules = [{"name": "labelled", "kinds": ["Deployment"], "check": check, "message": "m"}]
+    configuration = configured(tmp_path, yaml.safe_dump({"own-rules": rules}))
+
+    assert verdict(configuration, deployment("a", labels=labels), "labelled")[0] is wanted
+
+
+@pytest.mark.parametrize(
+    "entry,told",
+    [
+        ({"name": "a", "kinds": ["Job"], "check": "object.spec.", "message": "m"}, "own-rules.0.check: it is no expression of CEL"),
+        ({"name": "a", "kinds": ["Job"], "check": "objct.spec == 1", "message": "m"}, "undeclared reference to 'objct"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "when": "1 +", "message": "m"}, "own-rules.0.when: it is no expression of CEL"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "variables": {"b": "("}, "message": "m"}, "own-rules.0.variables.b: it is no"),
+        ({"name": "a", "kinds": ["Job"], "message": "m"}, "own-rules.0.check: it is missing"),
+        ({"name": "A b", "kinds": ["Job"], "check": "true", "message": "m"}, "own-rules.0.name: 'A b' is not allowed"),
+        (
+            {"name": "fractional-gpu", "kinds": ["Job"], "check": "true", "message": "m"},
+            "there is a rule fractional-gpu already",
+        ),
+        ({"name": "a", "kinds": "Job", "check": "true", "message": "m"}, "own-rules.0.kinds: allowed is a list of kinds"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "levl": "x"}, "did you mean level?"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "severity": "loud"}, "'loud' is not allowed"),
+        ("a", "own-rules.0: allowed is a mapping with name, kinds, check, message"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_told_where_it_stands(entry: Any, told: str) -> None:
+    problems: list[str] = []
+
+    read_own_rules([entry], ["fractional-gpu"], problems)
+
+    assert any(told in each for each in problems), problems
+
+
+def test_all_that_is_wrong_with_a_configuration_is_told_in_one_run(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError) as raised:
+        configured(tmp_path, "own-rules: [{name: a}, {name: b, kinds: [Job], check: '(', message: m}]\npaths: 1\n")
+
+    assert len(raised.value.evidence) == 5
+
+
+def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name == "policies.own_rules.evaluation":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    problems: list[str] = []
+    read_own_rules([{"name": "a", "kinds": ["Job"], "check": "true", "message": "m"}], [], problems)
+
+    assert problems == ["own-rules.0.check: the evaluator of CEL is not installed: install flexspot with its extra, flexspot[own-rules]"]
+
+
+def fixtures(folder: Path, **files: dict[str, Any]) -> None:
+    for name, manifest in files.items():
+        path = folder / "flexspot-rules" / "image-of-our-registry" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(manifest))
+
+
+RIGHT, WRONG = deployment("registry.acme.com/web:1"), deployment("docker.io/web:1")
+ONE_RULE = RULES.partition("  - name: quota-is-small")[0]
+
+
+def tried(folder: Path) -> tuple[int, str]:
+    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(folder / "flexspot-lint.yaml")])
+    return ended.exit_code, ended.output
+
+
+def test_fixtures_that_are_right_pass(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE)
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG, ignores_one={**WRONG, "kind": "StatefulSet"})
+
+    assert tried(tmp_path) == (0, "1 rules, 3 objects as their files say, 0 problems.\n")
+
+
+def test_an_object_that_gets_another_verdict_is_told_with_its_place(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE)
+    fixtures(tmp_path, passes_one=WRONG, fails_one=RIGHT)
+
+    code, told = tried(tmp_path)
+
+    assert code == 1
+    assert "passes_one.yaml:1: image-of-our-registry fails, and the file says passes. a container's image is not of" in told
+    assert "fails_one.yaml:1: image-of-our-registry passes, and the file says fails." in told
+
+
+def test_a_rule_without_fixtures_is_not_tested(tmp_path: Path) -> None:
+    configured(tmp_path)
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+
+    code, told = tried(tmp_path)
+
+    assert code == 1
+    assert "quota-is-small: there is no object in flexspot-rules/quota-is-small/passes_*.yaml" in told
+
+
+def test_a_configuration_without_own_rules_is_bad_usage(tmp_path: Path) -> None:
+    configured(tmp_path, "closed: true\n")
+
+    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(tmp_path / "flexspot-lint.yaml")])
+    assert isinstance(ended.exception, ExplainedError)
