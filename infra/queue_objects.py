@@ -66,6 +66,7 @@ def _flavor(flavor: FlavorPlan) -> FlavorArgs:
         "node_taints": [node_taint(taint) for taint in flavor.node_taints],
         "tolerations": [toleration(taint) for taint in flavor.tolerated],
         "topology": flavor.topology,
+        "resource": flavor.resource,
     }
 
 
@@ -116,7 +117,7 @@ def _launchers(work: CpuWorkPlan | None, queue: QueuePlan) -> list[QuotaArgs]:
 
 
 def _cpu_flavors(work: CpuWorkPlan | None) -> list[FlavorArgs]:
-    return [{"name": work.flavor, "node_labels": work.node_labels, "node_taints": [], "tolerations": []}] if work else []
+    return [{"name": work.flavor, "node_labels": work.node_labels, "node_taints": [], "tolerations": [], "resource": None}] if work else []
 
 
 def _cpu_cohorts(work: CpuWorkPlan | None) -> list[CohortArgs]:

@@ -1,13 +1,16 @@
 """ResourceFlavors and the topology of their nodes, and a ClusterQueue with its LocalQueue for each team, in a tree of cohorts."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.node_labels import GPU_RESOURCE, HOSTNAME_LABEL
+from capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
+from capacity.catalog.node_labels import HOSTNAME_LABEL
 from capacity.values.quantities import count_quantity
 from components.shared_args import NodeTaint
 
@@ -85,6 +88,9 @@ class FlavorArgs(TypedDict):
 
     topology: NotRequired[str | None]
     """The Topology by which Kueue places pods, which must be there before. Default: None, the scheduler places them."""
+
+    resource: NotRequired[str | None]
+    """What pods ask for its GPUs by: nvidia.com/gpu or aws.amazon.com/neuron; None for nodes without any. Default: nvidia.com/gpu."""
 
 
 class AmountArgs(TypedDict):
@@ -190,7 +196,18 @@ STOP_POLICIES = {"none": "None", "hold": "Hold", "drain": "HoldAndDrain"}
 
 # One order for both lists: Kueue refuses a flavor whose resources stand in another order than coveredResources.
 # Pods are counted by the namespace's quota, and ephemeral storage is the node's own: neither is anything that teams lend each other.
-_COVERED = ("cpu", "memory", GPU_RESOURCE)
+_ALWAYS_COVERED = ("cpu", "memory")
+
+
+Resources = Mapping[str, str | None]
+"""What flavors give beside cpu and memory, by name; one that is not there gives nvidia.com/gpu."""
+
+_GPUS_ALONE: Resources = MappingProxyType({})
+
+
+def resources_of(flavors: list[FlavorArgs]) -> Resources:
+    """Of flavors that say it themselves."""
+    return {flavor["name"]: flavor["resource"] for flavor in flavors if "resource" in flavor}
 
 
 def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
@@ -202,18 +219,18 @@ def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
     return {**labels, **taints, **tolerations, **topology}
 
 
-def cohort_spec(cohort: CohortArgs) -> dict[str, object]:
+def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
     """Of a Cohort. A root is shared out with nobody and has no weight."""
     parent = (
         {}
         if cohort["parent"] is None
         else {"parentName": cohort["parent"], "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
     )
-    groups = _resource_groups(cohort["quotas"], of_cpu_work=cohort.get("of_cpu_work", False))
+    groups = _resource_groups(cohort["quotas"], resources, of_cpu_work=cohort.get("of_cpu_work", False))
     return {**parent, **({"resourceGroups": groups} if cohort["quotas"] else {})}
 
 
-def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
+def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
     """Of a ClusterQueue."""
     checks = [{"name": each["name"], "onFlavors": each["flavors"]} for each in queue.get("admission_checks", [])]
     return {
@@ -236,7 +253,7 @@ def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
         "fairSharing": {"weight": count_quantity(queue.get("weight", 1))},
         "stopPolicy": STOP_POLICIES[queue.get("stop", "none")],
         **({"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}),
-        "resourceGroups": _resource_groups(queue["quotas"], of_cpu_work=queue.get("of_cpu_work", False)),
+        "resourceGroups": _resource_groups(queue["quotas"], resources, of_cpu_work=queue.get("of_cpu_work", False)),
     }
 
 
@@ -245,20 +262,24 @@ def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
     return {"clusterQueue": queue["name"]}
 
 
-def _resource_groups(quotas: list[QuotaArgs], *, of_cpu_work: bool) -> list[dict[str, object]]:
-    covered = [each for each in _COVERED if each != GPU_RESOURCE or not of_cpu_work]
-    flavors = [{"name": quota["flavor"], "resources": _resources(quota, covered)} for quota in quotas]
+def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_work: bool) -> list[dict[str, object]]:
+    """One group, as cpu and memory may stand in one alone: every flavor says something of every resource, 0 of what its nodes lack."""
+    own = {quota["flavor"]: resources.get(quota["flavor"], NVIDIA.resource) for quota in quotas}
+    devices = [each.resource for each in ACCELERATORS if each.resource in own.values() and not of_cpu_work]
+    covered = [*_ALWAYS_COVERED, *devices]
+    flavors = [{"name": quota["flavor"], "resources": _resources(quota, own[quota["flavor"]], covered)} for quota in quotas]
     return [{"coveredResources": covered, "flavors": flavors}]
 
 
-def _resources(quota: QuotaArgs, covered: list[str]) -> list[dict[str, str]]:
+def _resources(quota: QuotaArgs, own: str | None, covered: list[str]) -> list[dict[str, str]]:
     amounts = {"nominalQuota": quota["nominal"], "borrowingLimit": quota["borrowing_limit"], "lendingLimit": quota["lending_limit"]}
-    written = {field: _quantities(amount) for field, amount in amounts.items() if amount is not None}
-    return [{"name": resource} | {field: quantities[resource] for field, quantities in written.items()} for resource in covered]
+    written = {field: _quantities(amount, own) for field, amount in amounts.items() if amount is not None}
+    return [{"name": resource} | {field: quantities.get(resource, "0") for field, quantities in written.items()} for resource in covered]
 
 
-def _quantities(amount: AmountArgs) -> dict[str, str]:
-    return {"cpu": amount["cpu"], "memory": amount["memory"], GPU_RESOURCE: count_quantity(amount["gpus"])}
+def _quantities(amount: AmountArgs, own: str | None) -> dict[str, str]:
+    devices = {} if own is None else {own: count_quantity(amount["gpus"])}
+    return {"cpu": amount["cpu"], "memory": amount["memory"], **devices}
 
 
 _MOST_OF_A_FLAVOR = 8
@@ -296,6 +317,9 @@ def _check_flavors(name: str, args: QueuesArgs) -> None:
         for field, count in counts.items():
             if count > _MOST_OF_A_FLAVOR:
                 raise ValueError(f"Queues {name}: flavor {flavor['name']} has {count} {field}; Kueue takes {_MOST_OF_A_FLAVOR} at most")
+        if (resource := flavor.get("resource")) is not None and resource not in BY_RESOURCE:
+            allowed = f"resources are {', '.join(BY_RESOURCE)}"
+            raise ValueError(f"Queues {name}: flavor {flavor['name']} has resource {resource}; {allowed}; use one of these")
         topology = flavor.get("topology")
         if topology and not flavor["node_labels"]:
             raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it one at least")
@@ -339,6 +363,7 @@ class Queues(pulumi.ComponentResource):
         check_queues(name, args)
         super().__init__("flexspot:index:Queues", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
+        resources = resources_of(args["flavors"])
         flavors = [
             CustomResource(
                 f"{name}-{flavor['name']}",
@@ -358,7 +383,7 @@ class Queues(pulumi.ComponentResource):
                     api_version=API_VERSION,
                     kind="Cohort",
                     metadata=ObjectMetaArgs(name=cohort["name"], labels=args["labels"]),
-                    spec=cohort_spec(cohort),
+                    spec=cohort_spec(cohort, resources),
                     opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
                 )
         queues = [
@@ -367,7 +392,7 @@ class Queues(pulumi.ComponentResource):
                 api_version=API_VERSION,
                 kind="ClusterQueue",
                 metadata=ObjectMetaArgs(name=queue["name"], labels={**args["labels"], **queue["labels"]}),
-                spec=cluster_queue_spec(queue),
+                spec=cluster_queue_spec(queue, resources),
                 # Kueue holds a ClusterQueue inactive until its flavors are there, and a flavor in use cannot be deleted.
                 opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
             )

@@ -16,6 +16,7 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.plan.build import build_plan
 from capacity.plan.model import Amount, CohortPlan, plan_json
+from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 from policies.values.field import quantity
@@ -86,7 +87,8 @@ def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(v
     # facts/apis.md G4: a flavor's labels become a node selector, and from zero no node would ever be launched for one that comes later.
     plan = plan_of(value)
     words = VOCABULARIES[plan.cloud]
-    before_boot = {words.pool_label, *words.gpu_labels, COMPUTE_CLASS_LABEL}
+    devices = [gpu for pool in plan.pools if (gpu := machines_of_pool(plan, pool)[0].gpu)]
+    before_boot = {words.pool_label, *(label for gpu in devices for label in words.device_labels(gpu)), COMPUTE_CLASS_LABEL}
     before_boot |= {label for facts in facts_of(words.facts).values() for label in facts.autoscaler_labels}
     pools = {pool.name: pool for pool in plan.pools}
     for flavor in plan.flavors:
