@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -14,12 +15,16 @@ class Accelerator:
     name (ExtendedResourceToleration). `parts` are other resources under which its plugin offers the same devices and which nothing counts,
     so that no team may have any. `instance_label` is how Karpenter's keys go on, after what all begin with, when it tells of the devices:
     NAME-name, NAME-count, NAME-manufacturer; `tells_memory` says that there is NAME-memory. `noun` is what a sentence calls one device.
+    `ec2_family` is a pattern of the families of EC2 that have it, without look-ahead, which the API server's regular expressions (RE2) do
+    not have; `ec2_categories` are the letters that these begin with.
     """
 
     manufacturer: str
     resource: str
     noun: str
     instance_label: str
+    ec2_family: str
+    ec2_categories: tuple[str, ...]
     tells_memory: bool = False
     parts: tuple[str, ...] = ()
 
@@ -38,15 +43,26 @@ class Accelerator:
         return tuple(f"{begins}{self.instance_label}-{each}" for each in ("name", *(("memory",) if self.tells_memory else ())))
 
 
-NVIDIA = Accelerator("nvidia", "nvidia.com/gpu", "GPU", "gpu", tells_memory=True)
+NVIDIA = Accelerator(
+    "nvidia",
+    "nvidia.com/gpu",
+    "GPU",
+    "gpu",
+    r"(?:g\d+[a-z]*|gr\d+[a-z]*|p\d+[a-z]*)(?:-[a-z0-9]+)?",
+    ("g", "gr", "p"),
+    tells_memory=True,
+)
 """NVIDIA's GPUs, whole ones. What a partition (MIG) is called follows from its size and is read where partitions are: pods in
-policies/inventory/pod_gpus.py, reports in capacity/chargeback/nodes.py."""
+policies/inventory/pod_gpus.py, reports in capacity/chargeback/nodes.py. Families: g5, g6e, gr6, p4d, p5en, p6-b200, and what will be named
+like them; one, g4ad, looks like them and holds AMD's. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"""
 
 NEURON = Accelerator(
     "aws",
     "aws.amazon.com/neuron",
     "Neuron device",
     "accelerator",
+    r"(?:inf|trn)\d+[a-z]*(?:-[a-z0-9]+)?",
+    ("inf", "trn"),
     parts=("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
 )
 """AWS's Trainium and Inferentia chips, in whole devices: a job of several cores of one has the device.
@@ -60,3 +76,9 @@ ACCELERATORS = (NVIDIA, NEURON)
 
 BY_MANUFACTURER = {each.manufacturer: each for each in ACCELERATORS}
 BY_RESOURCE = {each.resource: each for each in ACCELERATORS}
+
+
+def of_ec2_machine(name: str) -> Accelerator:
+    """Which kind a machine of EC2 with accelerators has, by its family; NVIDIA's where nothing else is known."""
+    family = name.partition(".")[0]
+    return next((each for each in ACCELERATORS if re.fullmatch(each.ec2_family, family)), NVIDIA)

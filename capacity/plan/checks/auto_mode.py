@@ -57,6 +57,7 @@ _OF_CONTROLLERS = {
         "leave it out",
     ),
     "nvidia_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
+    "neuron_device_plugin": _Lacking("Auto Mode has no pool of Neuron devices here, and its own plugin for them"),
     # aws/eks-charts pull request 1359, where one of AWS says so (2026-08-17); its chart leaves out nodes of Auto Mode.
     "efa_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
 }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from settings_strategies import check_document, find_tracebacks, nested
 from valid_settings import valid_settings
 
+from capacity.catalog.accelerators import BY_RESOURCE
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.catalog.platform import VOCABULARIES, Platform
@@ -113,11 +114,20 @@ def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_wha
 @given(valid_settings())
 def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> None:
     plan = plan_of(value)
-    most = {queue.namespace: sum(_admitted_at_most(plan, queue, quota.flavor) for quota in queue.quotas) for queue in plan.queues}
+    resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
+    most: dict[tuple[str, str], int] = {}
+    for queue in plan.queues:
+        for quota in queue.quotas:
+            key = (queue.namespace, resource_of[quota.flavor])
+            most[key] = most.get(key, 0) + _admitted_at_most(plan, queue, quota.flavor)
 
     for team in plan.teams:
-        gpus = most.get(team.namespace, 0) + team.unqueued_gpus
-        assert quantity(team.hard["requests.nvidia.com/gpu"]) == team.max_gpus >= gpus
+        devices = {resource: most.get((team.namespace, resource), 0) + team.most_unqueued(resource) for resource in BY_RESOURCE}
+        quotas = {resource: int(quantity(team.hard.get(f"requests.{resource}", "0")) or 0) for resource in BY_RESOURCE}
+        assert all(quotas[resource] >= devices[resource] for resource in BY_RESOURCE)
+        assert "requests.nvidia.com/gpu" in team.hard
+        gpus = sum(devices.values())
+        assert sum(quotas.values()) == team.max_gpus >= gpus
         # Each GPU may be a pod of its own.
         pods = quantity(team.hard["pods"])
         assert pods is not None
