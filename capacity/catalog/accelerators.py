@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Accelerator:
     """One kind of accelerator, of which a device is what the rest of the code calls a GPU.
 
@@ -76,6 +76,8 @@ ACCELERATORS = (NVIDIA, NEURON)
 
 BY_MANUFACTURER = {each.manufacturer: each for each in ACCELERATORS}
 BY_RESOURCE = {each.resource: each for each in ACCELERATORS}
+RESOURCES = tuple(BY_RESOURCE)
+"""What pods ask for whole devices by, of whatever kind."""
 
 
 def of_ec2_machine(name: str) -> Accelerator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
 
 MOST = "most-gpus"
-ABOVE = f"{{where}}: {{container}} has a limit of {{count}} on {GPU_RESOURCE}, and no node that it may have has more than {{most}}"
+ABOVE = "{where}: {container} has a limit of {count} on {resource}, and no node that it may have has more than {most}"
 ABOVE_REMEDY = "write {most} or less, and split what needs more over several pods"
 
 
@@ -26,12 +26,16 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
     most = parameters.number(MOST)
-    counts = [(name, container.at("resources", "limits", GPU_RESOURCE).number()) for name, container in containers(pods.pod)]
-    for name, count in counts:
+    counts = [
+        (name, resource, container.at("resources", "limits", resource).number())
+        for resource in RESOURCES
+        for name, container in containers(pods.pod)
+    ]
+    for name, resource, count in counts:
         if count is not UNKNOWN and count is not None and count > most:
-            told = ABOVE.format(where=pods.where, container=name, count=count, most=most)
+            told = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
             return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
-    if asks is UNKNOWN or any(count is UNKNOWN for _, count in counts):
+    if asks is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
         return undecided(f"{pods.where}: which GPUs its containers ask for is not known yet")
     return PASSES
 
