@@ -95,9 +95,9 @@ def gpu_machines(requirements: tuple[Field, ...]) -> Machines:
     return Machines(tuple(machine for machine in left if machine.gpu), complete)
 
 
-def names_gpus(requirements: tuple[Field, ...]) -> bool:
-    """Whether the requirements name GPU machines, and none of them rules GPUs out."""
-    selections = [gpu_selection(each) for each in requirements]
+def names_gpus(requirements: tuple[Field, ...], kind: Accelerator) -> bool:
+    """Whether the requirements name machines with GPUs of a kind, and none of them rules these out."""
+    selections = [gpu_selection(each, (kind,)) for each in requirements]
     return any(each.names is True for each in selections) and not any(each.excludes is True for each in selections)
 
 
@@ -116,7 +116,7 @@ def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
         return undecided("its requirements, or its limit on GPUs, are not known yet")
     found = gpu_machines(requirements)
     machines = Machines(tuple(machine for machine in found.gpus if machine.resource == kind.resource), found.complete)
-    if not machines.gpus or not machines.complete or not names_gpus(requirements):
+    if not machines.gpus or not machines.complete or not names_gpus(requirements, kind):
         return not_applicable("the catalog does not have all machines that it may launch")
     return limit, machines
 

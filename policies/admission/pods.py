@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import ACCELERATORS, RESOURCES, Accelerator
+from capacity.catalog.accelerators import ACCELERATORS, RESOURCES
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from policies.admission.cel import (
     either,
@@ -215,7 +215,7 @@ def _names_gpus(key: str) -> str:
     return either(
         f"{key} == {text(GKE_ACCELERATOR_LABEL)}",
         *map(partial(_is_own, key), RESOURCES),
-        *(_starts(key, each) for each in _TOLD_BY.values()),
+        _starts(key, *_TOLD_BY.values()),
     )
 
 
@@ -228,12 +228,15 @@ def _is_own(key: str, resource: str) -> str:
     return f"{key} == {text(resource)} || {key}.startsWith({text(resource + '.')})"
 
 
-def _told_by_karpenter(key: str, value: str, kind: Accelerator) -> list[tuple[str, str]]:
-    begins = _TOLD_BY[kind]
+def _told_by_karpenter(key: str, value: str) -> list[tuple[str, str]]:
+    """Cases of all kinds together: parsers of CEL go no deeper than some 30 of them."""
+    begins = _TOLD_BY.values()
+    ends = {f"{each}manufacturer": kind.manufacturer for kind, each in _TOLD_BY.items()}
+    made_by = either(*(every(f"{key}.endsWith({text(end)})", f"{value} == {text(maker)}") for end, maker in ends.items()))
     return [
-        (_one_of(key, f"{begins}manufacturer"), f"{value} == {text(kind.manufacturer)}"),
-        (_one_of(key, f"{begins}name"), f"!{value}.startsWith('radeon')"),
-        (_starts(key, begins), f"{value} != '0'"),
+        (_one_of(key, *(f"{each}manufacturer" for each in begins)), made_by),
+        (_one_of(key, *(f"{each}name" for each in begins)), f"!{value}.startsWith('radeon')"),
+        (_starts(key, *begins), f"{value} != '0'"),
     ]
 
 
@@ -244,8 +247,8 @@ def _means_gpu(key: str, value: str) -> str:
     machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
     return first_of(
         (f"{key} == {text(GKE_ACCELERATOR_LABEL)}", "true"),
-        *((_is_own(key, each), f"!({value} in ['false', '0'])") for each in RESOURCES),
-        *(case for kind in ACCELERATORS for case in _told_by_karpenter(key, value, kind)),
+        (either(*map(partial(_is_own, key), RESOURCES)), f"!({value} in ['false', '0'])"),
+        *_told_by_karpenter(key, value),
         (f"{key} in {texts(MACHINE_LABELS)}", machine),
         (f"{key} == {text(MACHINE_FAMILY_LABEL)}", f"({value} + '-any').matches({text(f'^(?:{GCE_MACHINE})$')})"),
         (_one_of(key, "family"), family),

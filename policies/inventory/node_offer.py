@@ -204,11 +204,7 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
     """
     known = machines_of("aws")
     of_machines = [each for each in requirements if (key := karpenter_key(each)) and key.startswith((_KARPENTER, INSTANCE_TYPE_LABEL))]
-    left = [
-        machine
-        for machine in known.values()
-        if all(allows(each, machine.labels.get(karpenter_key(each) or "", "0")) is not False for each in of_machines)
-    ]
+    left = [machine for machine in known.values() if all(_leaves(each, machine) for each in of_machines)]
     vocabulary = {
         INSTANCE_TYPE_LABEL: set(known),
         _FAMILY: {machine.family for machine in known.values()},
@@ -218,6 +214,14 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
         },
     }
     return left, any(_only_names(each, vocabulary.get(karpenter_key(each) or "", set())) for each in of_machines)
+
+
+def _leaves(requirement: Field, machine: CatalogMachine) -> bool:
+    """Whether a requirement on a label of machines may be one that this machine meets."""
+    key = karpenter_key(requirement) or ""
+    if requirement.at("operator").text() == "DoesNotExist":
+        return key not in machine.labels
+    return allows(requirement, machine.labels.get(key, "0")) is not False
 
 
 def _only_names(requirement: Field, known: set[str]) -> bool:

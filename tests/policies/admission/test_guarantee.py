@@ -228,9 +228,21 @@ def queued(each: Object, queue: str | None) -> Object:
         (1, None, ""),
         (0, "cpu", ""),
         (1, "cpu", "label kueue.x-k8s.io/queue-name is cpu, whose machines have no GPUs: it would wait for ever. To fix it: write "),
-        (0, "default", "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is default, which is for work "),
-        (0, "big", "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is big, which is for work with GPUs. "),
-        (0, None, "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is default, which is for work "),
+        (
+            0,
+            "default",
+            "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron, and label kueue.x-k8s.io/queue-name is default, which is for work ",
+        ),
+        (
+            0,
+            "big",
+            "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron, and label kueue.x-k8s.io/queue-name is big, which is for work with GPUs. ",
+        ),
+        (
+            0,
+            None,
+            "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron, and label kueue.x-k8s.io/queue-name is default, which is for work ",
+        ),
     ],
 )
 def test_work_is_in_a_queue_of_the_machines_that_it_needs(
