@@ -10,7 +10,8 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.plan.model import Amount
 from capacity.values.quantities import count_quantity, mib_quantity
 from components.kueue.controller import DwsProvisioning
-from components.kueue.queues import Queues, Topology
+from components.kueue.queues import Queues
+from components.kueue.topology import Topology
 
 if TYPE_CHECKING:
     from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
