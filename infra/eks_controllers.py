@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from capacity.catalog.accelerators import NEURON, NVIDIA
 from capacity.catalog.versions import Chart
 from components.cloud_names import node_role_name, queue_name
 from components.eks.load_balancer_controller import LoadBalancerController
@@ -100,7 +101,10 @@ def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
     args: GpuPluginsArgs = {
         "ami": settings.cluster.image,
         "efa": bool(machines),
+        "nvidia": any(pool.resource == NVIDIA.resource for pool in plan.pools),
+        "neuron": any(pool.resource == NEURON.resource for pool in plan.pools),
         "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
+        "neuron_version": charts.get(Chart.NEURON_DEVICE_PLUGIN),
         "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
     }
     return {**args, "efa_machines": machines} if machines else args

@@ -27,6 +27,7 @@ def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuN
         "pool": pool.name,
         "machines": list(pool.machines),
         "gpus_per_node": pool.gpus_per_node,
+        "resource": pool.resource,
         "instance_families": sorted({machine.partition(".")[0] for machine in pool.machines}),
         "capacity_types": [pool.capacity_type.value],
         "zones": list(pool.zones),

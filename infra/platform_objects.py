@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from components.kueue.controller import KueueControllerArgs
     from components.tenancy.admission import AdmissionPolicyArgs, ExpressionArgs, MatchedResourcesArgs
     from components.tenancy.priorities import PriorityArgs
-    from components.tenancy.team import EndpointArgs, TeamArgs
+    from components.tenancy.team import EndpointArgs, TeamArgs, UnqueuedArgs
     from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
     from policies.judging import Settings
 
@@ -211,12 +211,14 @@ def declare_teams(
 
 
 def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations: Mapping[str, pulumi.Input[str]]) -> TeamArgs:
-    classes = list(team.unqueued_priority_classes)
+    unqueued: UnqueuedArgs = {"gpus": team.unqueued_gpus, "priority_classes": list(team.unqueued_priority_classes)}
+    if team.unqueued_of:
+        unqueued["devices"] = team.unqueued_of
     return {
         "namespace": team.namespace,
         "labels": {**plan.labels, TEAM_LABEL: team.name},
         "hard": team.hard,
-        "unqueued": {"gpus": team.unqueued_gpus, "priority_classes": classes} if classes else None,
+        "unqueued": unqueued if team.unqueued_priority_classes else None,
         "container_limits": {"cpu": team.container_limits["cpu"], "memory": team.container_limits["memory"]},
         "submitters": list(team.submitters),
         "viewers": list(team.viewers),

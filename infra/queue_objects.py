@@ -10,7 +10,8 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.plan.model import Amount
 from capacity.values.quantities import count_quantity, mib_quantity
 from components.kueue.controller import DwsProvisioning
-from components.kueue.queues import Queues, Topology
+from components.kueue.queues import Queues
+from components.kueue.topology import Topology
 
 if TYPE_CHECKING:
     from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
@@ -66,6 +67,7 @@ def _flavor(flavor: FlavorPlan) -> FlavorArgs:
         "node_taints": [node_taint(taint) for taint in flavor.node_taints],
         "tolerations": [toleration(taint) for taint in flavor.tolerated],
         "topology": flavor.topology,
+        "resource": flavor.resource,
     }
 
 
@@ -116,7 +118,7 @@ def _launchers(work: CpuWorkPlan | None, queue: QueuePlan) -> list[QuotaArgs]:
 
 
 def _cpu_flavors(work: CpuWorkPlan | None) -> list[FlavorArgs]:
-    return [{"name": work.flavor, "node_labels": work.node_labels, "node_taints": [], "tolerations": []}] if work else []
+    return [{"name": work.flavor, "node_labels": work.node_labels, "node_taints": [], "tolerations": [], "resource": None}] if work else []
 
 
 def _cpu_cohorts(work: CpuWorkPlan | None) -> list[CohortArgs]:

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator
 from capacity.catalog.unreachable_limits import NodeCeilings
 from capacity.values.verdict import PASSES, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import AwsProvider, GcsBucket, GkeCluster
-from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
+from policies.inventory.gpu_machines import PREFIXES, gpu_selection, is_gpu_machine
 from policies.inventory.node_offer import allowed_machines
 from policies.inventory.views import Ceiling
 from policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of, negated
@@ -68,7 +68,7 @@ def _advised(group: tuple[Ceiling, ...]) -> tuple[Ceiling, ...]:
 
 _MIB = 1024 * 1024
 _BESIDE_GPUS = ("nodes", "cpu", "memory")
-GPU_COUNT_LABELS = ("karpenter.k8s.aws/instance-gpu-count", "eks.amazonaws.com/instance-gpu-count")
+GPU_COUNT_LABELS = tuple(f"{prefix}{kind.instance_label}-count" for kind in ACCELERATORS for prefix in PREFIXES)
 
 
 @dataclass(frozen=True)
@@ -95,26 +95,28 @@ def gpu_machines(requirements: tuple[Field, ...]) -> Machines:
     return Machines(tuple(machine for machine in left if machine.gpu), complete)
 
 
-def names_gpus(requirements: tuple[Field, ...]) -> bool:
-    """Whether the requirements name GPU machines, and none of them rules GPUs out."""
-    selections = [gpu_selection(each) for each in requirements]
+def names_gpus(requirements: tuple[Field, ...], kind: Accelerator) -> bool:
+    """Whether the requirements name machines with GPUs of a kind, and none of them rules these out."""
+    selections = [gpu_selection(each, (kind,)) for each in requirements]
     return any(each.names is True for each in selections) and not any(each.excludes is True for each in selections)
 
 
-def gpu_limit(spec: Field) -> Decimal | Unknown | None:
-    """The limit on GPUs; None where there is no finite one."""
-    return spec.at("limits", GPU_RESOURCE).number()
+def limited_kind(spec: Field) -> Accelerator:
+    """The kind of GPUs that a NodePool has a limit on; NVIDIA's where it has none."""
+    return next((kind for kind in ACCELERATORS if not spec.at("limits", kind.resource).absent), NVIDIA)
 
 
 def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
     """The limit on GPUs with the machines that it is about; or the verdict of any rule about both, where one of them is not there."""
-    limit, requirements = gpu_limit(spec), requirements_of(spec)
+    kind = limited_kind(spec)
+    limit, requirements = spec.at("limits", kind.resource).number(), requirements_of(spec)
     if limit is None or limit == 0:
         return not_applicable("it has no limit on GPUs")
     if limit is UNKNOWN or requirements is UNKNOWN:
         return undecided("its requirements, or its limit on GPUs, are not known yet")
-    machines = gpu_machines(requirements)
-    if not machines.gpus or not machines.complete or not names_gpus(requirements):
+    found = gpu_machines(requirements)
+    machines = Machines(tuple(machine for machine in found.gpus if machine.resource == kind.resource), found.complete)
+    if not machines.gpus or not machines.complete or not names_gpus(requirements, kind):
         return not_applicable("the catalog does not have all machines that it may launch")
     return limit, machines
 

@@ -60,6 +60,7 @@ class _Draft:
         # All classes keep one order, so that none contradicts another.
         self.order = draw(st.permutations(list(CapacityType)))
         self.compute_classes: dict[str, tuple[str, ...]] = {}
+        self.manufacturers: dict[str, str] = {}
         self.classes = self.some_classes()
         self.pools: list[dict[str, Any]] = []
         for number in range(draw(st.integers(1, 5))):
@@ -123,19 +124,25 @@ class _Draft:
             serves = (lead,)
             if lead in self.compute_classes:
                 machines = [each for each in machines if _gpu(each).name in self.compute_classes[lead]]
+        machines = [each for each in machines if self.suits(serves, each)]
         machine = self.draw(st.sampled_from(machines)) if machines else None
         if machine is not None and climbs and self.cloud is not Platform.GKE:
             # The pools of an accelerator are one flavor, so they serve the same classes.
             serves = self.compute_classes.setdefault(_gpu(machine).name, serves)
         elif machine is not None and climbs and self.classes[lead]["queued"]:
             self.compute_classes[lead] = (_gpu(machine).name,)
-        if machine is None or not all(self.fits(each, kind) for each in serves):
+        if machine is None or not all(self.fits(each, kind) for each in serves) or not self.suits(serves, machine):
             return
+        self.manufacturers |= dict.fromkeys(serves, _gpu(machine).manufacturer)
         each_node = self.draw(st.sampled_from(_gpu(machine).counts))
         more = self.capacity_fields(kind, block=block) | self.size(machine, each_node, kind, zones)
         gpus = {"gpus_per_node": each_node} if each_node != _gpu(machine).count or self.draw(st.booleans()) else {}
         pool = {"name": name, "machine": machine.name, "capacity_type": kind.value, "serves": list(serves), **gpus, **more}
         self.pools.append(pool | ({"zones": zones} if zones else {}))
+
+    def suits(self, serves: Sequence[str], machine: Machine) -> bool:
+        """A class has accelerators of one kind."""
+        return all(self.manufacturers.get(name, _gpu(machine).manufacturer) == _gpu(machine).manufacturer for name in serves)
 
     def fits(self, name: str, kind: CapacityType) -> bool:
         return kind in self.classes[name]["capacity"] and _can_use(self.classes[name], kind)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field, field_validator, model_validator
 
+from capacity.catalog.accelerators import BY_MANUFACTURER, Accelerator
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
 
 _CATALOG = Path(__file__).parent
@@ -51,7 +52,7 @@ class Confidential(StrEnum):
 
 
 class Gpu(Record):
-    """The GPUs of one machine.
+    """The GPUs of one machine, or its devices of another kind: `manufacturer` says which, as capacity/catalog/accelerators.py lists them.
 
     `name` is the cloud's own accelerator name, as its node label has it: `l4` on EKS (karpenter.k8s.aws/instance-gpu-name), `nvidia-l4` on
     GKE (cloud.google.com/gke-accelerator). `model` names the same GPU on every cloud, with its memory where one name has several sizes:
@@ -75,6 +76,18 @@ class Gpu(Record):
         """The memory of one GPU as its vendor names it: in whole GiB (H100: 80 of 81920 MiB), else in GB of 10^9 (L4: 24 of 22888 MiB)."""
         gib, rest = divmod(self.memory_mib, 1024)
         return gib if rest == 0 else round(self.memory_mib * 2**20 / 10**9)
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The kind: what pods ask for, what its nodes are tainted by."""
+        return BY_MANUFACTURER[self.manufacturer]
+
+    @field_validator("manufacturer")
+    @classmethod
+    def _is_one_that_is_counted(cls, manufacturer: str) -> str:
+        if manufacturer not in BY_MANUFACTURER:
+            raise ValueError(f"is {manufacturer!r}; allowed: {', '.join(BY_MANUFACTURER)}")
+        return manufacturer
 
     @field_validator("counts")
     @classmethod

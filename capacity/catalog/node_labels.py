@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import NVIDIA
 from capacity.catalog.machines import is_zone_id
 
 if TYPE_CHECKING:
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Machine
 
-GPU_RESOURCE = "nvidia.com/gpu"
+GPU_RESOURCE = NVIDIA.resource
 """The extended resource that the NVIDIA device plugin registers, and the key of the taint on GPU nodes."""
 
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
 """EFA interfaces of a node, as AWS's device plugin counts them, and as Karpenter does before there is a node."""
 
-GPU_QUOTA = f"requests.{GPU_RESOURCE}"
+GPU_QUOTA = NVIDIA.quota_key
 """The one key under which a ResourceQuota counts GPUs. Kubernetes takes `limits.nvidia.com/gpu` as well and never counts it."""
 
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
@@ -34,8 +35,6 @@ AUTO_MODE_INSTANCE = "eks.amazonaws.com/instance-"
 awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-pool.adoc at 01385604, "EKS Auto Mode Supported Labels" (read 2026-11-25).
 """
 
-GPU_NAME_LABEL = f"{KARPENTER_INSTANCE}gpu-name"
-GPU_MEMORY_LABEL = f"{KARPENTER_INSTANCE}gpu-memory"
 KARPENTER_POOL_LABEL = "karpenter.sh/nodepool"
 
 GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
@@ -102,13 +101,11 @@ def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
         f"{prefix}cpu": str(machine.vcpu),
         f"{prefix}memory": str(machine.memory_mib),
     }
-    if machine.gpu is not None:
-        labels |= {
-            GPU_NAME_LABEL: machine.gpu.name,
-            f"{prefix}gpu-manufacturer": machine.gpu.manufacturer,
-            f"{prefix}gpu-count": str(machine.gpu.count),
-            GPU_MEMORY_LABEL: str(machine.gpu.memory_mib),
-        }
+    if (gpu := machine.gpu) is not None:
+        device = f"{prefix}{gpu.accelerator.instance_label}"
+        labels |= {f"{device}-name": gpu.name, f"{device}-manufacturer": gpu.manufacturer, f"{device}-count": str(gpu.count)}
+        if gpu.accelerator.tells_memory:
+            labels[f"{device}-memory"] = str(gpu.memory_mib)
     if machine.local_ssd_gb:
         labels[f"{prefix}local-nvme"] = str(machine.local_ssd_gb)
     return labels

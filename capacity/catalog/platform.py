@@ -7,7 +7,7 @@ from datetime import date
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -19,11 +19,12 @@ from capacity.catalog.node_labels import (
     GKE_ACCELERATOR_LABEL,
     GKE_POOL_LABEL,
     GKE_TOPOLOGY_LABELS,
-    GPU_MEMORY_LABEL,
-    GPU_NAME_LABEL,
     KARPENTER_INSTANCE,
     KARPENTER_POOL_LABEL,
 )
+
+if TYPE_CHECKING:
+    from capacity.catalog.machines import Gpu
 
 
 class Platform(StrEnum):
@@ -42,9 +43,9 @@ class Platform(StrEnum):
 class Vocabulary:
     """A platform's own words.
 
-    `catalog` is whose machines it has, `facts` whose capacity types (a name of capacity/catalog/capacity_types). `pool_label` and
-    `accelerator_label` are labels that its autoscaler knows before a node has booted; `memory_label` (MiB of one GPU) tells
-    apart GPUs of one name, where the cloud has such. `compute_class_label` is the one label of a compute class
+    `catalog` is whose machines it has, `facts` whose capacity types (a name of capacity/catalog/capacity_types). `pool_label` is a
+    label that its autoscaler knows before a node has booted, and so is `accelerator_label`, GKE's one label of every accelerator; where
+    Karpenter tells of them, it is None, and each kind has labels of its own. `compute_class_label` is the one label of a compute class
     that the cloud itself climbs; None where weights order the pools. `topology_levels` are the labels that say where in the network a node
     is, the widest first; none where nodes are only made for pods that exist, which Kueue cannot place by them. `instance_labels` is how the
     keys begin of what Karpenter says of a machine; empty where there is none.
@@ -53,28 +54,22 @@ class Vocabulary:
     catalog: Cloud
     facts: str
     pool_label: str
-    accelerator_label: str
-    memory_label: str | None = None
+    accelerator_label: str | None = None
     compute_class_label: str | None = None
     topology_levels: tuple[str, ...] = ()
     instance_labels: str = ""
 
-    @property
-    def gpu_labels(self) -> tuple[str, ...]:
-        """The labels that say which GPU a node has."""
-        return tuple(label for label in (self.accelerator_label, self.memory_label) if label is not None)
+    def device_labels(self, gpu: Gpu) -> dict[str, str]:
+        """The labels that say which device a node has: its name, and its memory (MiB of one) where that tells apart those of one name."""
+        if self.accelerator_label is not None:
+            return {self.accelerator_label: gpu.name}
+        # Its name alone, where the cloud says no more.
+        return dict(zip(gpu.accelerator.labels(self.instance_labels), (gpu.name, str(gpu.memory_mib)), strict=False))
 
 
-_KARPENTER = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, GPU_NAME_LABEL, GPU_MEMORY_LABEL, instance_labels=KARPENTER_INSTANCE)
+_KARPENTER = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=KARPENTER_INSTANCE)
 
-AUTO_MODE = Vocabulary(
-    Cloud.AWS,
-    "eks",
-    KARPENTER_POOL_LABEL,
-    f"{AUTO_MODE_INSTANCE}gpu-name",
-    f"{AUTO_MODE_INSTANCE}gpu-memory",
-    instance_labels=AUTO_MODE_INSTANCE,
-)
+AUTO_MODE = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=AUTO_MODE_INSTANCE)
 """The words of EKS in Auto Mode, in which AWS runs Karpenter with labels of its own."""
 
 VOCABULARIES: dict[Platform, Vocabulary] = {

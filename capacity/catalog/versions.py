@@ -39,6 +39,7 @@ class Chart(StrEnum):
     KUEUE = "kueue"
     KARPENTER = "karpenter"
     NVIDIA_DEVICE_PLUGIN = "nvidia-device-plugin"
+    NEURON_DEVICE_PLUGIN = "neuron-helm-chart"
     EFA_DEVICE_PLUGIN = "aws-efa-k8s-device-plugin"
     LOAD_BALANCER_CONTROLLER = "aws-load-balancer-controller"
 
@@ -121,6 +122,7 @@ class VersionTable(Record):
     karpenter: KarpenterVersions
     kueue: KueueVersions
     nvidia_device_plugin: ChartRow
+    neuron_device_plugin: ChartRow
     efa_device_plugin: ChartRow
     load_balancer_controller: ChartRow
 
@@ -148,6 +150,8 @@ class VersionTable(Record):
                 return self.karpenter.chart
             case Chart.NVIDIA_DEVICE_PLUGIN:
                 return self.nvidia_device_plugin
+            case Chart.NEURON_DEVICE_PLUGIN:
+                return self.neuron_device_plugin
             case Chart.EFA_DEVICE_PLUGIN:
                 return self.efa_device_plugin
             case Chart.LOAD_BALANCER_CONTROLLER:

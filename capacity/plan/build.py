@@ -17,9 +17,10 @@ from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
 from capacity.plan.own_machines import described_machines, described_prices
 from capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
-from capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, team_plans, topology_plans
+from capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, topology_plans
 from capacity.plan.resolve import resolve
 from capacity.plan.spending import spending_plan
+from capacity.plan.teams import team_plans
 from capacity.plan.versions import version_plan
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import lines_of, read_stack_file

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from capacity.catalog.data_files import Record
+from capacity.catalog.node_labels import GPU_RESOURCE
 
 if TYPE_CHECKING:
     from capacity.catalog.capacity_type import CapacityType
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from capacity.plan.kueue_configuration import PodsReady
     from capacity.plan.versions import VersionPlan
     from capacity.settings.teams import AdmissionMode, Stop
+
+
+_LEFT_OUT = {"left_out_by_default": True}
+"""Of a field that a plan's data has only where it says something else than its default."""
 
 
 class TaintEffect(StrEnum):
@@ -40,7 +45,7 @@ class Taint:
 
 @dataclass(frozen=True)
 class Amount:
-    """GPUs, with the vCPU and memory (MiB) that belong to them."""
+    """GPUs, or devices of another kind, with the vCPU and memory (MiB) that belong to them."""
 
     gpus: int
     vcpu: int
@@ -51,15 +56,14 @@ class Amount:
 class PoolPlan:
     """One pool: machines with the same GPUs at one capacity type.
 
-    `machines` begins with the one asked for. `max_nodes` and `ceiling` are enforced. `labels` are on its nodes before they boot, whoever
-    sets them; `pool_label` (key, value) names the pool itself. On GKE Autopilot, which has no pools of ours, it is None, pods ask for a
-    node by `labels`, and quotas alone enforce `ceiling`. `owner_labels` tell reports whose its nodes are; nothing selects by them. `taints`
-    are all that its nodes have. `serves` are classes, by name.
-    `weight` orders the pools of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them.
-    Nodes are removed as `removal` and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not
-    interrupt), nodes end after `max_run_seconds` (None: never).
-    `gpu_memory_gb` is what a pod has of one GPU, in GB as its vendor names it: a part of it where GPUs are shared or partitioned.
-    `efa_interfaces` are those that pods may ask a node for; 0: the pool has none.
+    `machines` begins with the one asked for. `resource` is what pods ask for one of its GPUs by. `max_nodes` and `ceiling` are enforced.
+    `labels` are on its nodes before they boot, whoever sets them; `pool_label` (key, value) names the pool itself. On GKE Autopilot, which
+    has no pools of ours, it is None, pods ask for a node by `labels`, and quotas alone enforce `ceiling`. `owner_labels` tell reports whose
+    its nodes are; nothing selects by them. `taints` are all that its nodes have. `serves` are classes, by name. `weight` orders the pools
+    of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them. Nodes are removed as `removal`
+    and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not interrupt), nodes end after
+    `max_run_seconds` (None: never). `gpu_memory_gb` is what a pod has of one GPU, in GB as its vendor names it: a part of it where GPUs are
+    shared or partitioned. `efa_interfaces` are those that pods may ask a node for; 0: the pool has none.
     """
 
     name: str
@@ -84,6 +88,7 @@ class PoolPlan:
     idle_seconds: int
     notice_seconds: int | None
     max_run_seconds: int | None
+    resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
 
     @property
     def max_gpus(self) -> int:
@@ -103,7 +108,8 @@ class FlavorPlan:
     `ceiling` is what the queues may give away of it: all that its pools can ever have, less what unqueued classes may use.
     `node_taints` keep out pods that do not tolerate them themselves; `tolerated` is added to those that are admitted.
     With `provisioned` its nodes are asked for, all of a job at once, before the job is admitted (DWS). `topology` names the Topology by
-    which Kueue places its pods, where they ask for it, and no others get the flavor; None: the scheduler places them.
+    which Kueue places its pods, where they ask for it, and no others get the flavor; None: the scheduler places them. `resource` is what
+    pods ask for its GPUs by.
     """
 
     name: str
@@ -114,6 +120,7 @@ class FlavorPlan:
     ceiling: Amount
     provisioned: bool = False
     topology: str | None = None
+    resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -166,9 +173,10 @@ class QueuePlan:
 class TeamPlan:
     """A team's namespace. `hard` is its ResourceQuota: what it may hold at once, `max_gpus` among it, borrowed GPUs included.
 
-    `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. No container may have more than `container_limits`,
-    cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look; `cluster_queues` are
-    those that the team's work waits in, `projects` those that it may be billed to, none for any.
+    `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. Both are sums over all kinds of accelerators; `hard`
+    has each by itself, and so does `unqueued_of` of the second, where it is not of NVIDIA's alone. No container may have more than
+    `container_limits`, cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look;
+    `cluster_queues` are those that the team's work waits in, `projects` those that it may be billed to, none for any.
     """
 
     name: str
@@ -183,6 +191,15 @@ class TeamPlan:
     cluster_queues: tuple[str, ...]
     projects: tuple[str, ...]
     monthly_budget_usd: int | None
+    unqueued_of: dict[str, int] = field(default_factory=dict[str, int], metadata=_LEFT_OUT)
+
+    def most_unqueued(self, resource: str) -> int:
+        """How many devices of one kind its work without queue may ask for."""
+        return self.unqueued_of.get(resource, 0) if self.unqueued_of else self.unqueued_gpus if resource == GPU_RESOURCE else 0
+
+    def most(self, resource: str) -> int:
+        """How many devices of one kind it may hold at once."""
+        return int(self.hard.get(f"requests.{resource}", "0"))
 
 
 @dataclass(frozen=True)
@@ -211,7 +228,7 @@ class RoutePlan:
     `pools` are in the order in which they are tried. Pods carry `node_selector` and, where it is not None, must run on a node whose label
     `node_affinity[0]` is one of `node_affinity[1]`; they tolerate `tolerations`. `grace_seconds` fits into the shortest notice of the
     pools; `max_run_seconds` is the shortest of the class's limit and the pools' own (None: a service). `job_annotations` are the job's own,
-    `pod_annotations` its pods'.
+    `pod_annotations` its pods'. `resource` is what its pods ask for GPUs by: all its pools have the same.
     """
 
     workload_class: str
@@ -227,6 +244,7 @@ class RoutePlan:
     disruption_budget: bool
     job_annotations: dict[str, str]
     pod_annotations: dict[str, str]
+    resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -317,9 +335,16 @@ def plan_yaml(plan: Plan) -> str:
     return yaml.dump(plan_data(plan), Dumper=yaml.CSafeDumper, sort_keys=False, width=140, default_flow_style=False)
 
 
+def _left_out(value: Any, each: Field[Any]) -> bool:
+    if not each.metadata.get("left_out_by_default"):
+        return False
+    default = each.default if each.default_factory is MISSING else each.default_factory()
+    return bool(getattr(value, each.name) == default)
+
+
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if not _left_out(value, each)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Record):

@@ -20,7 +20,6 @@ from capacity.catalog.node_labels import (
     GKE_RESERVATION_NAME_LABEL,
     GKE_RESERVATION_PROJECT_LABEL,
     GKE_SPOT_LABEL,
-    GPU_RESOURCE,
     OWN_LABELS,
     TEAM_LABEL,
     ZONE_LABEL,
@@ -50,7 +49,7 @@ def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     partitioned GPUs are those that GoogleCloudPlatform/cluster-autoscaler reads, pkg/autoprovisioning/gpu_requests.go.
     """
     settings, facts = pool.settings, resolved.facts[pool.settings.capacity_type].autopilot
-    labels = {resolved.words.accelerator_label: pool.gpu.name, GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
+    labels = {**resolved.words.device_labels(pool.gpu), GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
     labels |= facts.selector if facts else {}
     if isinstance(settings, GkePool):
         labels |= _reserved(settings) | _divided(settings)
@@ -86,10 +85,10 @@ def taints_by_gke(resolved: ResolvedSettings, pool: ResolvedPool, compute_class:
     selectors from Kueue when it is admitted, and GKE has seen it by then.
     """
     if compute_class is not None:
-        return (Taint(GPU_RESOURCE, "present"), Taint(COMPUTE_CLASS_LABEL, compute_class))
+        return (_device_taint(pool), Taint(COMPUTE_CLASS_LABEL, compute_class))
     facts = resolved.facts[pool.settings.capacity_type].autopilot
     own = facts.taints if facts else ()
-    return (Taint(GPU_RESOURCE, "present"), *(Taint(each.key, str(each.value)) for each in own))
+    return (_device_taint(pool), *(Taint(each.key, str(each.value)) for each in own))
 
 
 def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
@@ -102,7 +101,7 @@ def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
     return {key: value for key, value in sorted(first.items()) if all(each.get(key) == value for each in others)}
 
 
-# Capacity that ends although the work on it has not: other GPU pods, whose toleration of nvidia.com/gpu the cloud adds by itself, stay off.
+# Capacity that ends although the work on it has not: other pods with devices, whose toleration the cloud adds by itself, stay off.
 _ENDING = frozenset({CapacityType.SPOT, CapacityType.FLEX_START})
 
 
@@ -144,6 +143,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         gpu_memory_gb=_gpu_memory_gb(pool),
         gpus_per_node=pool.gpus_per_node,
         efa_interfaces=pool.machines[0].efa_interfaces if isinstance(settings, EksPool) and settings.efa else 0,
+        resource=pool.gpu.accelerator.resource,
         min_nodes=settings.min_nodes,
         max_nodes=pool.max_nodes,
         ceiling=pool.ceiling,
@@ -185,11 +185,7 @@ def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
 
 def _known_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """What an autoscaler knows of a node before it is there, besides its pool's name."""
-    words = resolved.words
-    labels = {words.accelerator_label: pool.gpu.name, **resolved.facts[pool.settings.capacity_type].autoscaler_labels}
-    if words.memory_label is not None:
-        labels[words.memory_label] = str(pool.gpu.memory_mib)
-    return labels
+    return {**resolved.words.device_labels(pool.gpu), **resolved.facts[pool.settings.capacity_type].autoscaler_labels}
 
 
 def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
@@ -202,10 +198,15 @@ def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> t
     return tuple(zone for zone in resolved.zones if zone in offered)
 
 
+def _device_taint(pool: ResolvedPool) -> Taint:
+    """Keeps off what asks for none of the pool's devices. The value is the one that GKE writes."""
+    return Taint(pool.gpu.accelerator.taint_key, "present")
+
+
 def _taints(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
     if resolved.autopilot:
         return taints_by_gke(resolved, pool, compute_class)
-    taints = [Taint(GPU_RESOURCE, "present")]
+    taints = [_device_taint(pool)]
     capacity_type = pool.settings.capacity_type
     on_gke = resolved.settings.cloud is Platform.GKE
     if on_gke and capacity_type is CapacityType.QUEUED:

@@ -1,4 +1,4 @@
-"""Flavors, cohorts, queues, routes and teams: what capacity is called, who owns how much of it, and how their pods get there."""
+"""Flavors, cohorts, queues and routes: what capacity is called, who owns how much of it, and how pods get there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import json
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import RunTimeSetting, merged_order
-from capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_QUOTA
+from capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_RESOURCE
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Fallback, Removal
-from capacity.plan.access import SUBMIT, VIEW, groups_of
 from capacity.plan.model import (
     Amount,
     CohortPlan,
@@ -21,19 +20,14 @@ from capacity.plan.model import (
     QueuePlan,
     RoutePlan,
     RoutePool,
-    TeamPlan,
     TopologyPlan,
 )
 from capacity.plan.pools import shared_labels
 from capacity.plan.resolve import with_gpus
 from capacity.settings.teams import Stop
-from capacity.values.quantities import count_quantity, gib_quantity, mib_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from capacity.catalog.workload_classes import WorkloadClass
-    from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.platform import PlatformSettings
     from capacity.settings.teams import CohortSettings, GpusOfPools, TeamSettings
@@ -110,7 +104,7 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
         labels = {COMPUTE_CLASS_LABEL: compute_class}
     else:
         # The GPU's labels alone: which pool it is, the autoscaler decides.
-        labels = {key: first.labels[key] for key in resolved.words.gpu_labels}
+        labels = resolved.words.device_labels(resolved.pools[first.name].gpu)
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
     # A class taint is for the class's own pods to tolerate; given away with the flavor, it would let every class in.
     closed = tuple(taint for taint in taints if taint.key == CLASS_LABEL)
@@ -124,6 +118,7 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
         ceiling=with_gpus(resolved.nodes_of(names), sum(resolved.queue_gpus(resolved.pools[each]) for each in names)),
         provisioned=comes_by_request(resolved, first),
         topology=topology_name(resolved) if has_topology(resolved, first) else None,
+        resource=first.resource,
     )
 
 
@@ -274,6 +269,8 @@ def _route(
         job_annotations={RUN_TIME_ANNOTATION: str(run_seconds)} if on_request and run_seconds is not None else {},
         pod_annotations=({STAY_ANNOTATION: "false"} if on_request or _stay_until_done(resolved, own) else {})
         | ({TOPOLOGY_ANNOTATION: resolved.words.topology_levels[-1]} if close else {}),
+        # A check sees to it that all have the same.
+        resource=own[0].resource if own else GPU_RESOURCE,
     )
 
 
@@ -284,110 +281,3 @@ def _stay_until_done(resolved: ResolvedSettings, pools: list[PoolPlan]) -> bool:
     """
     on_gke = resolved.settings.cloud is Platform.GKE and not resolved.autopilot
     return on_gke and bool(pools) and all(pool.removal is Removal.EMPTY for pool in pools)
-
-
-LEAST_PODS = 200
-"""A namespace's pods where nobody says how many: enough for what runs beside the GPUs, and few enough to end a loop that makes pods."""
-
-_PODS_PER_GPU = 2
-"""A pod that is being replaced counts until it is gone."""
-
-
-def team_plans(
-    resolved: ResolvedSettings,
-    flavors: tuple[FlavorPlan, ...],
-    cohorts: tuple[CohortPlan, ...],
-    queues: tuple[QueuePlan, ...],
-    cpu_work: CpuWorkPlan | None,
-) -> tuple[TeamPlan, ...]:
-    """Each team's namespace, by name. Its quota never refuses what its queue would admit."""
-    reach = _Reach(flavors, cohorts, queues)
-    by_team = {queue.namespace: queue for queue in queues}
-    every_queue = (*queues, *(cpu_work.queues if cpu_work else ()))
-    unqueued = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
-    largest_node = _largest_node(resolved, cpu_work)
-    plans: list[TeamPlan] = []
-    for team in sorted(resolved.settings.teams, key=lambda each: each.name):
-        queue = by_team.get(team.name)
-        queued_gpus = sum(reach.of(queue, quota.flavor) for quota in queue.quotas) if queue else 0
-        unqueued_gpus = sum(team.unqueued.values())
-        max_gpus = queued_gpus + unqueued_gpus
-        plans.append(
-            TeamPlan(
-                name=team.name,
-                namespace=team.name,
-                max_gpus=max_gpus,
-                hard=_hard(team, max_gpus),
-                unqueued_gpus=unqueued_gpus,
-                unqueued_priority_classes=unqueued,
-                container_limits=largest_node,
-                submitters=groups_of(team.name, team.submitters, SUBMIT),
-                viewers=groups_of(team.name, team.viewers, VIEW),
-                cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
-                projects=tuple(sorted(set(team.projects))),
-                monthly_budget_usd=team.monthly_budget_usd,
-            )
-        )
-    return tuple(plans)
-
-
-_SMALL_OBJECTS = ("configmaps", "secrets", "count/cronjobs.batch")
-# Each: far more than work needs, and too few to fill the cluster's database (1 MiB each).
-_MOST_SMALL_OBJECTS = 500
-
-
-def _hard(team: TeamSettings, max_gpus: int) -> dict[str, str]:
-    # Each GPU may be a pod of its own: with fewer pods than GPUs, Kueue would admit what the namespace then refuses.
-    pods = max(LEAST_PODS, _PODS_PER_GPU * max_gpus) if team.max_pods is None else max(team.max_pods, max_gpus)
-    return {
-        GPU_QUOTA: count_quantity(max_gpus),
-        "pods": count_quantity(pods),
-        "count/jobs.batch": count_quantity(team.max_jobs),
-        **dict.fromkeys(_SMALL_OBJECTS, count_quantity(_MOST_SMALL_OBJECTS)),
-        "persistentvolumeclaims": count_quantity(team.max_volumes),
-        "requests.storage": gib_quantity(team.max_storage_gib),
-    }
-
-
-def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
-    """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes: list[Amount | CpuAmount] = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
-    return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
-
-
-class _Reach:
-    """The most GPUs of a flavor that a queue can hold, borrowed ones included: no limit on the way to the root lets more through."""
-
-    def __init__(self, flavors: tuple[FlavorPlan, ...], cohorts: tuple[CohortPlan, ...], queues: tuple[QueuePlan, ...]) -> None:
-        self._ceiling = {flavor.name: flavor.ceiling.gpus for flavor in flavors}
-        self._parent = {cohort.name: cohort.parent for cohort in cohorts}
-        self._limit: dict[tuple[str, str], int] = {}
-        self._inside: dict[tuple[str, str], int] = {}
-        for cohort in cohorts:
-            for quota in cohort.quotas:
-                self._add(cohort.name, quota.flavor, quota.nominal.gpus)
-                if quota.borrowing_limit is not None:
-                    self._limit[cohort.name, quota.flavor] = quota.borrowing_limit.gpus
-        for queue in queues:
-            for quota in queue.quotas:
-                self._add(queue.cohort, quota.flavor, quota.nominal.gpus)
-
-    def of(self, queue: QueuePlan, flavor: str) -> int:
-        quota = next(each for each in queue.quotas if each.flavor == flavor)
-        most = self._ceiling[flavor]
-        if quota.borrowing_limit is not None:
-            most = min(most, quota.nominal.gpus + quota.borrowing_limit.gpus)
-        for cohort in self._way_up(queue.cohort):
-            if (limit := self._limit.get((cohort, flavor))) is not None:
-                most = min(most, self._inside[cohort, flavor] + limit)
-        return most
-
-    def _add(self, cohort: str, flavor: str, gpus: int) -> None:
-        for each in self._way_up(cohort):
-            self._inside[each, flavor] = self._inside.get((each, flavor), 0) + gpus
-
-    def _way_up(self, cohort: str) -> Iterable[str]:
-        at: str | None = cohort
-        while at is not None:
-            yield at
-            at = self._parent[at]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import NEURON, NVIDIA, of_ec2_machine
 from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.versions import BEFORE_NODES, Addon, Chart, VersionTable, shipped_versions
 from capacity.settings.platform import EksSettings, GkeSettings
@@ -75,8 +76,11 @@ def _kueue(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str
 def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
     wanted = settings.controllers
     charts = {Chart.KARPENTER: wanted.karpenter.version}
-    if settings.cluster.image.startswith("al2023@"):
+    kinds = {of_ec2_machine(pool.machine) for pool in settings.pools}
+    if settings.cluster.image.startswith("al2023@") and NVIDIA in kinds:
         charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
+    if NEURON in kinds:
+        charts[Chart.NEURON_DEVICE_PLUGIN] = wanted.neuron_device_plugin.version
     if any(pool.efa for pool in settings.pools):
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
     if wanted.load_balancer_controller.install:

@@ -134,5 +134,8 @@ class EksControllers(Controllers):
     nvidia_device_plugin: DevicePlugin = DevicePlugin()
     """NVIDIA's device plugin, on AL2023; Bottlerocket has its own."""
 
+    neuron_device_plugin: DevicePlugin = DevicePlugin()
+    """AWS's device plugin for Trainium and Inferentia, where a pool has such machines."""
+
     efa_device_plugin: DevicePlugin = DevicePlugin()
     """AWS's device plugin for EFA, where a pool has `efa`."""

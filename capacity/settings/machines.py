@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, WithJsonSchema, model_validator
 
+from capacity.catalog.accelerators import NVIDIA, of_ec2_machine
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.machines import LOCAL_SSD_GB, Architecture, BootDisk, Gpu, Machine, is_zone_id
 from capacity.values.names import EC2_MACHINE, GKE_MACHINE, GPU_NAME, Zone
@@ -22,7 +23,7 @@ GpuMemoryMib = Annotated[int, Field(ge=1024, le=4_194_304)]
 
 
 class DescribedGpu(DescribedRecord):
-    """The GPUs of a described machine: whole ones of NVIDIA's, as everything that is counted here is."""
+    """The GPUs of a described machine: whole ones of NVIDIA's, or AWS's Neuron devices in a machine of EC2 whose family is inf or trn."""
 
     name: GpuName
     """The cloud's name of the GPU."""
@@ -36,9 +37,10 @@ class DescribedGpu(DescribedRecord):
     model: GpuName | None = None
     """The GPU's name in reports, with its memory where one name has several sizes, such as h100-80gb. Default: `name`."""
 
-    def gpu(self) -> Gpu:
+    def gpu(self, manufacturer: str) -> Gpu:
         """As a row of the catalog has it."""
-        return Gpu(name=self.name, model=self.model or self.name, manufacturer="nvidia", counts=(self.count,), memory_mib=self.memory_mib)
+        model = self.model or self.name
+        return Gpu(name=self.name, model=model, manufacturer=manufacturer, counts=(self.count,), memory_mib=self.memory_mib)
 
 
 class DescribedEc2Gpu(DescribedGpu):
@@ -46,10 +48,11 @@ class DescribedEc2Gpu(DescribedGpu):
 
     name: GpuName
     """The GPU's name in Karpenter's label karpenter.k8s.aws/instance-gpu-name: EC2's in lower case with hyphens, such as l4 or
-    rtx-pro-server-6000."""
+    rtx-pro-server-6000. A Neuron device's in karpenter.k8s.aws/instance-accelerator-name, such as trainium2."""
 
     memory_mib: GpuMemoryMib
-    """Memory of one GPU, in MiB, exactly as EC2 reports it (GpuInfo.Gpus.MemoryInfo.SizeInMiB): nodes are chosen by it."""
+    """Memory of one GPU, in MiB, exactly as EC2 reports it (GpuInfo.Gpus.MemoryInfo.SizeInMiB): nodes are chosen by it. Of a Neuron device
+    NeuronInfo.NeuronDevices.MemoryInfo.SizeInMiB."""
 
 
 class DescribedGkeGpu(DescribedGpu):
@@ -102,6 +105,11 @@ class DescribedMachine(DescribedRecord):
     price: DescribedPrice | None = None
     """Its price in the platform's region. Default: not known, and told as such wherever costs are added up."""
 
+    @property
+    def manufacturer(self) -> str:
+        """Whose GPUs it has, if it has any, in the catalog's word."""
+        return NVIDIA.manufacturer
+
     def machine(self, region: str) -> Machine:
         """As a row of the catalog of `region` has it."""
         by_id, by_name = ([zone for zone in self.zones if is_zone_id(zone) is wanted] for wanted in (True, False))
@@ -109,7 +117,7 @@ class DescribedMachine(DescribedRecord):
             name=self.name,
             vcpu=self.vcpu,
             memory_mib=self.memory_mib,
-            gpu=self.gpu and self.gpu.gpu(),
+            gpu=self.gpu and self.gpu.gpu(self.manufacturer),
             architecture=self.architecture,
             zones={region: tuple(by_name)} if self.zones else {},
             zone_ids={region: tuple(by_id)} if by_id else {},
@@ -137,6 +145,11 @@ class DescribedEc2Machine(DescribedMachine):
 
     max_pods: Annotated[int, Field(ge=4, le=4096)] | None = None
     """Pods that a node has addresses for, as in awslabs/amazon-eks-ami's eni-max-pods.txt. The system pool needs it; default: not known."""
+
+    @property
+    def manufacturer(self) -> str:
+        """By the machine's family, which says it."""
+        return of_ec2_machine(self.name).manufacturer
 
     @model_validator(mode="after")
     def _a_first_card_is_one_of_some(self) -> Self:

@@ -91,7 +91,7 @@ def _most(place: Place, quota: FlavorQuota) -> int:
     ceiling = next(flavor.ceiling.gpus for flavor in place.plan.flavors if flavor.name == quota.flavor)
     if quota.borrowing_limit is not None:
         ceiling = min(ceiling, quota.nominal.gpus + quota.borrowing_limit.gpus)
-    return min(ceiling, place.team.max_gpus)
+    return min(ceiling, place.team.most(place.route.resource))
 
 
 def pod_failure_policy(request: JobRequest, *, together: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.node_labels import CLASS_LABEL, EFA_RESOURCE, GPU_RESOURCE, TEAM_LABEL
+from capacity.catalog.node_labels import CLASS_LABEL, EFA_RESOURCE, TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.values.errors import SettingsProblem
@@ -183,7 +183,7 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
 
 def _resources(place: Place, request: WorkloadRequest, interfaces: int) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
-    gpus = {GPU_RESOURCE: count_quantity(request.gpus)} if request.gpus else {}
+    gpus = {place.route.resource: count_quantity(request.gpus)} if request.gpus else {}
     # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
     efa = {EFA_RESOURCE: count_quantity(interfaces)} if interfaces else {}
     others = efa | dict(sorted(request.resources.items()))

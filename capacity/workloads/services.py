@@ -22,9 +22,9 @@ def most_gpus(place: Place) -> int:
     Each pod of a service is a decision of its own, so the flavors of a queue add up.
     """
     if place.queue is None:
-        return place.team.unqueued_gpus
+        return place.team.most_unqueued(place.route.resource)
     flavors = {route_pool.flavor for route_pool in place.route.pools}
-    return min(place.team.max_gpus, sum(_most(place, quota) for quota in place.quotas if quota.flavor in flavors))
+    return min(place.team.most(place.route.resource), sum(_most(place, quota) for quota in place.quotas if quota.flavor in flavors))
 
 
 def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[SettingsProblem]:

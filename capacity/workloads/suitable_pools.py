@@ -193,7 +193,7 @@ class _Narrowing:
             flavors = {quota.flavor for quota in self._queue.quotas} if self._queue else set[str]()
             found = tuple(candidate for candidate in candidates if candidate.flavor in flavors)
         else:
-            found = candidates if self._team.unqueued_gpus else ()
+            found = candidates if self._team.most_unqueued(self._route.resource) else ()
         if not found:
             names = ", ".join(candidate.pool for candidate in candidates)
             problem = f"has no share of the pools of class {self._route.workload_class} ({names})"
@@ -207,7 +207,7 @@ class _Narrowing:
         return [
             route.workload_class
             for route in self._plan.routes
-            if (any(candidate.flavor in flavors for candidate in route.pools) if route.queued else self._team.unqueued_gpus)
+            if (any(candidate.flavor in flavors for candidate in route.pools) if route.queued else self._team.most_unqueued(route.resource))
         ]
 
     def _with_gpus(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:

@@ -1,4 +1,4 @@
-"""EKS's own add-ons, and what tells Kubernetes of GPUs and EFA interfaces: NVIDIA's and AWS's device plugins."""
+"""EKS's own add-ons, and what tells Kubernetes of GPUs, Neuron devices and EFA interfaces: NVIDIA's and AWS's device plugins."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import json
@@ -9,6 +9,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_aws import eks
 
+from capacity.catalog.accelerators import NEURON, NVIDIA, Accelerator
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
 from capacity.catalog.versions import Addon, Chart, shipped_versions
@@ -168,7 +169,9 @@ EKS_CHARTS = "https://aws.github.io/eks-charts"
 EFA_NODE_LABEL = ("vpc.amazonaws.com/efa.present", "true")
 """The label by which nodes say that they were launched with EFA interfaces; the NodePool gives it to them, as one of `node_labels`."""
 
-_GPU_MANUFACTURER = "gpu-manufacturer"
+NEURON_CHART = f"oci://public.ecr.aws/neuron/{Chart.NEURON_DEVICE_PLUGIN.value}"
+"""https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html keeps to the plugin for nodes that Karpenter makes: the
+DRA driver is not for these (read 2026-11-26)."""
 
 
 class GpuPluginsArgs(TypedDict):
@@ -189,18 +192,30 @@ class GpuPluginsArgs(TypedDict):
     That one is of the partition aws; others, and nodes that reach no other region, need one of their own.
     """
 
+    nvidia: NotRequired[bool]
+    """Whether nodes have NVIDIA's GPUs. Default: True."""
+
+    neuron: NotRequired[bool]
+    """Whether nodes have AWS's Trainium or Inferentia, for which pods ask as aws.amazon.com/neuron. Default: False."""
+
     nvidia_version: NotRequired[str | None]
     """Version of NVIDIA's chart. Default: that of capacity/catalog/versions.yaml."""
+
+    neuron_version: NotRequired[str | None]
+    """Version of the Neuron chart. Default: that of capacity/catalog/versions.yaml."""
 
     efa_version: NotRequired[str | None]
     """Version of the EFA plugin's chart. Default: that of capacity/catalog/versions.yaml."""
 
 
 class GpuPlugins(pulumi.ComponentResource):
-    """NVIDIA's device plugin on nodes that Karpenter launched with NVIDIA GPUs, and AWS's EFA plugin on nodes with EFA interfaces.
+    """NVIDIA's device plugin on nodes that Karpenter launched with NVIDIA GPUs, AWS's Neuron plugin on those with its own accelerators, and
+    AWS's EFA plugin on nodes with EFA interfaces.
 
-    Both tolerate every taint, or a pool with one of its own would have GPUs that no pod can ask for. NVIDIA's chart would wait for labels
-    of Node Feature Discovery, which is not installed; here it looks for the label that Karpenter gives a GPU node before it boots. The EFA
+    All tolerate every taint, or a pool with one of its own would have GPUs that no pod can ask for. NVIDIA's chart would wait for labels of
+    Node Feature Discovery, which is not installed; here it looks for the label that Karpenter gives a GPU node before it boots. The Neuron
+    chart has a list of machines that is as old as the chart; here it looks for Karpenter's label, too. Of that chart the plugin alone is
+    installed: its scheduler would be a second one, past the taints and queues, and broken nodes are EKS's monitoring agent's. The EFA
     plugin ends at once on a node without EFA interfaces, so it runs on those with `EFA_NODE_LABEL` alone.
 
     Raises ValueError for an image that is neither AL2023 nor Bottlerocket, and for an `efa_image` or `efa_machines` without `efa`, before
@@ -208,7 +223,10 @@ class GpuPlugins(pulumi.ComponentResource):
     """
 
     nvidia_version: pulumi.Output[str]
-    """Version of NVIDIA's chart; empty on Bottlerocket, which needs none."""
+    """Version of NVIDIA's chart; empty on Bottlerocket, which needs none, and without NVIDIA's GPUs."""
+
+    neuron_version: pulumi.Output[str]
+    """Version of the Neuron chart; empty without Neuron devices."""
 
     efa_version: pulumi.Output[str]
     """Version of the EFA plugin's chart; empty without EFA."""
@@ -222,25 +240,33 @@ class GpuPlugins(pulumi.ComponentResource):
             raise ValueError(f"GpuPlugins {name}: efa_image is {efa_image}; there is no EFA plugin without efa; set efa, or leave it out")
         nvidia_version = args.get("nvidia_version") or shipped_versions().chart(Chart.NVIDIA_DEVICE_PLUGIN).version
         efa_version = args.get("efa_version") or shipped_versions().chart(Chart.EFA_DEVICE_PLUGIN).version
+        neuron = args.get("neuron", False)
+        neuron_version = args.get("neuron_version") or shipped_versions().chart(Chart.NEURON_DEVICE_PLUGIN).version
         check_form(f"GpuPlugins {name}: nvidia_version", nvidia_version, CHART_VERSION)
+        check_form(f"GpuPlugins {name}: neuron_version", neuron_version, CHART_VERSION)
         check_form(f"GpuPlugins {name}: efa_version", efa_version, CHART_VERSION)
         if machines is not None and not (efa and machines):
             problem = "names no machine" if efa else "there is no EFA plugin without efa"
             raise ValueError(f"GpuPlugins {name}: efa_machines is {', '.join(machines) or '[]'}; {problem}; leave it out")
         super().__init__("flexspot:index:GpuPlugins", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
-        nvidia = family != "bottlerocket"
+        nvidia = family != "bottlerocket" and args.get("nvidia", True)
         if nvidia:
             repository = "https://nvidia.github.io/k8s-device-plugin"
             chart_release(f"{name}-nvidia", Chart.NVIDIA_DEVICE_PLUGIN.value, nvidia_version, _nvidia(), child, repository=repository)
+        if neuron:
+            chart_release(f"{name}-neuron", NEURON_CHART, neuron_version, _neuron(), child)
         if efa:
             values = _efa(machines)
             if efa_image is not None:
                 values["image"] = {"repository": efa_image}
             chart_release(f"{name}-efa", Chart.EFA_DEVICE_PLUGIN.value, efa_version, values, child, repository=EKS_CHARTS)
         self.nvidia_version = pulumi.Output.from_input(nvidia_version if nvidia else "")
+        self.neuron_version = pulumi.Output.from_input(neuron_version if neuron else "")
         self.efa_version = pulumi.Output.from_input(efa_version if efa else "")
-        self.register_outputs({"nvidia_version": self.nvidia_version, "efa_version": self.efa_version})
+        self.register_outputs(
+            {"nvidia_version": self.nvidia_version, "neuron_version": self.neuron_version, "efa_version": self.efa_version}
+        )
 
 
 def on_nvidia_gpus(instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
@@ -248,13 +274,24 @@ def on_nvidia_gpus(instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
 
     `instance_labels` is how the keys begin by which it says what a machine is.
     """
-    on_gpus = {"matchExpressions": [{"key": f"{instance_labels}{_GPU_MANUFACTURER}", "operator": "In", "values": ["nvidia"]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_gpus]}}}
+    return _on(NVIDIA, instance_labels)
+
+
+def _on(accelerator: Accelerator, instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
+    key = f"{instance_labels}{accelerator.instance_label}-manufacturer"
+    on_devices = {"matchExpressions": [{"key": key, "operator": "In", "values": [accelerator.manufacturer]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_devices]}}}
 
 
 def _nvidia() -> dict[str, Any]:
     # The chart's own terms, a list, are replaced by this one.
     return {"affinity": on_nvidia_gpus(), "tolerations": [{"operator": "Exists"}]}
+
+
+def _neuron() -> dict[str, Any]:
+    # The names of values are those of `helm show values` for 1.10.0; both lists replace the chart's own.
+    plugin = {"affinity": _on(NEURON), "tolerations": [{"operator": "Exists"}]}
+    return {"devicePlugin": plugin, "npd": {"enabled": False}, "scheduler": {"enabled": False}}
 
 
 def _efa(machines: list[str] | None) -> dict[str, Any]:

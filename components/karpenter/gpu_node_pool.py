@@ -1,4 +1,4 @@
-"""A Karpenter NodePool of GPU machines, and what every NodePool puts on its nodes."""
+"""A Karpenter NodePool of machines with GPUs or other accelerators, and what every NodePool puts on its nodes."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
@@ -9,9 +9,10 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from capacity.catalog.accelerators import BY_RESOURCE, NVIDIA, Accelerator
 from capacity.catalog.capacity_type import facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from capacity.values.cron import cron_problem
 from components.shared_args import NodeTaint
@@ -68,7 +69,12 @@ class GpuNodePoolArgs(TypedDict):
     """Families that the machines are of, such as g6: a second fence around `machines`. Default: none is asked for."""
 
     gpus_per_node: NotRequired[int | None]
-    """GPUs that each of the machines has, as karpenter.k8s.aws/instance-gpu-count. Default: it is not asked for."""
+    """GPUs that each of the machines has, as karpenter.k8s.aws/instance-gpu-count, or devices of `resource`, as ...-accelerator-count.
+    Default: it is not asked for."""
+
+    resource: NotRequired[str]
+    """What pods ask for the machines' accelerators by: nvidia.com/gpu or aws.amazon.com/neuron. Limit and taint are of it, too. Default:
+    nvidia.com/gpu."""
 
     instance_labels: NotRequired[str]
     """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
@@ -91,7 +97,7 @@ class GpuNodePoolArgs(TypedDict):
     """Labels of the NodePool object."""
 
     taints: list[NodeTaint]
-    """Taints of the nodes; one of them on nvidia.com/gpu."""
+    """Taints of the nodes; one of them on `resource`."""
 
     startup_taints: NotRequired[list[NodeTaint]]
     """Taints that something on the node takes off once it is ready, such as a storage driver its own; an empty value is none.
@@ -154,6 +160,8 @@ def check_gpu_pool(name: str, args: GpuNodePoolArgs) -> None:
     def complain(argument: str, value: object, allowed: str, remedy: str) -> None:
         raise ValueError(f"{where}: {argument} is {value}; {allowed}; {remedy}")
 
+    if (resource := args.get("resource")) is not None and resource not in BY_RESOURCE:
+        complain("resource", resource, f"resources are {', '.join(BY_RESOURCE)}", "use one of these")
     _check_limits(where, args)
     _check_machines(where, args, complain)
     _check_offers(args, complain)
@@ -184,7 +192,11 @@ def _check_machines(where: str, args: GpuNodePoolArgs, complain: Complain) -> No
                 allowed = f"instance_families allow {', '.join(sorted(families))}"
                 complain("machines", f"with {machine}", allowed, "add its family, or leave it out")
     count = args.get("gpus_per_node")
+    accelerator = _accelerator(args)
     for machine in _known(args):
+        if machine.gpu is not None and machine.gpu.accelerator is not accelerator:
+            allowed = f"{machine.name} has {machine.gpu.accelerator.resource}"
+            complain("resource", accelerator.resource, allowed, "give that, and machines with the same accelerators alone")
         if count not in {None, _gpus(machine)}:
             complain("gpus_per_node", count, f"{machine.name} has {_gpus(machine)}", "give that, and machines with the same number alone")
 
@@ -200,11 +212,10 @@ def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
 
 
 def _check_taints(where: str, args: GpuNodePoolArgs, complain: Complain) -> None:
-    if not any(taint["key"] == GPU_RESOURCE for taint in args["taints"]):
+    wanted = _accelerator(args).taint_key
+    if not any(taint["key"] == wanted for taint in args["taints"]):
         keys = ", ".join(taint["key"] for taint in args["taints"]) or "none"
-        raise ValueError(
-            f"gpu-pool-without-taint: {where} has taints on {keys}; add one on {GPU_RESOURCE}, or other pods will fill its nodes"
-        )
+        raise ValueError(f"gpu-pool-without-taint: {where} has taints on {keys}; add one on {wanted}, or other pods will fill its nodes")
     for argument, taints in {"taints": args["taints"], "startup_taints": args.get("startup_taints", [])}.items():
         for taint in taints:
             if taint["effect"] not in TAINT_EFFECTS:
@@ -237,13 +248,17 @@ def _known(args: GpuNodePoolArgs) -> list[Machine]:
     return [machine for name in args["machines"] if (machine := catalog.get(name)) and machine.gpu]
 
 
+def _accelerator(args: GpuNodePoolArgs) -> Accelerator:
+    return BY_RESOURCE[args.get("resource", NVIDIA.resource)]
+
+
 def _gpus(machine: Machine) -> int:
     return machine.gpu.count if machine.gpu else 0
 
 
 __all__ = ["GpuNodePool", "GpuNodePoolArgs", "NodeClassRef"]
 
-_FAMILY, _GPU_COUNT = "family", "gpu-count"
+_FAMILY = "family"
 
 
 class GpuNodePool(pulumi.ComponentResource):
@@ -253,7 +268,7 @@ class GpuNodePool(pulumi.ComponentResource):
     under running work by drift, nor by expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
 
     Raises ValueError before anything is registered: under the name of its rule for what a policy would stop (a ceiling below one, a GPU
-    ceiling that the others keep out of reach, no taint on nvidia.com/gpu), and for what Karpenter would refuse.
+    ceiling that the others keep out of reach, no taint on `resource`), and for what Karpenter would refuse.
     """
 
     name: pulumi.Output[str]
@@ -272,7 +287,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 "disruption": _disruption(args),
                 **({} if args["weight"] is None else {"weight": args["weight"]}),
                 "limits": {
-                    GPU_RESOURCE: str(args["max_gpus"]),
+                    _accelerator(args).resource: str(args["max_gpus"]),
                     "nodes": str(args["max_nodes"]),
                     "cpu": str(args["max_vcpu"]),
                     "memory": f"{args['max_memory_mib']}Mi",
@@ -305,7 +320,7 @@ def _requirements(args: GpuNodePoolArgs) -> dict[str, list[str]]:
     if families := args.get("instance_families"):
         taken[f"{begins}{_FAMILY}"] = sorted(families)
     if (count := args.get("gpus_per_node")) is not None:
-        taken[f"{begins}{_GPU_COUNT}"] = [str(count)]
+        taken[f"{begins}{_accelerator(args).instance_label}-count"] = [str(count)]
     return taken | {key: [value] for key, value in args["node_labels"].items() if key not in taken}
 
 

@@ -16,7 +16,7 @@ from capacity.values.names import CHART_VERSION
 from capacity.values.quantities import mib_quantity, milli_quantity
 from components.cloud_names import check_form
 from components.helm_release import chart_release
-from components.kueue.queues import API_VERSION
+from components.kueue.topology import API_VERSION
 
 
 class PodsReadyArgs(TypedDict):

@@ -1,68 +1,18 @@
-"""ResourceFlavors and the topology of their nodes, and a ClusterQueue with its LocalQueue for each team, in a tree of cohorts."""
+"""ResourceFlavors, and a ClusterQueue with its LocalQueue for each team, in a tree of cohorts."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.node_labels import GPU_RESOURCE, HOSTNAME_LABEL
+from capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
 from capacity.values.quantities import count_quantity
+from components.kueue.topology import API_VERSION
 from components.shared_args import NodeTaint
-
-_MOST_LEVELS = 16
-
-
-class TopologyArgs(TypedDict):
-    """Arguments of Topology."""
-
-    name: str
-    """Name of the object, which flavors name. Other levels need another name: Kueue does not let them be changed."""
-
-    levels: list[str]
-    """Node labels, the widest first, 1 to 16; kubernetes.io/hostname can only be the last. A node that lacks one of them is left out.
-
-    On GKE cloud.google.com/gce-topology-block, -subblock and -host, then kubernetes.io/hostname; on EKS topology.kubernetes.io/zone (and
-    topology.k8s.aws/network-node-layer-1 to -3 on machines that have them), then kubernetes.io/hostname.
-    """
-
-    labels: dict[str, str]
-    """Labels of the object."""
-
-
-class Topology(pulumi.ComponentResource):
-    """A Topology. Kueue places a job by it on nodes that exist, so it is for nodes that are always there or come by ProvisioningRequest.
-
-    Raises ValueError for levels that Kueue would refuse.
-    """
-
-    topology: pulumi.Output[str]
-    """Name of the object, known once it exists."""
-
-    def __init__(self, name: str, args: TopologyArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        _check(name, args["levels"])
-        super().__init__("flexspot:index:Topology", name, {**args}, opts)
-        made = CustomResource(
-            f"{name}-topology",
-            api_version=API_VERSION,
-            kind="Topology",
-            metadata=ObjectMetaArgs(name=args["name"], labels=args["labels"]),
-            spec={"levels": [{"nodeLabel": level} for level in args["levels"]]},
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        self.topology = made.id.apply(lambda _: args["name"])
-        self.register_outputs({"topology": self.topology})
-
-
-def _check(name: str, levels: list[str]) -> None:
-    written = ", ".join(levels) or "(none)"
-    if not 1 <= len(levels) <= _MOST_LEVELS:
-        raise ValueError(f"Topology {name}: levels are {written}; give 1 to {_MOST_LEVELS}")
-    if len(set(levels)) < len(levels):
-        raise ValueError(f"Topology {name}: levels are {written}; each once")
-    if HOSTNAME_LABEL in levels[:-1]:
-        raise ValueError(f"Topology {name}: levels are {written}; {HOSTNAME_LABEL} is the last or none of them")
 
 
 class FlavorArgs(TypedDict):
@@ -85,6 +35,9 @@ class FlavorArgs(TypedDict):
 
     topology: NotRequired[str | None]
     """The Topology by which Kueue places pods, which must be there before. Default: None, the scheduler places them."""
+
+    resource: NotRequired[str | None]
+    """What pods ask for its GPUs by: nvidia.com/gpu or aws.amazon.com/neuron; None for nodes without any. Default: nvidia.com/gpu."""
 
 
 class AmountArgs(TypedDict):
@@ -190,7 +143,18 @@ STOP_POLICIES = {"none": "None", "hold": "Hold", "drain": "HoldAndDrain"}
 
 # One order for both lists: Kueue refuses a flavor whose resources stand in another order than coveredResources.
 # Pods are counted by the namespace's quota, and ephemeral storage is the node's own: neither is anything that teams lend each other.
-_COVERED = ("cpu", "memory", GPU_RESOURCE)
+_ALWAYS_COVERED = ("cpu", "memory")
+
+
+Resources = Mapping[str, str | None]
+"""What flavors give beside cpu and memory, by name; one that is not there gives nvidia.com/gpu."""
+
+_GPUS_ALONE: Resources = MappingProxyType({})
+
+
+def resources_of(flavors: list[FlavorArgs]) -> Resources:
+    """Of flavors that say it themselves."""
+    return {flavor["name"]: flavor["resource"] for flavor in flavors if "resource" in flavor}
 
 
 def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
@@ -202,18 +166,18 @@ def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
     return {**labels, **taints, **tolerations, **topology}
 
 
-def cohort_spec(cohort: CohortArgs) -> dict[str, object]:
+def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
     """Of a Cohort. A root is shared out with nobody and has no weight."""
     parent = (
         {}
         if cohort["parent"] is None
         else {"parentName": cohort["parent"], "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
     )
-    groups = _resource_groups(cohort["quotas"], of_cpu_work=cohort.get("of_cpu_work", False))
+    groups = _resource_groups(cohort["quotas"], resources, of_cpu_work=cohort.get("of_cpu_work", False))
     return {**parent, **({"resourceGroups": groups} if cohort["quotas"] else {})}
 
 
-def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
+def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
     """Of a ClusterQueue."""
     checks = [{"name": each["name"], "onFlavors": each["flavors"]} for each in queue.get("admission_checks", [])]
     return {
@@ -236,7 +200,7 @@ def cluster_queue_spec(queue: QueueArgs) -> dict[str, object]:
         "fairSharing": {"weight": count_quantity(queue.get("weight", 1))},
         "stopPolicy": STOP_POLICIES[queue.get("stop", "none")],
         **({"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}),
-        "resourceGroups": _resource_groups(queue["quotas"], of_cpu_work=queue.get("of_cpu_work", False)),
+        "resourceGroups": _resource_groups(queue["quotas"], resources, of_cpu_work=queue.get("of_cpu_work", False)),
     }
 
 
@@ -245,20 +209,24 @@ def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
     return {"clusterQueue": queue["name"]}
 
 
-def _resource_groups(quotas: list[QuotaArgs], *, of_cpu_work: bool) -> list[dict[str, object]]:
-    covered = [each for each in _COVERED if each != GPU_RESOURCE or not of_cpu_work]
-    flavors = [{"name": quota["flavor"], "resources": _resources(quota, covered)} for quota in quotas]
+def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_work: bool) -> list[dict[str, object]]:
+    """One group, as cpu and memory may stand in one alone: every flavor says something of every resource, 0 of what its nodes lack."""
+    own = {quota["flavor"]: resources.get(quota["flavor"], NVIDIA.resource) for quota in quotas}
+    devices = [each.resource for each in ACCELERATORS if each.resource in own.values() and not of_cpu_work]
+    covered = [*_ALWAYS_COVERED, *devices]
+    flavors = [{"name": quota["flavor"], "resources": _resources(quota, own[quota["flavor"]], covered)} for quota in quotas]
     return [{"coveredResources": covered, "flavors": flavors}]
 
 
-def _resources(quota: QuotaArgs, covered: list[str]) -> list[dict[str, str]]:
+def _resources(quota: QuotaArgs, own: str | None, covered: list[str]) -> list[dict[str, str]]:
     amounts = {"nominalQuota": quota["nominal"], "borrowingLimit": quota["borrowing_limit"], "lendingLimit": quota["lending_limit"]}
-    written = {field: _quantities(amount) for field, amount in amounts.items() if amount is not None}
-    return [{"name": resource} | {field: quantities[resource] for field, quantities in written.items()} for resource in covered]
+    written = {field: _quantities(amount, own) for field, amount in amounts.items() if amount is not None}
+    return [{"name": resource} | {field: quantities.get(resource, "0") for field, quantities in written.items()} for resource in covered]
 
 
-def _quantities(amount: AmountArgs) -> dict[str, str]:
-    return {"cpu": amount["cpu"], "memory": amount["memory"], GPU_RESOURCE: count_quantity(amount["gpus"])}
+def _quantities(amount: AmountArgs, own: str | None) -> dict[str, str]:
+    devices = {} if own is None else {own: count_quantity(amount["gpus"])}
+    return {"cpu": amount["cpu"], "memory": amount["memory"], **devices}
 
 
 _MOST_OF_A_FLAVOR = 8
@@ -296,6 +264,9 @@ def _check_flavors(name: str, args: QueuesArgs) -> None:
         for field, count in counts.items():
             if count > _MOST_OF_A_FLAVOR:
                 raise ValueError(f"Queues {name}: flavor {flavor['name']} has {count} {field}; Kueue takes {_MOST_OF_A_FLAVOR} at most")
+        if (resource := flavor.get("resource")) is not None and resource not in BY_RESOURCE:
+            allowed = f"resources are {', '.join(BY_RESOURCE)}"
+            raise ValueError(f"Queues {name}: flavor {flavor['name']} has resource {resource}; {allowed}; use one of these")
         topology = flavor.get("topology")
         if topology and not flavor["node_labels"]:
             raise ValueError(f"Queues {name}: flavor {flavor['name']} has topology {topology} and no node_labels; give it one at least")
@@ -322,9 +293,6 @@ def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
         raise ValueError(f"Queues {name}: {kind} {owner} has weight {weight}; use 1 or more, or take away its share")
 
 
-API_VERSION = "kueue.x-k8s.io/v1beta2"
-
-
 class Queues(pulumi.ComponentResource):
     """Guaranteed shares with borrowing: a team that wants its share back preempts what was borrowed of it.
 
@@ -339,6 +307,7 @@ class Queues(pulumi.ComponentResource):
         check_queues(name, args)
         super().__init__("flexspot:index:Queues", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
+        resources = resources_of(args["flavors"])
         flavors = [
             CustomResource(
                 f"{name}-{flavor['name']}",
@@ -358,7 +327,7 @@ class Queues(pulumi.ComponentResource):
                     api_version=API_VERSION,
                     kind="Cohort",
                     metadata=ObjectMetaArgs(name=cohort["name"], labels=args["labels"]),
-                    spec=cohort_spec(cohort),
+                    spec=cohort_spec(cohort, resources),
                     opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
                 )
         queues = [
@@ -367,7 +336,7 @@ class Queues(pulumi.ComponentResource):
                 api_version=API_VERSION,
                 kind="ClusterQueue",
                 metadata=ObjectMetaArgs(name=queue["name"], labels={**args["labels"], **queue["labels"]}),
-                spec=cluster_queue_spec(queue),
+                spec=cluster_queue_spec(queue, resources),
                 # Kueue holds a ClusterQueue inactive until its flavors are there, and a flavor in use cannot be deleted.
                 opts=pulumi.ResourceOptions(parent=self, depends_on=flavors),
             )

@@ -31,6 +31,7 @@ from pulumi_kubernetes.networking.v1 import (
 )
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
+from capacity.catalog.accelerators import BY_RESOURCE, NVIDIA
 from capacity.catalog.node_labels import GPU_QUOTA
 from capacity.plan.access import SUBMIT, VIEW
 from capacity.plan.team_view import CONFIG_MAP, KEY
@@ -63,6 +64,10 @@ class UnqueuedArgs(TypedDict):
 
     gpus: int
     """GPUs at once, at least zero."""
+
+    devices: NotRequired[dict[str, int]]
+    """The same by what pods ask for, where that is more than nvidia.com/gpu: aws.amazon.com/neuron, too. Default: `gpus` are
+    nvidia.com/gpu."""
 
     priority_classes: list[str]
     """The PriorityClasses whose pods are counted; at least one."""
@@ -125,16 +130,25 @@ def check_team(name: str, args: TeamArgs) -> None:
             raise ValueError(f"Team {name}: hard names {key}, which Kubernetes takes and never counts; write {counted}")
         if value.startswith("-") or not value:
             raise ValueError(f"Team {name}: hard[{key}] is {value!r}; use a quantity of at least 0, such as '0' or '8'")
-    if unqueued is not None and unqueued["gpus"] < 0:
-        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}; use 0 for a team without services, or a ceiling")
-    if unqueued is not None and not unqueued["priority_classes"]:
-        remedy = "name the classes without queue, or leave `unqueued` out"
-        raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs are of nobody; {remedy}")
+    if unqueued is not None:
+        _check_unqueued(name, unqueued)
     for argument, groups in {"submitters": args.get("submitters", []), "viewers": args.get("viewers", [])}.items():
         for group in groups:
             if not group or group.startswith("system:"):
                 remedy = "name a group of people: every user is in some of the cluster's own"
                 raise ValueError(f"Team {name}: {argument} names {group!r}; {remedy}")
+
+
+def _check_unqueued(name: str, unqueued: UnqueuedArgs) -> None:
+    if unqueued["gpus"] < 0:
+        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}; use 0 for a team without services, or a ceiling")
+    for resource, devices in unqueued.get("devices", {}).items():
+        if resource not in BY_RESOURCE or devices < 0:
+            allowed = f"give 0 or more of {', '.join(BY_RESOURCE)}"
+            raise ValueError(f"Team {name}: unqueued.devices has {resource}={devices}; {allowed}")
+    if not unqueued["priority_classes"]:
+        remedy = "name the classes without queue, or leave `unqueued` out"
+        raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs are of nobody; {remedy}")
 
 
 _READ = ("get", "list", "watch")
@@ -289,7 +303,7 @@ class Team(pulumi.ComponentResource):
         ResourceQuota(f"{name}-quota", metadata=named("team"), spec=ResourceQuotaSpecArgs(hard=args["hard"]), opts=inside)
         unqueued = args.get("unqueued")
         if unqueued is not None:
-            spec = _unqueued_quota(unqueued["gpus"], unqueued["priority_classes"])
+            spec = _unqueued_quota(unqueued)
             ResourceQuota(f"{name}-unqueued", metadata=named("unqueued"), spec=spec, opts=inside)
         LimitRange(f"{name}-containers", metadata=named("containers"), spec=_limit_range(args), opts=inside)
         NetworkPolicy(f"{name}-isolation", metadata=named("isolation"), spec=isolation(args.get("endpoints", [])), opts=inside)
@@ -359,9 +373,12 @@ def _groups(names: Iterable[str]) -> list[SubjectArgs]:
     return [SubjectArgs(api_group=_RBAC, kind="Group", name=group) for group in sorted(set(names))]
 
 
-def _unqueued_quota(gpus: int, priority_classes: list[str]) -> ResourceQuotaSpecArgs:
+def _unqueued_quota(args: UnqueuedArgs) -> ResourceQuotaSpecArgs:
+    most = args.get("devices") or {NVIDIA.resource: args["gpus"]}
+    hard = {BY_RESOURCE[resource].quota_key: count_quantity(devices) for resource, devices in most.items()}
+    priority_classes = args["priority_classes"]
     classes = ScopedResourceSelectorRequirementArgs(scope_name="PriorityClass", operator="In", values=sorted(set(priority_classes)))
-    return ResourceQuotaSpecArgs(hard={GPU_QUOTA: count_quantity(gpus)}, scope_selector=ScopeSelectorArgs(match_expressions=[classes]))
+    return ResourceQuotaSpecArgs(hard=hard, scope_selector=ScopeSelectorArgs(match_expressions=[classes]))
 
 
 def _limit_range(args: TeamArgs) -> LimitRangeSpecArgs:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, EFA_RESOURCE, GPU_RESOURCE, ZONE_LABEL, karpenter_aws_labels
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, EFA_RESOURCE, ZONE_LABEL, karpenter_aws_labels
 from capacity.catalog.price_book import prices_of
 from lab.part import Part, kubeconfig
 from lab.tools.build import family_named
@@ -70,7 +70,7 @@ def instance_types_json() -> str:
 def _instance_type(machine: Machine) -> dict[str, Any]:
     resources = {"cpu": str(machine.vcpu), "memory": f"{machine.memory_mib}Mi", "ephemeral-storage": _EPHEMERAL_STORAGE}
     if machine.gpu is not None:
-        resources[GPU_RESOURCE] = str(machine.gpu.count)
+        resources[machine.gpu.accelerator.resource] = str(machine.gpu.count)
     if machine.efa_interfaces:
         # As Karpenter's own provider counts them, of the node class's interfaces: pkg/providers/instancetype/types.go of v1.14.1, efas.
         resources[EFA_RESOURCE] = str(machine.efa_interfaces)

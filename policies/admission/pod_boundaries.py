@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from capacity.workloads.inputs import VISIBLE_DEVICES
 from policies.admission.boundary import Boundary, Guarantee, of_pods, problem_if
 from policies.admission.cel import MOST_PLACES, either, every, list_at, optional, text, text_at, texts
@@ -42,7 +42,7 @@ PLACED = Boundary(
             ),
             of_pods(
                 f"size({list_at('p.pod', 'resourceClaims')}) > 0",
-                told("{where}.resourceClaims asks for devices that no queue counts", f"ask for {GPU_RESOURCE}", where="p.where"),
+                told("{where}.resourceClaims asks for devices that no queue counts", f"ask for {' or '.join(RESOURCES)}", where="p.where"),
             ),
             problem_if(
                 f"object.kind == 'JobSet' && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
@@ -66,6 +66,9 @@ PLACED = Boundary(
 SYSTEM_TAINTS = ("CriticalAddonsOnly", "flexspot.dev/system", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 """Taints of nodes that are the platform's own."""
 
+_DEVICES = ("nvidia.com/", *RESOURCES)
+"""How the keys of taints of nodes with accelerators begin."""
+
 _TOLERATED = list_at("p.pod", "tolerations")
 _TOLERATION_KEY = text_at("t", "key")
 TOLERATIONS = Boundary(
@@ -84,12 +87,12 @@ TOLERATIONS = Boundary(
             of_pods(
                 every(
                     f"!({ASKS})",
-                    f"{_TOLERATED}.exists(t, {_TOLERATION_KEY}.startsWith('nvidia.com/'))",
+                    f"{_TOLERATED}.exists(t, {either(*(f'{_TOLERATION_KEY}.startsWith({text(each)})' for each in _DEVICES))})",
                     # Of a set with GPUs in some of its pods Kueue may have given the others the tolerations of a flavor.
                     f"request.operation != 'UPDATE' || !{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
                 ),
                 told(
-                    "{where}.tolerations leads to GPU nodes, and no container has a limit on " + GPU_RESOURCE,
+                    "{where}.tolerations leads to GPU nodes, and no container has a limit on " + " or ".join(RESOURCES),
                     "take the toleration out, or ask for GPUs",
                     where="p.where",
                 ),

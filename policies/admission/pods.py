@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import ACCELERATORS, RESOURCES
+from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from policies.admission.cel import (
     either,
     every,
@@ -191,11 +193,13 @@ ASKS = either(
 )
 """Whether a container of `p` has a limit on GPUs, whole, shared or sliced, or `p` a claim on devices (DRA)."""
 
-UNBACKED = containers_where(
-    f"{optional('CONTAINER', 'resources', 'requests')}[?{text(GPU_RESOURCE)}].hasValue() && "
-    f"!{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}].hasValue()"
-)
-"""The containers of `p` that request GPUs without a limit."""
+
+def unbacked(resource: str) -> str:
+    """Whether CONTAINER requests GPUs by a resource without a limit."""
+    return (
+        f"{optional('CONTAINER', 'resources', 'requests')}[?{text(resource)}].hasValue() && "
+        f"!{optional('CONTAINER', 'resources', 'limits')}[?{text(resource)}].hasValue()"
+    )
 
 
 def _starts(expression: str, *endings: str) -> str:
@@ -208,21 +212,43 @@ def _one_of(expression: str, *endings: str) -> str:
 
 def _names_gpus(key: str) -> str:
     """Whether only nodes with accelerators carry a label."""
-    own = f"{key} == {text(GPU_RESOURCE)} || {key}.startsWith({text(GPU_RESOURCE + '.')})"
-    return either(f"{key} == {text(GKE_ACCELERATOR_LABEL)}", own, _starts(key, "gpu-"))
+    return either(
+        f"{key} == {text(GKE_ACCELERATOR_LABEL)}",
+        *map(partial(_is_own, key), RESOURCES),
+        _starts(key, *_TOLD_BY.values()),
+    )
+
+
+_TOLD_BY = {kind: f"{kind.instance_label}-" for kind in ACCELERATORS}
+"""How Karpenter's labels go on that tell of the devices of a kind."""
+
+
+def _is_own(key: str, resource: str) -> str:
+    """Whether a label is one that is called after a resource."""
+    return f"{key} == {text(resource)} || {key}.startsWith({text(resource + '.')})"
+
+
+def _told_by_karpenter(key: str, value: str) -> list[tuple[str, str]]:
+    """Cases of all kinds together: parsers of CEL go no deeper than some 30 of them."""
+    begins = _TOLD_BY.values()
+    ends = {f"{each}manufacturer": kind.manufacturer for kind, each in _TOLD_BY.items()}
+    made_by = either(*(every(f"{key}.endsWith({text(end)})", f"{value} == {text(maker)}") for end, maker in ends.items()))
+    return [
+        (_one_of(key, *(f"{each}manufacturer" for each in begins)), made_by),
+        (_one_of(key, *(f"{each}name" for each in begins)), f"!{value}.startsWith('radeon')"),
+        (_starts(key, *begins), f"{value} != '0'"),
+    ]
 
 
 def _means_gpu(key: str, value: str) -> str:
-    """Whether this value of a label means nodes with NVIDIA's GPUs."""
+    """Whether this value of a label means nodes with accelerators that rules know."""
     family = every(f"{value}.matches({text(f'^(?:{EC2_FAMILY})$')})", f"!{value}.startsWith({text(AMD_FAMILY)})")
     machine_family = family.replace(value, f"{value}.split('.')[0]")
     machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
     return first_of(
         (f"{key} == {text(GKE_ACCELERATOR_LABEL)}", "true"),
-        (f"{key} == {text(GPU_RESOURCE)} || {key}.startsWith({text(GPU_RESOURCE + '.')})", f"!({value} in ['false', '0'])"),
-        (_one_of(key, "gpu-manufacturer"), f"{value} == 'nvidia'"),
-        (_one_of(key, "gpu-name"), f"!{value}.startsWith('radeon')"),
-        (_starts(key, "gpu-"), f"{value} != '0'"),
+        (either(*map(partial(_is_own, key), RESOURCES)), f"!({value} in ['false', '0'])"),
+        *_told_by_karpenter(key, value),
         (f"{key} in {texts(MACHINE_LABELS)}", machine),
         (f"{key} == {text(MACHINE_FAMILY_LABEL)}", f"({value} + '-any').matches({text(f'^(?:{GCE_MACHINE})$')})"),
         (_one_of(key, "family"), family),
@@ -247,7 +273,7 @@ _DEMANDS = first_of(
 _TERMS = list_at("p.pod", *_AFFINITY)
 
 TOLERATES = (
-    f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} == {text(GPU_RESOURCE)}"
+    f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} in {texts(RESOURCES)}"
     f" && {text_at('t', 'effect')} != 'PreferNoSchedule')"
 )
 """Whether `p` names the taint of GPU nodes in a toleration."""

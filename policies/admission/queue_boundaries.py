@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from capacity.workloads.requests import QUEUE_LABEL
 from policies.admission.boundary import IS_QUEUED_KIND, Boundary, Guarantee, of_namespace, problem_if
 from policies.admission.cel import either, every, first_of, let, text
@@ -67,7 +67,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
                 either(f"variables.queue in {with_gpus}", f"variables.queue == '' && size({without}) > 0"),
             ),
             told(
-                f"no container has a limit on {GPU_RESOURCE}, and label {QUEUE_LABEL} is {{name}}, which is for work with GPUs",
+                f"no container has a limit on {' or '.join(RESOURCES)}, and label {QUEUE_LABEL} is {{name}}, which is for work with GPUs",
                 f"write {QUEUE_LABEL}: {{queues}}",
                 name=_NAMED,
                 queues=_joined(without),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL
 from capacity.catalog.platform import Platform
 from capacity.workloads.requests import QUEUE_LABEL
 from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
@@ -28,7 +29,7 @@ _MARKS = {GKE_SPOT_LABEL: "true"}
 
 _FLEX = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 
-_GIVEN = frozenset({GPU_RESOURCE, GKE_QUEUED_LABEL})
+_GIVEN = frozenset({*RESOURCES, GKE_QUEUED_LABEL})
 """Taints whose toleration the cloud adds by itself; see policies.pods.placement."""
 
 

@@ -1,12 +1,17 @@
-"""Which machines and which node labels mean an NVIDIA GPU. AMD's (g4ad), TPUs and Trainium are not meant: they have other resources."""
+"""Which machines and which node labels mean an accelerator that rules know: NVIDIA's GPUs, AWS's Trainium and Inferentia.
+
+AMD's (g4ad) and TPUs are not meant: they have other resources, and no row in capacity/catalog/accelerators.py.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL
+from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator
+from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, INSTANCE_TYPE_LABEL
 from policies.values.field import UNKNOWN, Tri, negated
 
 if TYPE_CHECKING:
@@ -15,14 +20,13 @@ if TYPE_CHECKING:
     from policies.values.field import Field
 
 
-# Patterns without look-ahead, which the API server's regular expressions (RE2) do not have: the cluster's own rules use them too.
-EC2_FAMILY = r"(?:g\d+[a-z]*|gr\d+[a-z]*|p\d+[a-z]*)(?:-[a-z0-9]+)?"
-"""g5, g6e, gr6, p4d, p5en, p6-b200, and what will be named like them. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"""
+EC2_FAMILY = "|".join(each.ec2_family for each in ACCELERATORS)
+"""A pattern without look-ahead, which the API server's regular expressions (RE2) do not have: the cluster's own rules use it too."""
 
 AMD_FAMILY = "g4ad"
-"""The one that looks like them and holds AMD's GPUs."""
+"""The one that looks like a family with NVIDIA's GPUs and holds AMD's."""
 
-EC2_CATEGORIES = ("g", "gr", "p")
+EC2_CATEGORIES = tuple(category for each in ACCELERATORS for category in each.ec2_categories)
 
 GENERAL_CATEGORIES = ("c", "m", "r", "t")
 """Those that nearly everything runs on: who refuses all of them wants special machines, and gets GPUs unless those are refused, too."""
@@ -40,44 +44,61 @@ PREFIXES = ("karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-")
 """Karpenter's own prefix, and that of EKS Auto Mode."""
 
 
-def is_gpu_family(name: str) -> bool:
-    """Whether an EC2 family such as g6 or p5en has NVIDIA GPUs."""
-    return re.fullmatch(EC2_FAMILY, name) is not None and not name.startswith(AMD_FAMILY)
+Kinds = tuple[Accelerator, ...]
 
 
-def is_gpu_machine(name: str) -> bool:
-    """Whether an EC2 or a Compute Engine machine type comes with NVIDIA GPUs."""
+def is_gpu_family(name: str, kinds: Kinds = ACCELERATORS) -> bool:
+    """Whether an EC2 family such as g6, p5en or trn1 has accelerators of one of some kinds."""
+    return any(re.fullmatch(each.ec2_family, name) for each in kinds) and not name.startswith(AMD_FAMILY)
+
+
+def is_gpu_machine(name: str, kinds: Kinds = ACCELERATORS) -> bool:
+    """Whether an EC2 or a Compute Engine machine type comes with accelerators of one of some kinds; Compute Engine's are NVIDIA's."""
     family, dot, _ = name.partition(".")
-    return is_gpu_family(family) if dot else re.fullmatch(GCE_MACHINE, name) is not None
+    return is_gpu_family(family, kinds) if dot else NVIDIA in kinds and re.fullmatch(GCE_MACHINE, name) is not None
 
 
-def _is_gce_gpu_family(name: str) -> bool:
-    return is_gpu_machine(f"{name}-any")
-
-
-# Labels that name machines: some values have GPUs, others have not.
-_NAMES_MACHINES: dict[str, Callable[[str], bool]] = {
-    **dict.fromkeys(MACHINE_LABELS, is_gpu_machine),
-    MACHINE_FAMILY_LABEL: _is_gce_gpu_family,
-    **{f"{prefix}family": is_gpu_family for prefix in PREFIXES},
-    **{f"{prefix}category": EC2_CATEGORIES.__contains__ for prefix in PREFIXES},
-}
-
-
-def _names_gpus(key: str) -> Callable[[str], bool] | None:
-    """For a label that only nodes with accelerators carry: which of its values mean an NVIDIA GPU."""
-    if key == GKE_ACCELERATOR_LABEL:
-        return lambda _: True
-    if key == GPU_RESOURCE or key.startswith(f"{GPU_RESOURCE}."):
-        return lambda value: value not in {"false", "0"}
-    for prefix in PREFIXES:
-        if key == f"{prefix}gpu-manufacturer":
-            return lambda value: value == "nvidia"
-        if key == f"{prefix}gpu-name":
-            return lambda value: not value.startswith("radeon")
-        if key.startswith(f"{prefix}gpu-"):
-            return lambda value: value != "0"
+def _names_machines(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
+    """For a label that names machines, of which some values have accelerators and others have not: which have."""
+    if key in MACHINE_LABELS:
+        return lambda value: is_gpu_machine(value, kinds)
+    if key == MACHINE_FAMILY_LABEL:
+        return lambda value: is_gpu_machine(f"{value}-any", kinds)
+    if key in _FAMILY_LABELS:
+        return lambda value: is_gpu_family(value, kinds)
+    if key in _CATEGORY_LABELS:
+        return lambda value: any(value in each.ec2_categories for each in kinds)
     return None
+
+
+_FAMILY_LABELS, _CATEGORY_LABELS = (frozenset(f"{prefix}{end}" for prefix in PREFIXES) for end in ("family", "category"))
+
+
+def _names_gpus(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
+    """For a label that only nodes with accelerators carry: which of its values mean one of some kinds."""
+    if key == GKE_ACCELERATOR_LABEL:
+        return (lambda _: True) if NVIDIA in kinds else None
+    for kind in kinds:
+        if key == kind.resource or key.startswith(f"{kind.resource}."):
+            return lambda value: value not in {"false", "0"}
+        for prefix in PREFIXES:
+            if found := _tells_of(kind, key, f"{prefix}{kind.instance_label}-"):
+                return found
+    return None
+
+
+def _tells_of(kind: Accelerator, key: str, begins: str) -> Callable[[str], bool] | None:
+    if not key.startswith(begins):
+        return None
+    if key == f"{begins}manufacturer":
+        return lambda value: value == kind.manufacturer
+    return (lambda value: not value.startswith("radeon")) if key == f"{begins}name" else lambda value: value != "0"
+
+
+@lru_cache(maxsize=4096)
+def _meaning(key: str, kinds: Kinds) -> tuple[Callable[[str], bool] | None, Callable[[str], bool] | None]:
+    """Which values of a label mean accelerators: of one that only nodes with some carry, and of one that names machines."""
+    return _names_gpus(key, kinds), _names_machines(key, kinds)
 
 
 @dataclass(frozen=True)
@@ -98,13 +119,13 @@ _GPUS_ONLY = GpuSelection(names=True, demands=True, excludes=False)
 _NO_GPUS = GpuSelection(names=False, demands=False, excludes=True)
 
 
-def gpu_selection(requirement: Field) -> GpuSelection:
-    """What `{key, operator, values}` says of GPUs: the form of Karpenter's requirements and of node affinity alike."""
+def gpu_selection(requirement: Field, kinds: Kinds = ACCELERATORS) -> GpuSelection:
+    """What `{key, operator, values}` says of GPUs of some kinds: the form of Karpenter's requirements and of node affinity alike."""
     key, operator = requirement.at("key").text(), requirement.at("operator").text()
     if key is UNKNOWN:
         return _UNDECIDED
-    labels_gpus = _names_gpus(key or "")
-    means_gpu = labels_gpus or _NAMES_MACHINES.get(key or "")
+    labels_gpus, names_machines = _meaning(key or "", kinds)
+    means_gpu = labels_gpus or names_machines
     if means_gpu is None:
         return _SILENT
     if operator is UNKNOWN:

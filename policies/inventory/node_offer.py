@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from capacity.catalog import node_labels
-from capacity.catalog.node_labels import GPU_NAME_LABEL, INSTANCE_TYPE_LABEL
+from capacity.catalog.accelerators import ACCELERATORS, BY_MANUFACTURER, Accelerator
+from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
@@ -32,12 +33,17 @@ _CATALOG = Path(node_labels.__file__).parent
 
 @dataclass(frozen=True)
 class CatalogMachine:
-    """One machine. `gpu` is the cloud's name of its GPU, empty for none; `gpu_counts` how many it can have; `labels` Karpenter's of it."""
+    """One machine.
+
+    `gpu` is the cloud's name of its GPU, or of its device of another kind, empty for none; `resource` what pods ask for it by, `gpu_counts`
+    how many it can have; `labels` Karpenter's of it.
+    """
 
     name: str
     vcpu: int
     memory_mib: int
     gpu: str
+    resource: str
     gpu_counts: tuple[int, ...]
     labels: Mapping[str, str]
 
@@ -53,6 +59,10 @@ class _Gpu:
     manufacturer: str
     count: int
     memory_mib: int
+
+    @property
+    def accelerator(self) -> Accelerator:
+        return BY_MANUFACTURER[self.manufacturer]
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,8 @@ def _machine(row: dict[str, Any], *, karpenter: bool) -> CatalogMachine:
         own = _Gpu(gpu["name"], gpu["manufacturer"], counts[0], gpu["memory_mib"]) if gpu else None
         known: Any = _Row(row["name"], row["vcpu"], row["memory_mib"], own, row.get("local_ssd_gb", 0))
         labels = {**node_labels.karpenter_aws_labels(known), node_labels.INSTANCE_TYPE_LABEL: row["name"]}
-    return CatalogMachine(row["name"], row["vcpu"], row["memory_mib"], gpu.get("name", ""), counts, labels)
+    resource = BY_MANUFACTURER[gpu["manufacturer"]].resource if gpu else ""
+    return CatalogMachine(row["name"], row["vcpu"], row["memory_mib"], gpu.get("name", ""), resource, counts, labels)
 
 
 def most_node_gpus(names: Iterable[object]) -> Decimal | Unknown | None:
@@ -261,17 +272,24 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
     """
     known = machines_of("aws")
     of_machines = [each for each in requirements if (key := karpenter_key(each)) and key.startswith((_KARPENTER, INSTANCE_TYPE_LABEL))]
-    left = [
-        machine
-        for machine in known.values()
-        if all(allows(each, machine.labels.get(karpenter_key(each) or "", "0")) is not False for each in of_machines)
-    ]
+    left = [machine for machine in known.values() if all(_leaves(each, machine) for each in of_machines)]
     vocabulary = {
         INSTANCE_TYPE_LABEL: set(known),
         _FAMILY: {machine.family for machine in known.values()},
-        GPU_NAME_LABEL: {machine.gpu for machine in known.values() if machine.gpu},
+        **{
+            each.labels(KARPENTER_INSTANCE)[0]: {machine.gpu for machine in known.values() if machine.resource == each.resource}
+            for each in ACCELERATORS
+        },
     }
     return left, any(_only_names(each, vocabulary.get(karpenter_key(each) or "", set())) for each in of_machines)
+
+
+def _leaves(requirement: Field, machine: CatalogMachine) -> bool:
+    """Whether a requirement on a label of machines may be one that this machine meets."""
+    key = karpenter_key(requirement) or ""
+    if requirement.at("operator").text() == "DoesNotExist":
+        return key not in machine.labels
+    return allows(requirement, machine.labels.get(key, "0")) is not False
 
 
 def _only_names(requirement: Field, known: set[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from policies.inventory.gpu_machines import gpu_selection
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
@@ -86,8 +86,8 @@ POD_MAKERS: Mapping[tuple[str, str], PodMaker] = {(each.group, each.kind): each 
 """Every kind, by API group and kind."""
 
 
-GPU_PREFIXES = (GPU_RESOURCE, "nvidia.com/mig-")
-"""How the names of resources that are GPUs begin: whole, shared or sliced ones."""
+GPU_PREFIXES = (*RESOURCES, "nvidia.com/mig-")
+"""How the names of resources that are GPUs begin: whole, shared or sliced ones, and single cores of Neuron devices."""
 
 GPU_RUNTIME = "nvidia"
 """The RuntimeClass with which a container sees the GPUs of its node."""
@@ -128,18 +128,23 @@ def containers(pod: Field) -> Iterator[tuple[str, Field]]:
             yield f"container {name if isinstance(name, str) else f'{field}[{place}]'}", container
 
 
-def unbacked_request(pod: Field) -> tuple[Tri, str]:
-    """Whether a container requests GPUs without a limit, and which one. A limit of another number is gpu-request-differs-from-limit's."""
-    answers: list[tuple[Tri, str]] = [(_unbacked(container.at("resources")), name) for name, container in containers(pod)]
-    found = any_of(answer for answer, _ in answers)
-    return found, next((name for answer, name in answers if answer is found), "")
+def unbacked_request(pod: Field) -> tuple[Tri, str, str]:
+    """Whether a container requests GPUs without a limit, which one, and by what resource.
+
+    A limit of another number is gpu-request-differs-from-limit's.
+    """
+    answers: list[tuple[Tri, str, str]] = [
+        (_unbacked(container.at("resources"), resource), name, resource) for resource in RESOURCES for name, container in containers(pod)
+    ]
+    found = any_of(answer for answer, _, _ in answers)
+    return next((each for each in answers if each[0] is found), (found, "", ""))
 
 
-def _unbacked(resources: Field) -> Tri:
-    request, limits = resources.at("requests", GPU_RESOURCE), resources.at("limits")
+def _unbacked(resources: Field, resource: str) -> Tri:
+    request, limits = resources.at("requests", resource), resources.at("limits")
     if request.absent or not resources.at("requests").known:
         return False
-    return limits.at(GPU_RESOURCE).absent if limits.known else UNKNOWN
+    return limits.at(resource).absent if limits.known else UNKNOWN
 
 
 def asks_for_gpus(pod: Field) -> Tri:
@@ -193,4 +198,4 @@ def _demands(expression: Field) -> Tri:
 
 def tolerates_gpus(toleration: Field) -> Tri:
     """Whether a toleration names the taint of GPU nodes. One without a key tolerates everything, and says nothing of GPUs."""
-    return all_of([toleration.at("key").equals(GPU_RESOURCE), negated(toleration.at("effect").equals("PreferNoSchedule"))])
+    return all_of([toleration.at("key").equals(*RESOURCES), negated(toleration.at("effect").equals("PreferNoSchedule"))])

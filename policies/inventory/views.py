@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.inventory.pod_gpus import asks_for_gpus, exemption
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Pool(View):
     `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, `gpus` how many GPUs it can
     have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has (None: not told).
     `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is listed, and when,
-    `tainted_by_cloud` whether that is certain of this pool's.
+    `tainted_by_cloud` whether that is certain of this pool's. `resources` are what
+    pods ask for its GPUs by: one, but where its machines are of several kinds.
     """
 
     evidence: str
@@ -89,10 +91,11 @@ class Pool(View):
     tainted_by: str = ""
     tainted_by_cloud: Tri = False
     node_gpus: Decimal | Unknown | None = None
+    resources: tuple[str, ...] = (GPU_RESOURCE,)
 
 
 class GpuPool(Pool):
-    """A pool with NVIDIA GPUs."""
+    """A pool with GPUs, or with accelerators of another kind that rules know."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL
 from policies.inventory.gke_nodes import FLEX_START_LABEL
 from policies.inventory.objects import ComputeClass, KarpenterController, KarpenterNodePool, PriorityClass
 from policies.inventory.pool_index import index_of
@@ -126,7 +127,7 @@ class PoolsByTaint:
 def _keeping(pool: GpuPool) -> set[object]:
     """The keys of taints that keep pods off which do not tolerate them; none where that is not known of the pool."""
     keys: set[object] = {taint.key.text() for taint in pool.taints if taint.effect.equals(*KEEPS_AWAY) is True}
-    return set() if UNKNOWN in keys or pool.concerned is not True else keys - {GPU_RESOURCE, GKE_QUEUED_LABEL}
+    return set() if UNKNOWN in keys or pool.concerned is not True else keys - {*RESOURCES, GKE_QUEUED_LABEL}
 
 
 def _looks(pool: GpuPool) -> tuple[object, ...]:
@@ -172,10 +173,11 @@ def _term_fits(term: Field, pool: GpuPool) -> Tri:
 def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | None]:
     """Whether a taint of the pool keeps GPU pods of this option off it, and the first that does.
 
-    The taint on nvidia.com/gpu keeps no GPU pod away: GKE and EKS add its toleration (ExtendedResourceToleration), as GKE adds those of a
-    compute class to the pods that select it and of gke-queued to those of a ProvisioningRequest.
+    The taint on nvidia.com/gpu, or on what else pods ask for, keeps none of them away: GKE and EKS add its toleration
+    (ExtendedResourceToleration), as GKE adds those of a compute class to the pods that select it and of gke-queued to those of a
+    ProvisioningRequest.
     """
-    given = {GPU_RESOURCE, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
+    given = {*RESOURCES, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
     answers: list[tuple[Tri, Taint | None]] = [] if pool.taints_complete else [(UNKNOWN, None)]
     for taint in pool.taints:
         if taint.key.text() in given:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from capacity.workloads.requests import QUEUE_LABEL
 from policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of
@@ -196,13 +197,13 @@ def _flavors_of(name: object, space: object, inventory: Inventory) -> list[Resou
 def flavors_with_gpus(spec: Field) -> Iterator[str | Unknown | None]:
     """The names of the flavors from which a ClusterQueue or a Cohort gives GPUs; a name that is not known yet is UNKNOWN."""
     for group in spec.at("resourceGroups").parts().fields:
-        if group.at("coveredResources").parts().any(lambda each: each.equals(GPU_RESOURCE)) is not False:
+        if group.at("coveredResources").parts().any(lambda each: each.equals(*RESOURCES)) is not False:
             yield from (flavor.at("name").text() for flavor in group.at("flavors").parts().fields if not _gives_none(flavor))
 
 
 def _gives_none(flavor: Field) -> bool:
     """Whether a queue surely gets no GPU by a flavor: it owns none and borrows none. Pods without GPUs have such a flavor beside others."""
-    ours = [each for each in flavor.at("resources").parts().fields if each.at("name").equals(GPU_RESOURCE) is True]
+    ours = [each for each in flavor.at("resources").parts().fields if each.at("name").equals(*RESOURCES) is True]
     return bool(ours) and all(each.at(field).equals("0") is True for each in ours for field in ("nominalQuota", "borrowingLimit"))
 
 

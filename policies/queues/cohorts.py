@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import ACCELERATORS, Accelerator
 from policies.inventory.objects import ClusterQueue, Cohort, KueueConfiguration, LocalQueue, ResourceQuota
 from policies.values.field import UNKNOWN, Field, Tri, any_of
 
@@ -84,27 +84,25 @@ def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None
     return min(passed[passed.index(name) :]) if isinstance(name, str) else name
 
 
-GPU_QUOTA_KEY = f"requests.{GPU_RESOURCE}"
-"""The one key under which Kubernetes counts GPUs."""
-
 # Slices of GPUs, and devices by class (dynamic resource allocation).
-_OF_GPUS = ("requests.nvidia.com/",)
+_OF_GPUS = ("requests.nvidia.com/", *(each.quota_key for each in ACCELERATORS))
 _OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
 
 
 @dataclass(frozen=True)
 class GpuQuota:
-    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones it allows (None: it says not)."""
+    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones of each kind (None: it says not)."""
 
     concerns_gpus: Tri
-    gpus: Decimal | Unknown | None
+    gpus: Mapping[Accelerator, Decimal | Unknown | None]
 
 
 def read_quota(quota: ResourceQuota) -> GpuQuota:
     """What one ResourceQuota says, whichever pods it is for."""
     hard = quota.spec.at("hard").parts()
     found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
-    return GpuQuota(found or (False if hard.complete else UNKNOWN), quota.spec.at("hard", GPU_QUOTA_KEY).number())
+    amounts = {kind: quota.spec.at("hard", kind.quota_key).number() for kind in ACCELERATORS}
+    return GpuQuota(found or (False if hard.complete else UNKNOWN), amounts)
 
 
 def is_of_some_pods(quota: ResourceQuota) -> bool:
@@ -187,32 +185,33 @@ def local_queues_of(namespace: str, inventory: Inventory) -> tuple[LocalQueue, .
     return inventory.once("local queues by namespace", None, by_namespace).get(namespace, ())
 
 
-def share_of(namespace: str, inventory: Inventory) -> Share:
-    """The GPUs of a namespace through all its queues, each ClusterQueue counted once."""
-    tree = _tree(inventory)
+def share_of(namespace: str, inventory: Inventory, kind: Accelerator) -> Share:
+    """The GPUs of a kind that a namespace has through all its queues, each ClusterQueue counted once."""
+    tree = _tree(inventory, kind)
     return _sum(tree.share(str(name)) if name is not UNKNOWN else _NOT_TOLD for name in _led_to(namespace, inventory))
 
 
 def gives_gpus(namespace: str, inventory: Inventory) -> Tri:
     """Whether a queue of the namespace leads to GPUs."""
-    tree = _tree(inventory)
-    return any_of(tree.gives_gpus(str(name)) if name is not UNKNOWN else UNKNOWN for name in _led_to(namespace, inventory))
+    trees = [_tree(inventory, kind) for kind in ACCELERATORS]
+    names = _led_to(namespace, inventory)
+    return any_of(tree.gives_gpus(str(name)) if name is not UNKNOWN else UNKNOWN for tree in trees for name in names)
 
 
 def _led_to(namespace: str, inventory: Inventory) -> set[str | Unknown | None]:
     return {queue.spec.at("clusterQueue").text() for queue in local_queues_of(namespace, inventory)}
 
 
-def _tree(inventory: Inventory) -> _Tree:
-    return inventory.once("shares of queues", None, lambda: _Tree(inventory))
+def _tree(inventory: Inventory, kind: Accelerator) -> _Tree:
+    return inventory.once("shares of queues", kind, lambda: _Tree(inventory, kind))
 
 
 class _Tree:
     """The queues and cohorts that were given. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
 
-    def __init__(self, inventory: Inventory) -> None:
-        listed = [_member("queue", each, cohort_of(each)) for each in inventory.of(ClusterQueue)]
-        listed += [_member("cohort", each, parent_of(each)) for each in inventory.of(Cohort)]
+    def __init__(self, inventory: Inventory, kind: Accelerator) -> None:
+        listed = [_member("queue", each, cohort_of(each), kind) for each in inventory.of(ClusterQueue)]
+        listed += [_member("cohort", each, parent_of(each), kind) for each in inventory.of(Cohort)]
         self._members = {each.name: each for each in listed}
         self._in_cohort: dict[str, list[_Member]] = {}
         for each in listed:
@@ -270,16 +269,16 @@ class _Tree:
         return has.capped(quota.lending)
 
 
-def _member(sort: str, each: ClusterQueue | Cohort, cohort: Field) -> _Member:
+def _member(sort: str, each: ClusterQueue | Cohort, cohort: Field, kind: Accelerator) -> _Member:
     name = cohort.text()
-    return _Member((sort, str(each.name.text())), dict(_quotas(each.spec)), name if isinstance(name, str) else "", cohort.known)
+    return _Member((sort, str(each.name.text())), dict(_quotas(each.spec, kind)), name if isinstance(name, str) else "", cohort.known)
 
 
-def _quotas(spec: Field) -> Iterator[tuple[str, _Quota]]:
+def _quotas(spec: Field, kind: Accelerator) -> Iterator[tuple[str, _Quota]]:
     for group in spec.at("resourceGroups").parts().fields:
         for flavor in group.at("flavors").parts().fields:
             for resource in flavor.at("resources").parts().fields:
-                if resource.at("name").text() == GPU_RESOURCE:
+                if resource.at("name").text() == kind.resource:
                     limits = {name: _limit(resource.at(f"{name}Limit")) for name in ("borrowing", "lending")}
                     yield str(flavor.at("name").text()), _Quota(_limit(resource.at("nominalQuota")) or NOTHING, **limits)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
@@ -103,7 +103,7 @@ RULE = Rule(
         Parameter(
             "other-keys",
             (
-                *(GPU_RESOURCE, "amd.com/gpu", "google.com/tpu", "CriticalAddonsOnly"),
+                *(*RESOURCES, "amd.com/gpu", "google.com/tpu", "CriticalAddonsOnly"),
                 *("kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/"),
                 *("cloud.google.com/", "components.gke.io/", "sandbox.gke.io/"),
                 *("karpenter.sh/", "karpenter.k8s.aws/", "eks.amazonaws.com/", "node.cilium.io/"),

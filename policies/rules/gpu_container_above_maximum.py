@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass
 from policies.inventory.pod_gpus import containers
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from policies.values.field import Unknown
 
 MOST, SHIPPED = "most-gpus", 16
-ABOVE = f"{{where}}: {{container}} has a limit of {{count}} on {GPU_RESOURCE}, and no node that it may have has more than {{most}}"
+ABOVE = "{where}: {container} has a limit of {count} on {resource}, and no node that it may have has more than {most}"
 ABOVE_REMEDY = "write {most} or less, and split what needs more over several pods"
 
 
@@ -42,14 +42,18 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
         known = Decimal(most)
     elif isinstance(known, Decimal):
         most = min(most, known)
-    counts = [(name, container.at("resources", "limits", GPU_RESOURCE).number()) for name, container in containers(pods.pod)]
-    for name, count in counts:
+    counts = [
+        (name, resource, container.at("resources", "limits", resource).number())
+        for resource in RESOURCES
+        for name, container in containers(pods.pod)
+    ]
+    for name, resource, count in counts:
         if count is not UNKNOWN and count is not None and count > most:
-            told = ABOVE.format(where=pods.where, container=name, count=count, most=most)
+            told = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
             return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
-    if asks is UNKNOWN or any(count is UNKNOWN for _, count in counts):
+    if asks is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
         return undecided(f"{pods.where}: which GPUs its containers ask for is not known yet")
-    if not isinstance(known, Decimal) and any(isinstance(count, Decimal) and count > 1 for _, count in counts):
+    if not isinstance(known, Decimal) and any(isinstance(count, Decimal) and count > 1 for _, _, count in counts):
         return undecided(f"{pods.where}: how many GPUs the largest node has is not known")
     return PASSES
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import placed_on_gpus, unbacked_request
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
     from policies.values.parameters import Parameters
 
 
-UNBACKED = f"{{where}}: {{container}} requests {GPU_RESOURCE} without a limit, which Kubernetes refuses"
-IDLE = f"{{where}} runs on GPU nodes (by {{by}}), and none of its containers has a limit on {GPU_RESOURCE}"
-IDLE_REMEDY = f'set resources.limits["{GPU_RESOURCE}"] in the container that computes, or take the pod off GPU nodes'
+UNBACKED = "{where}: {container} requests {resource} without a limit, which Kubernetes refuses"
+IDLE = f"{{where}} runs on GPU nodes (by {{by}}), and none of its containers has a limit on {' or '.join(RESOURCES)}"
+IDLE_REMEDY = f'set resources.limits["{GPU_RESOURCE}"], or that of its nodes, in the container that computes, or take the pod off GPU nodes'
 
 
 def judge(pods: PodSet, _: Parameters) -> Outcome:
     """Fails on what the pod alone proves: a request for GPUs without a limit, or a place on GPU nodes and no GPU asked for."""
     if exempt := pods.exemption:
         return not_applicable(exempt)
-    unbacked, container = unbacked_request(pods.pod)
+    unbacked, container, resource = unbacked_request(pods.pod)
     if unbacked is True:
-        return fails(UNBACKED.format(where=pods.where, container=container))
+        return fails(UNBACKED.format(where=pods.where, container=container, resource=resource))
     asks = pods.asks_for_gpus
     placed, by = placed_on_gpus(pods.pod)
     idle = all_of([placed, negated(asks)])

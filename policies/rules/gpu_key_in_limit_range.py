@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import LimitRange
+from policies.inventory.pod_gpus import GPU_PREFIXES
 from policies.judging import BOTH_CLOUDS, Level, Rule
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from policies.values.parameters import Parameters
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
-DEVICES = (GPU_RESOURCE, "nvidia.com/mig-")
+DEVICES = GPU_PREFIXES
 
 
 GIVES, REFUSES = "gives GPUs to every container", "refuses every container without GPUs"
@@ -47,7 +47,8 @@ RULE = Rule(
     looks_at=(LimitRange,),
     judge=judge,
     why="With a default of one GPU, a CPU pod with a sidecar is charged two GPUs and fits on no CPU node.",
-    remediation="Keep GPUs out of LimitRanges; a ResourceQuota on requests.nvidia.com/gpu and Kueue's queues bound them.",
+    remediation="Keep GPUs out of LimitRanges; a ResourceQuota on requests.nvidia.com/gpu, or requests.aws.amazon.com/neuron, and Kueue's "
+    "queues bound them.",
     link="https://kubernetes.io/docs/concepts/policy/limit-range/",
     sources=("Run against kube-apiserver 1.36.1: each container, sidecar and init container gets the default.",),
 )

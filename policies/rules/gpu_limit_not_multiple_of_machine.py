@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails
 from policies.inventory.objects import KarpenterNodePool
 from policies.judging import Cloud, Level, Rule, WithoutCel
-from policies.pools import limited_machines
+from policies.pools import limited_kind, limited_machines
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     """Fails where whole nodes of no machine that the pool may launch add up to the limit."""
-    found = limited_machines(pool.spec)
+    found, resource = limited_machines(pool.spec), limited_kind(pool.spec).resource
     if not isinstance(found, tuple):
         return found
     limit, machines = found
@@ -27,9 +26,9 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     near = sorted({int(limit // counts[0] * counts[0]), int(-(-limit // counts[0]) * counts[0])} - {0})
     of_machine = next(machine for machine in machines.gpus if machine.gpu_counts[0] == counts[0])
     return fails(
-        f'spec.limits["{GPU_RESOURCE}"] is {limit}, and no whole number of nodes has that: a {of_machine.name} has {counts[0]}',
+        f'spec.limits["{resource}"] is {limit}, and no whole number of nodes has that: a {of_machine.name} has {counts[0]}',
         f"write {' or '.join(map(str, near))}",
-        f'spec.limits["{GPU_RESOURCE}"]',
+        f'spec.limits["{resource}"]',
     )
 
 

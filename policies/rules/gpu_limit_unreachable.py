@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.catalog.unreachable_limits import out_of_reach
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.objects import KarpenterNodePool
 from policies.judging import Cloud, Level, Rule, WithoutCel
-from policies.pools import limited_machines, node_ceilings, written_limits
+from policies.pools import limited_kind, limited_machines, node_ceilings, written_limits
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     """Fails where one of the machines that the pool may launch does not reach the limit: which one it launches, Karpenter chooses."""
-    found = limited_machines(pool.spec)
+    found, resource = limited_machines(pool.spec), limited_kind(pool.spec).resource
     if not isinstance(found, tuple):
         return found
     limit, machines = found
@@ -27,9 +26,9 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     if ended:
         machine, written = ended.machine.name, written_limits(pool.spec)
         return fails(
-            f'it has spec.limits["{GPU_RESOURCE}"]={limit}, but with {machine} {written} end it at {ended.gpus}',
-            f"allow {ended.needed}, take {machine} out of its requirements, or lower the limit on {GPU_RESOURCE}",
-            f'spec.limits["{GPU_RESOURCE}"]',
+            f'it has spec.limits["{resource}"]={limit}, but with {machine} {written} end it at {ended.gpus}',
+            f"allow {ended.needed}, take {machine} out of its requirements, or lower the limit on {resource}",
+            f'spec.limits["{resource}"]',
         )
     return PASSES if known else undecided("its other limits are not known yet")
 

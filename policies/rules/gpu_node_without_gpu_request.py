@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import POOL_LABELS, placed_on_gpus, tolerates_gpus
 from policies.inventory.pool_index import pools_for
@@ -99,7 +100,7 @@ def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:
         return not_applicable("nothing leads it to GPU nodes above others")
     if UNKNOWN in (goes, asks):
         return undecided(f"{at.rpartition('.')[0]}: what it asks for, or whether it goes to GPU nodes, is not known yet")
-    return fails(f"{told}, and none of its containers has a limit on {GPU_RESOURCE}", at=at)
+    return fails(f"{told}, and none of its containers has a limit on {' or '.join(RESOURCES)}", at=at)
 
 
 def _others(wanted: dict[str, Field], inventory: Inventory) -> bool:
@@ -120,7 +121,8 @@ RULE = Rule(
     without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Work that needs no GPU fills GPU nodes and keeps them alive, and no quota counts it. A pod whose own selector proves it is "
     "gpu-container-without-limit's.",
-    remediation=f'Take the toleration or the selector away, or set resources.limits["{GPU_RESOURCE}"] in the container that computes.',
+    remediation=f'Take the toleration or the selector away, or set resources.limits["{RESOURCES[0]}"], or that of the nodes, in the '
+    "container that computes.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
     sources=("https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration",),
 )

@@ -30,8 +30,8 @@ RULE = Rule(
     without_cel=WithoutCel.OWN_PROGRAM,
     why="An autoscaler buys whatever pending pods ask for; one wrong replica count without a limit is a bill without a limit. "
     "Karpenter's limits are soft: nodes that start at the same moment may exceed them briefly.",
-    remediation="Give the pool a finite maximum: nodes on GKE and EKS, nvidia.com/gpu on Karpenter, every resource type on GKE's "
-    "node auto-provisioning.",
+    remediation="Give the pool a finite maximum: nodes on GKE and EKS, nvidia.com/gpu or aws.amazon.com/neuron on Karpenter, every "
+    "resource type on GKE's node auto-provisioning.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
     parameters=MOST,
 )

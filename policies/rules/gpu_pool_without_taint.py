@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     """One of the wanted keys, with any value, and an effect that keeps pods away: PreferNoSchedule does not."""
-    keys = parameters.texts("taint-keys")
+    # A taint of another kind's keeps nobody off who asks for that: the API server gives those pods its toleration.
+    asked = parameters.texts("taint-keys")
+    keys = tuple(key for key in asked if key not in RESOURCES or key in pool.resources) or pool.resources
 
     def keeps_away(taint: Taint) -> Tri:
         # NoSchedule is Kubernetes' and Karpenter's spelling, NO_SCHEDULE that of both clouds.
@@ -47,7 +50,8 @@ RULE = Rule(
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
     why="Without a taint, pods that need no GPU fill GPU nodes, keep them from scaling down, and leave GPUs idle at full price.",
-    remediation=f"Taint the pool with {GPU_RESOURCE} and effect NoSchedule or NoExecute; pods that ask for GPUs tolerate it.",
+    remediation=f"Taint the pool with {' or '.join(RESOURCES)}, whichever its pods ask for, and effect NoSchedule or NoExecute; these pods "
+    "tolerate it.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
-    parameters=(Parameter("taint-keys", (GPU_RESOURCE,), "Taint keys of which a GPU pool must have one."),),
+    parameters=(Parameter("taint-keys", RESOURCES, "Taint keys of which a GPU pool must have one; of what pods ask for, its own."),),
 )

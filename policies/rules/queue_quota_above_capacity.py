@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
@@ -42,9 +43,10 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     promised, most = sum(known.values()), sum(amount for amount in amounts if isinstance(amount, Decimal))
     if promised > most:
         by = ", ".join(f"{queue} {amount}" for queue, amount in sorted(known.items()))
+        resource = next(pool.resources[0] for pool, answer in serving if answer is not False)
         pools = ", ".join(sorted(pool.identity.name for pool, answer in serving if answer is not False))
         return fails(
-            f"queues promise {promised} {GPU_RESOURCE} of it ({by}), and its pools ({pools}) end at {most}",
+            f"queues promise {promised} {resource} of it ({by}), and its pools ({pools}) end at {most}",
             f"lower the nominal quotas to {most} in all, or raise the ceiling of the pools",
         )
     return undecided("a quota, or a pool that serves it, is not known yet") if UNKNOWN in quotas.values() else PASSES
@@ -57,12 +59,18 @@ def _quotas(inventory: Inventory) -> dict[str, dict[str, Decimal | Unknown | Non
         amounts: dict[str, list[Decimal | Unknown | None]] = {}
         for group in queue.spec.at("resourceGroups").parts().fields:
             for flavor in group.at("flavors").parts().fields:
-                of_gpus = [each for each in flavor.at("resources").parts().fields if each.at("name").text() == GPU_RESOURCE]
+                of_gpus = [each for each in flavor.at("resources").parts().fields if each.at("name").text() in RESOURCES]
                 amounts.setdefault(str(flavor.at("name").text()), []).extend(each.at("nominalQuota").number() for each in of_gpus)
         for name, listed in amounts.items():
             if listed:
-                found.setdefault(name, {})[f"{queue.identity.kind} {queue.identity.name}"] = UNKNOWN if UNKNOWN in listed else listed[0]
+                found.setdefault(name, {})[f"{queue.identity.kind} {queue.identity.name}"] = _total(listed)
     return found
+
+
+def _total(amounts: list[Decimal | Unknown | None]) -> Decimal | Unknown | None:
+    """A flavor's nodes have one kind of GPUs; of the others the queue has 0."""
+    known = [each for each in amounts if isinstance(each, Decimal)]
+    return UNKNOWN if UNKNOWN in amounts else (sum(known, Decimal(0)) if known else None)
 
 
 RULE = Rule(

@@ -4,33 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Severity, Verdict, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceQuota
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.queues.cohorts import GPU_QUOTA_KEY, is_of_some_pods, local_queues_of, read_quota, share_of
+from policies.queues.cohorts import is_of_some_pods, local_queues_of, read_quota, share_of
 from policies.values.field import Unknown
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from capacity.catalog.accelerators import Accelerator
     from capacity.values.verdict import Outcome
     from policies.inventory.views import Inventory
+    from policies.queues.cohorts import Share
     from policies.values.parameters import Parameters
 
 
-def judge(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+def judge(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:
     """What can be borrowed counts, up to what the other members of the cohort have and lend."""
-    gpus, space = read_quota(quota).gpus, quota.namespace
-    if gpus is None or is_of_some_pods(quota):
+    bounded, space = {kind: gpus for kind, gpus in read_quota(quota).gpus.items() if gpus is not None}, quota.namespace
+    if not bounded or is_of_some_pods(quota):
         return not_applicable("it bounds no whole GPUs, or only those of some pods")
     if isinstance(space, Unknown):
         return undecided("its namespace is not known yet")
     if not local_queues_of(space, inventory):
         return not_applicable("no queue that was given serves its namespace")
-    share, at = share_of(space, inventory), f'spec.hard["{GPU_QUOTA_KEY}"]'
+    outcomes = [_of_kind(kind, gpus, space, share_of(space, inventory, kind)) for kind, gpus in bounded.items()]
+    return max(outcomes, key=lambda each: _GRAVITY.index(each.verdict))
+
+
+_GRAVITY = (Verdict.PASS, Verdict.UNKNOWN, Verdict.FAIL)
+
+
+def _of_kind(kind: Accelerator, gpus: Decimal | Unknown, space: str, share: Share) -> Outcome:
+    at = f'spec.hard["{kind.quota_key}"]'
     if isinstance(gpus, Unknown):
         return undecided(f"{at} is not known yet")
     if gpus < share.least:
         return fails(
-            f"{at} is {gpus}, and the queues of namespace {space} give it up to {share.least} GPUs, borrowed ones included",
+            f"{at} is {gpus}, and the queues of namespace {space} give it up to {share.least} {kind.noun}s, borrowed ones included",
             f"raise it to {share.least}, and by what runs there without a queue, or lower nominalQuota and borrowingLimit of the queues",
             at,
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL
 from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Taint
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def judge(pool: GpuPool, _: Parameters) -> Outcome:
-    """Any taint but that on GPUs serves: the clouds add the toleration of nvidia.com/gpu to every GPU pod by themselves."""
+    """Any taint but that on GPUs serves: the clouds add its toleration to every pod that asks for them by themselves."""
     if pool.spot is False:
         return not_applicable("it has no Spot capacity")
 
     def tells_apart(taint: Taint) -> Tri:
         keeps_away = taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")
-        return all_of([negated(taint.key.equals(GPU_RESOURCE)), keeps_away])
+        return all_of([negated(taint.key.equals(*RESOURCES)), keeps_away])
 
     answer = any_of([*map(tells_apart, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
     if answer is True:
@@ -33,7 +34,7 @@ def judge(pool: GpuPool, _: Parameters) -> Outcome:
     written = f'"{value}"' if value == "true" else value
     return fails(
         f"it has Spot capacity (by {pool.spot_field}), and {pool.taints_field} holds no taint that tells its nodes from other GPU nodes",
-        f"add to {pool.taints_field}, beside that on {GPU_RESOURCE}: {{key: {key}, value: {written}, effect: {pool.effect_spelling}}}",
+        f"add to {pool.taints_field}, beside that on {pool.resources[0]}: {{key: {key}, value: {written}, effect: {pool.effect_spelling}}}",
         pool.taints_field,
         Addition(pool.taints_field, "", {"key": key, "value": value, "effect": pool.effect_spelling}),
     )

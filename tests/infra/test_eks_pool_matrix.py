@@ -1,4 +1,4 @@
-"""Every GPU machine of the catalog at every capacity type of EKS: what the plan becomes as a NodePool and a node class."""
+"""Every machine of the catalog with accelerators at every capacity type of EKS: what the plan becomes as a NodePool and a node class."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Register = Callable[[Callable[[], object]], Any]
 
 NODES = 3
+# As Karpenter's AWS provider v1.14.1 tells of them: the resource, how its labels go on, and whether it says the memory of one.
+KINDS = {"nvidia": ("nvidia.com/gpu", "gpu", True), "aws": ("aws.amazon.com/neuron", "accelerator", False)}
 MACHINES = sorted(name for name, machine in machines_of(Cloud.AWS).items() if machine.gpu and machine.zones)
 COMMON: Ec2NodeClassArgs = {"node_class": "", "ami": "al2023@v20260903", "cluster": "test", "node_role": "nodes", "tags": {"owner": "ann"}}
 
@@ -90,18 +92,24 @@ def test_a_pool_of_any_machine_at_any_capacity_type(name: str, capacity_type: st
     assert pool.requirements["karpenter.sh/capacity-type"] == [capacity_type]
     assert pool.requirements["node.kubernetes.io/instance-type"] == [name]
     assert pool.requirements["karpenter.k8s.aws/instance-family"] == [name.partition(".")[0]]
-    assert pool.requirements["karpenter.k8s.aws/instance-gpu-name"] == [pool.gpu.name]
-    assert pool.requirements["karpenter.k8s.aws/instance-gpu-count"] == [str(pool.gpu.count)]
-    assert pool.requirements["karpenter.k8s.aws/instance-gpu-memory"] == [str(pool.gpu.memory_mib)]
+    resource, label, tells_memory = KINDS[pool.gpu.manufacturer]
+    of_devices = {key: values for key, values in pool.requirements.items() if "instance-gpu" in key or "instance-accelerator" in key}
+    assert of_devices == {
+        f"karpenter.k8s.aws/instance-{label}-name": [pool.gpu.name],
+        f"karpenter.k8s.aws/instance-{label}-count": [str(pool.gpu.count)],
+        **({f"karpenter.k8s.aws/instance-{label}-memory": [str(pool.gpu.memory_mib)]} if tells_memory else {}),
+    }
     assert pool.node_pool["limits"] == {
-        "nvidia.com/gpu": str(NODES * pool.gpu.count),
+        resource: str(NODES * pool.gpu.count),
         "nodes": str(NODES),
         "cpu": str(NODES * pool.machine.vcpu),
         "memory": f"{NODES * pool.machine.memory_mib}Mi",
     }
     node = pool.node_pool["template"]["spec"]
     taints = {taint["key"]: taint["effect"] for taint in node["taints"]}
-    assert taints["nvidia.com/gpu"] == "NoSchedule"
+    assert taints[resource] == "NoSchedule"
+    assert len({"nvidia.com/gpu", "aws.amazon.com/neuron"} & taints.keys()) == 1
+    assert pool.node_class["amiSelectorTerms"] == [{"alias": "al2023@v20260903"}], "Karpenter takes the variant for the machine by itself"
     assert ("flexspot.dev/capacity-type" in taints) == (capacity_type == "spot"), "only Spot is taken back"
     assert node["expireAfter"] == "Never"
     assert {"nodes": "0", "reasons": ["Drifted"]} in pool.node_pool["disruption"]["budgets"]

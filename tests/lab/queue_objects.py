@@ -53,7 +53,7 @@ def _declared(declare: Callable[[], object], register: Register) -> list[KubeObj
 def pool_node(pool: PoolPlan, name: str) -> KubeObject:
     """A fake node of a pool, named `name` and something unique."""
     name = f"{name}-{uuid4().hex[:6]}"
-    amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", GPU_RESOURCE: str(pool.gpus_per_node)}
+    amounts = {"cpu": "96", "memory": "384Gi", "pods": "110", pool.resource: str(pool.gpus_per_node)}
     fake = {"kwok.x-k8s.io/node": "fake"}
     return {
         "apiVersion": "v1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import NVIDIA
 from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.data_files import Record
 from capacity.catalog.machines import is_zone_id
@@ -56,6 +57,7 @@ _OF_CONTROLLERS = {
         "leave it out",
     ),
     "nvidia_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
+    "neuron_device_plugin": _Lacking("Auto Mode has no pool of Neuron devices here, and its own plugin for them"),
     # aws/eks-charts pull request 1359, where one of AWS says so (2026-08-17); its chart leaves out nodes of Auto Mode.
     "efa_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
 }
@@ -145,6 +147,15 @@ def machines_are_launched(resolved: ResolvedSettings) -> Iterator[SettingsProble
             yield SettingsProblem(path, repr(machine), problem, remedy, "machine-not-in-auto-mode", refused=machine not in described)
 
 
+def accelerators_are_told_of(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """NodePools ask for a device by its label. Of GPUs Auto Mode documents the labels, of other accelerators none."""
+    for pool in resolved.pools.values() if resolved.auto_mode else ():
+        if pool.gpu.accelerator is not NVIDIA:
+            problem = f"has {pool.gpu.accelerator.noun}s, for which Auto Mode documents no label that a pool could ask for"
+            remedy = "use mode: standard, or a machine with NVIDIA's GPUs"
+            yield SettingsProblem(f"{pool.path}.machine", repr(pool.settings.machine), problem, remedy, "accelerator-not-in-auto-mode")
+
+
 def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """AWS ends a node whatever runs on it. Services move to another one; a job without checkpoints begins again."""
     if not resolved.auto_mode:
@@ -164,5 +175,6 @@ CHECKS = (
     names_are_not_eks_own,
     zones_are_names,
     machines_are_launched,
+    accelerators_are_told_of,
     work_ends_before_its_node,
 )

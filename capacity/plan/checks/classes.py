@@ -254,6 +254,19 @@ def _one_gpu_for_each_compute_class(resolved: ResolvedSettings) -> Iterator[Sett
             yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "compute-class-with-several-gpus")
 
 
+def a_class_has_one_kind_of_accelerator(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A pod asks for one resource: with GPUs in one pool of its class and Neuron devices in another, it could run in one of them alone."""
+    for name in resolved.classes:
+        pools = sorted((pool for pool in resolved.pools.values() if name in pool.settings.serves), key=lambda pool: pool.name)
+        kinds = dict.fromkeys(pool.gpu.accelerator.resource for pool in pools)
+        if len(kinds) > 1:
+            of_kind = {kind: [pool.name for pool in pools if pool.gpu.accelerator.resource == kind] for kind in kinds}
+            written = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in of_kind.items())
+            problem = "is served by pools with different accelerators, and its pods ask for one of them"
+            remedy = "make a class of its own for each: write it in `classes`, and let those pools serve it"
+            yield SettingsProblem(f"classes.{name}", written, problem, remedy, "class-with-several-accelerators")
+
+
 def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A day of work without a checkpoint is lost when a Spot node is taken back."""
     for name, each in resolved.classes.items():
@@ -284,5 +297,6 @@ CHECKS = (
     stock_outs_are_watched_where_flavors_are_pools,
     orders_do_not_contradict,
     compute_classes_do_not_share_pools,
+    a_class_has_one_kind_of_accelerator,
     what_is_interrupted_can_go_on,
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
 from policies.admission.cel import amount, as_text, either, every, first_of, let, optional, sentence, text, text_at, texts
 from policies.admission.form import GPU_WORK, POD_MAKERS, WORK, Form, of_each, told
-from policies.admission.pods import ASKS, PLACED_BY, UNBACKED, containers_where
+from policies.admission.pods import ASKS, PLACED_BY, containers_where, unbacked
 from policies.admission.scheduling_options import MOST_GPUS
 from policies.rules.gpu_container_above_maximum import ABOVE, ABOVE_REMEDY, MOST
 from policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 
 # The rule gpu-container-without-limit in CEL.
 
-_UNBACKED = told(UNBACKED_TEXT, LIMIT_RULE.remediation, where="p.where", container="unbacked[0]")
+_UNBACKED = " + ".join(
+    containers_where(unbacked(each), told(UNBACKED_TEXT, LIMIT_RULE.remediation, where="p.where", container="NAME", resource=text(each)))
+    for each in RESOURCES
+)
 _IDLE = told(IDLE, IDLE_REMEDY, where="p.where", by="by")
 _PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
 
 GPU_CONTAINER_WITHOUT_LIMIT = Form(
     LIMIT_RULE,
     POD_MAKERS,
-    lambda _: of_each(WORK, let("unbacked", UNBACKED, first_of(("size(unbacked) > 0", _UNBACKED), otherwise=_PLACED))),
+    lambda _: of_each(WORK, let("unbacked", f"({_UNBACKED})", first_of(("size(unbacked) > 0", "unbacked[0]"), otherwise=_PLACED))),
 )
 
 
@@ -37,12 +40,18 @@ GPU_CONTAINER_WITHOUT_LIMIT = Form(
 
 _OF_CLASS = f"variables.facts[?({text(MOST_GPUS + '.')} + {text_at('p.pod', 'priorityClassName')})]"
 _OF_PLATFORM = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}])"
-_LIMIT = f"{optional('CONTAINER', 'resources', 'limits')}[?{text(GPU_RESOURCE)}]"
-_COUNT = as_text(f"{_LIMIT}.value()")
-_ABOVE = containers_where(
-    every(f"{_LIMIT}.hasValue()", f"isQuantity({_COUNT})", f"{amount(_COUNT)}.compareTo(quantity(most)) > 0"),
-    told(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=_COUNT, most="most"),
-)
+
+
+def _above(resource: str) -> str:
+    limit = f"{optional('CONTAINER', 'resources', 'limits')}[?{text(resource)}]"
+    count = as_text(f"{limit}.value()")
+    return containers_where(
+        every(f"{limit}.hasValue()", f"isQuantity({count})", f"{amount(count)}.compareTo(quantity(most)) > 0"),
+        told(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=count, resource=text(resource), most="most"),
+    )
+
+
+_ABOVE = f"({' + '.join(map(_above, RESOURCES))})"
 
 GPU_CONTAINER_ABOVE_MAXIMUM = Form(
     MAXIMUM_RULE,

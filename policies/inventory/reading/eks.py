@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
@@ -51,6 +52,7 @@ def read(source: Source) -> Iterator[Pool]:
         node_gpus=_node_gpus(group),
         owner_labels=group.at("tags"),
         owner_field="tags",
+        resources=_resources(group),
     )
 
 
@@ -81,15 +83,26 @@ def _gpus(group: Field) -> Decimal | Unknown | None:
 
 
 def _gpu_image(ami_type: Field) -> Tri:
-    """Whether the image is one with NVIDIA's driver. One that nobody knows yet proves nothing, the machine does."""
+    """Whether the image is one with NVIDIA's driver, or AWS's of Neuron. One that nobody knows yet proves nothing, the machine does."""
     text = ami_type.text()
-    return isinstance(text, str) and text.endswith(("_NVIDIA", "_x86_64_GPU"))
+    return isinstance(text, str) and text.endswith(("_NVIDIA", "_x86_64_GPU", _NEURON_IMAGE))
 
 
 # EKS's own images without NVIDIA's driver. https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
 _PLAIN_IMAGES = frozenset(
     {"AL2_x86_64", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64"}
 )
+
+
+_NEURON_IMAGE = "_NEURON"
+
+
+def _resources(group: Field) -> tuple[str, ...]:
+    """What pods ask for its GPUs by: of the machines that it names, or else of its image."""
+    machines = [text for each in group.at("instanceTypes").parts().fields if isinstance(text := each.text(), str)]
+    kinds = [kind for kind in ACCELERATORS if any(is_gpu_machine(name, (kind,)) for name in machines)]
+    of_image = NEURON if str(group.at("amiType").text()).endswith(_NEURON_IMAGE) else NVIDIA
+    return tuple(kind.resource for kind in kinds or [of_image])
 
 
 def _gpu_machines(group: Field, ami_type: Field) -> Tri:

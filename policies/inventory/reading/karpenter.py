@@ -6,7 +6,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, KARPENTER_POOL_LABEL
+from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, KARPENTER_POOL_LABEL
 from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
 from policies.inventory.objects import TerminationHandler
@@ -14,7 +15,7 @@ from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from policies.inventory.reading.source import Source
     from policies.values.field import Unknown
@@ -41,7 +42,11 @@ def read(source: Source) -> Iterator[Pool]:
     if (source.family, source.kind) != ("karpenter.sh", "NodePool"):
         return
     spec = source.fields.at("spec")
-    concerned, evidence = _makes_gpu_nodes(spec)
+    by_kind = {kind: _makes_gpu_nodes(spec, kind) for kind in ACCELERATORS}
+    concerned = any_of(answer for answer, _ in by_kind.values())
+    evidence = next((found for answer, found in by_kind.values() if answer is concerned), "")
+    # One that may be any, as nothing is known of it yet, is taken for the usual one.
+    kinds = [kind for kind, (answer, _) in by_kind.items() if answer is True] or [NVIDIA]
     taints = spec.at("template", "spec", "taints").parts()
     offer = _offer(source)
     yield (Pool if concerned is False else GpuPool)(
@@ -53,15 +58,16 @@ def read(source: Source) -> Iterator[Pool]:
         taints_complete=taints.complete,
         taints_field="spec.template.spec.taints",
         effect_spelling="NoSchedule",
-        bounds=(_ceilings(spec) if concerned is not False else _ceilings_without_gpus(spec),),
+        bounds=(_ceilings(spec, kinds) if concerned is not False else _ceilings_without_gpus(spec),),
         offer=offer,
         spot=_may_be_spot(spec),
         spot_field=f"what it says of {CAPACITY_TYPE_LABEL}: nothing means any",
         notice_seconds=Decimal(EC2_NOTICE_SECONDS),
-        gpus=spec.at("limits", GPU_RESOURCE).number(),
+        gpus=_most(spec, kinds),
         node_gpus=offer.most_gpus,
         owner_labels=source.fields.at("metadata", "labels"),
         owner_field="metadata.labels",
+        resources=tuple(kind.resource for kind in kinds),
     )
 
 
@@ -99,13 +105,21 @@ def _all_allow(requirements: list[Field]) -> Tri:
     return UNKNOWN if UNKNOWN in answers else True
 
 
-def _makes_gpu_nodes(spec: Field) -> tuple[Tri, str]:
-    """Whether the pool makes GPU nodes, and which field says so.
+def _most(spec: Field, kinds: Sequence[Accelerator]) -> Decimal | Unknown | None:
+    """How many GPUs it can have in all; None where one kind has no limit."""
+    limits = [spec.at("limits", kind.resource).number() for kind in kinds]
+    if None in limits:
+        return None
+    return UNKNOWN if UNKNOWN in limits else sum((each for each in limits if isinstance(each, Decimal)), Decimal(0))
+
+
+def _makes_gpu_nodes(spec: Field, kind: Accelerator) -> tuple[Tri, str]:
+    """Whether the pool makes nodes with accelerators of a kind, and which field says so.
 
     Requirements are joined by "and": one that allows no GPU machine rules them out. Without such a one, the first that names GPU machines
     decides, then a label of the nodes, then a limit on GPUs; a limit of 0 says that there are none.
     """
-    requirements = [(each, gpu_selection(each)) for each in spec.at("template", "spec", "requirements").parts().fields]
+    requirements = [(each, gpu_selection(each, (kind,))) for each in spec.at("template", "spec", "requirements").parts().fields]
     if any(selection.excludes is True for _, selection in requirements):
         return False, ""
     answers: list[tuple[Tri, str]] = [
@@ -113,10 +127,10 @@ def _makes_gpu_nodes(spec: Field) -> tuple[Tri, str]:
     ]
     for key, value in spec.at("template", "metadata", "labels").parts().named:
         label = {"key": key, "operator": "In", "values": [value.value]}
-        answers.append((gpu_selection(Field(label)).names, f"its node label {key}"))
-    limit = spec.at("limits", GPU_RESOURCE)
+        answers.append((gpu_selection(Field(label), (kind,)).names, f"its node label {key}"))
+    limit = spec.at("limits", kind.resource)
     amount = limit.number()
-    answers.append((amount if amount is UNKNOWN else not limit.absent and amount != 0, f"its limit on {GPU_RESOURCE}"))
+    answers.append((amount if amount is UNKNOWN else not limit.absent and amount != 0, f"its limit on {kind.resource}"))
     if not spec.at("template", "spec", "requirements").parts().complete:
         answers.append((UNKNOWN, "its requirements"))
     concerned = any_of(answer for answer, _ in answers)
@@ -128,19 +142,22 @@ def _key(requirement: Field) -> str:
     return key if isinstance(key, str) else "a label"
 
 
-def _ceilings(spec: Field) -> tuple[Ceiling, ...]:
+def _ceilings(spec: Field, kinds: Sequence[Accelerator]) -> tuple[Ceiling, ...]:
     """A pool that scales ends at GPUs, nodes, cores or memory, whichever is written; a static one, with `replicas`, at `nodes` alone.
 
     Karpenter holds each of them against every pool (pkg/controllers/provisioning/scheduling/scheduler.go of v1.14.1), and the CRD takes no
     other limit than `nodes` beside `replicas`. While nobody knows which it is, any will do. A patch is judged by what is written in it.
     """
-    replicas, gpus = spec.at("replicas"), spec.at("limits", GPU_RESOURCE)
-    of_gpus = Ceiling(f'spec.limits["{GPU_RESOURCE}"]', Ceiling.GPUS, gpus.number())
+    replicas = spec.at("replicas")
+    limits = {each.resource: spec.at("limits", each.resource).number() for each in kinds}
+    # A limit on one kind ends nothing of another.
+    whole = None not in limits.values()
+    of_gpus = [Ceiling(f'spec.limits["{each}"]', Ceiling.GPUS, amount if whole else None) for each, amount in limits.items()]
     if replicas.known and not replicas.absent:
         return (Ceiling("spec.limits.nodes", Ceiling.NODES, spec.at("limits", "nodes").number()),)
     others = (each for each in _ceilings_without_gpus(spec) if each.field != "spec.replicas")
     # Nodes too are advised while it may be a static pool.
-    ceilings = (of_gpus, *(replace(each, advised=each.unit == Ceiling.NODES and not replicas.known) for each in others))
+    ceilings = (*of_gpus, *(replace(each, advised=each.unit == Ceiling.NODES and not replicas.known) for each in others))
     written = tuple(each for each in ceilings if each.amount is not UNKNOWN)
     return tuple(replace(each, advised=True) for each in written) if spec.partial and written else ceilings
 

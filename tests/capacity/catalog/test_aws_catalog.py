@@ -19,8 +19,12 @@ from capacity.catalog.price_book import prices_of, read_prices
 
 MACHINES = machines_of(Cloud.AWS)
 PRICES = prices_of(Cloud.AWS).prices
-GPU_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None]
+GPU_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None and machine.gpu.manufacturer == "nvidia"]
+NEURON_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None and machine.gpu.manufacturer == "aws"]
 CPU_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is None]
+
+NOT_IN_THE_PRICE_LIST_YET = {"trn2"}
+"""Families that are not offered in the region of the price list that was read."""
 
 CAPACITY_BLOCKS_ONLY = {"p5e.48xlarge"}
 """Machines that AWS sells as capacity blocks and Spot; its list has no on-demand price of them."""
@@ -77,7 +81,28 @@ def test_karpenter_knows_every_gpu_machine_by_its_labels(machine: Machine) -> No
     assert int(found["local-nvme"]) > 0
 
 
-@pytest.mark.parametrize("machine", GPU_MACHINES, ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", NEURON_MACHINES, ids=lambda machine: machine.name)
+def test_karpenter_knows_every_neuron_machine_by_labels_of_their_own(machine: Machine) -> None:
+    # pkg/providers/instancetype/types.go of Karpenter's AWS provider v1.14.1: name, manufacturer and count, and no memory; none of GPUs.
+    found = {key.removeprefix("karpenter.k8s.aws/instance-"): value for key, value in karpenter_aws_labels(machine).items()}
+
+    of_devices = {key: value for key, value in found.items() if key.startswith(("accelerator", "gpu"))}
+    counted = {
+        "accelerator-name": gpu(machine.name).name,
+        "accelerator-manufacturer": "aws",
+        "accelerator-count": str(gpu(machine.name).count),
+    }
+    assert of_devices == counted
+    assert found["category"] in {"trn", "inf"}
+
+
+def test_the_neuron_machines_that_aws_sells_are_there() -> None:
+    known = {name for name, ec2 in recorded().items() if ec2.get("NeuronInfo") and not name.startswith("inf1.")}
+
+    assert {machine.name for machine in NEURON_MACHINES} == known
+
+
+@pytest.mark.parametrize("machine", [*GPU_MACHINES, *NEURON_MACHINES], ids=lambda machine: machine.name)
 def test_machine_and_gpus_are_a_fixed_pair_of_whole_gpus(machine: Machine) -> None:
     assert len(gpu(machine.name).counts) == 1
 
@@ -100,7 +125,11 @@ def test_every_machine_is_as_ec2_describes_it() -> None:
         assert cards == list(range(first, first + machine.efa_interfaces)), name
         assert ec2["ProcessorInfo"]["SupportedArchitectures"] == ["x86_64"], name
         if machine.gpu is None:
-            assert "GpuInfo" not in ec2, name
+            assert not {"GpuInfo", "NeuronInfo"} & ec2.keys(), name
+        elif machine in NEURON_MACHINES:
+            [device] = ec2["NeuronInfo"]["NeuronDevices"]
+            assert (machine.gpu.name, machine.gpu.counts) == (device["Name"].lower(), (device["Count"],)), name
+            assert machine.gpu.memory_mib == device["MemoryInfo"]["SizeInMiB"], name
         else:
             [found] = ec2["GpuInfo"]["Gpus"]
             words = [found[each].lower().replace(" ", "-") for each in ("Name", "Manufacturer")]
@@ -108,15 +137,17 @@ def test_every_machine_is_as_ec2_describes_it() -> None:
             assert (machine.gpu.counts, machine.gpu.memory_mib) == ((found["Count"],), found["MemoryInfo"]["SizeInMiB"]), name
 
 
-def test_a_family_with_accelerators_that_are_no_whole_nvidia_gpu_is_told_apart() -> None:
+def test_a_family_with_accelerators_that_nothing_counts_is_told_apart() -> None:
     others = set[str]()
     for name, ec2 in recorded().items():
         gpus = ec2.get("GpuInfo", {}).get("Gpus", [])
         other = any(each["Manufacturer"] != "NVIDIA" or each["Count"] < 1 for each in gpus)
-        if other or ec2.get("NeuronInfo") or ec2.get("InferenceAcceleratorInfo"):
+        neuron = ec2.get("NeuronInfo") and name not in MACHINES
+        if other or neuron or (ec2.get("InferenceAcceleratorInfo") and not ec2.get("NeuronInfo")):
             others.add(name)
 
-    assert {"g6f.large", "gr6f.4xlarge", "trn1.32xlarge", "trn2.48xlarge", "inf2.xlarge"} < others
+    assert {"g6f.large", "gr6f.4xlarge", "inf1.xlarge"} < others
+    assert unserved_family(Cloud.AWS, "trn2u.48xlarge") is not None, "the record tells of no devices"
     assert [name for name in sorted(others) if unserved_family(Cloud.AWS, name) is None] == []
     assert unserved_family(Cloud.AWS, "g4ad.xlarge") is not None, "AMD's, which the record lacks"
     assert [name for name in MACHINES if unserved_family(Cloud.AWS, name)] == []

@@ -36,6 +36,7 @@ BESIDE: dict[str, Any] = {
     "controllers.karpenter": {"replicas": 1},
     "controllers.load_balancer_controller": {"install": True},
     "controllers.nvidia_device_plugin": {"version": "0.18.0"},
+    "controllers.neuron_device_plugin": {"version": "1.9.0"},
     "controllers.efa_device_plugin": {"version": "v0.5.30"},
 }
 PLACES = {"cluster.system_pool": "cluster.system_pool.min_nodes", "cluster.addon_versions": "cluster.addon_versions.vpc-cni"}

@@ -130,7 +130,7 @@ def test_a_description_stays_right_when_the_catalog_learns_of_its_machine() -> N
     "change,rule,path",
     [
         ({"name": "g4ad.xlarge"}, "machine-not-served", "machines.0.name"),
-        ({"name": "trn2.3xlarge"}, "machine-not-served", "machines.0.name"),
+        ({"name": "inf1.xlarge"}, "machine-not-served", "machines.0.name"),
         ({"zones": ["us-west-2a"]}, "zone-outside-region", "machines.0.zones.0"),
         ({"zones": ["use1-az1"]}, "zone-names-and-ids", "machines.0.zones"),
     ],

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from settings_strategies import check_document, find_tracebacks, nested
 from valid_settings import valid_settings
 
+from capacity.catalog.accelerators import BY_RESOURCE
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.plan.build import build_plan
 from capacity.plan.model import Amount, CohortPlan, plan_json
+from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 from policies.values.field import quantity
@@ -86,7 +88,8 @@ def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(v
     # facts/apis.md G4: a flavor's labels become a node selector, and from zero no node would ever be launched for one that comes later.
     plan = plan_of(value)
     words = VOCABULARIES[plan.cloud]
-    before_boot = {words.pool_label, *words.gpu_labels, COMPUTE_CLASS_LABEL}
+    devices = [gpu for pool in plan.pools if (gpu := machines_of_pool(plan, pool)[0].gpu)]
+    before_boot = {words.pool_label, *(label for gpu in devices for label in words.device_labels(gpu)), COMPUTE_CLASS_LABEL}
     before_boot |= {label for facts in facts_of(words.facts).values() for label in facts.autoscaler_labels}
     pools = {pool.name: pool for pool in plan.pools}
     for flavor in plan.flavors:
@@ -111,11 +114,20 @@ def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_wha
 @given(valid_settings())
 def test_no_namespace_refuses_what_kueue_would_admit(value: dict[str, Any]) -> None:
     plan = plan_of(value)
-    most = {queue.namespace: sum(_admitted_at_most(plan, queue, quota.flavor) for quota in queue.quotas) for queue in plan.queues}
+    resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
+    most: dict[tuple[str, str], int] = {}
+    for queue in plan.queues:
+        for quota in queue.quotas:
+            key = (queue.namespace, resource_of[quota.flavor])
+            most[key] = most.get(key, 0) + _admitted_at_most(plan, queue, quota.flavor)
 
     for team in plan.teams:
-        gpus = most.get(team.namespace, 0) + team.unqueued_gpus
-        assert quantity(team.hard["requests.nvidia.com/gpu"]) == team.max_gpus >= gpus
+        devices = {resource: most.get((team.namespace, resource), 0) + team.most_unqueued(resource) for resource in BY_RESOURCE}
+        quotas = {resource: int(quantity(team.hard.get(f"requests.{resource}", "0")) or 0) for resource in BY_RESOURCE}
+        assert all(quotas[resource] >= devices[resource] for resource in BY_RESOURCE)
+        assert "requests.nvidia.com/gpu" in team.hard
+        gpus = sum(devices.values())
+        assert sum(quotas.values()) == team.max_gpus >= gpus
         # Each GPU may be a pod of its own.
         pods = quantity(team.hard["pods"])
         assert pods is not None

@@ -36,7 +36,8 @@ def test_a_machine_without_gpus_is_no_machine_of_a_pool() -> None:
     [
         ("g4ad.xlarge", "has AMD's GPUs (amd.com/gpu)", "g4dn and g6"),
         ("g6f.large", "has a part of a GPU", "g6.xlarge and gr6.4xlarge have a whole L4"),
-        ("trn2.48xlarge", "has Neuron devices (aws.amazon.com/neuron)", "keep a NodePool of your own"),
+        ("inf1.xlarge", "has the first Inferentia", "inf2 has the second one"),
+        ("trn2u.48xlarge", "is a part of an UltraServer", "trn2.48xlarge has the same devices"),
     ],
 )
 def test_a_machine_whose_accelerators_the_platform_cannot_serve_is_refused_with_the_reason(

@@ -41,6 +41,30 @@ def test_nodes_with_nvidia_gpus_get_the_plugin_before_anything_has_labelled_them
     }
 
 
+NEURON = "oci://public.ecr.aws/neuron/neuron-helm-chart"
+
+
+def test_nodes_with_neuron_devices_get_the_plugin_of_their_own_and_nothing_else_of_its_chart(register: Register) -> None:
+    release = charts(register, neuron=True)[NEURON]
+
+    assert (release["name"], release["version"], release["namespace"]) == ("neuron-helm-chart", "1.10.0", "kube-system")
+    [term] = release["values"]["devicePlugin"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    # Karpenter's AWS provider v1.14.1, pkg/providers/instancetype/types.go: on nodes with Neuron devices, and on no others.
+    assert term == {
+        "matchExpressions": [{"key": "karpenter.k8s.aws/instance-accelerator-manufacturer", "operator": "In", "values": ["aws"]}]
+    }
+    assert release["values"]["devicePlugin"]["tolerations"] == [{"operator": "Exists"}]
+    assert [release["values"][name] for name in ("npd", "scheduler")] == [{"enabled": False}, {"enabled": False}]
+
+
+def test_without_nvidias_gpus_there_is_no_plugin_of_nvidias(register: Register) -> None:
+    assert list(charts(register, nvidia=False, neuron=True, ami="al2023@v20260903")) == [NEURON]
+    assert list(charts(register, neuron=True, ami="bottlerocket@1.65.0")) == [NEURON], "its image has no plugin for them"
+    assert charts(register, neuron=True, neuron_version="1.11.0")[NEURON]["version"] == "1.11.0"
+
+
 @pytest.mark.parametrize("chart", ["nvidia-device-plugin", "aws-efa-k8s-device-plugin"])
 def test_a_plugin_runs_on_every_tainted_node(chart: str, register: Register) -> None:
     assert charts(register, efa=True)[chart]["values"]["tolerations"] == [{"operator": "Exists"}]

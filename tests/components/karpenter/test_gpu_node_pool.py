@@ -51,6 +51,30 @@ def test_a_pool_has_its_ceiling_its_taints_and_labels_that_are_known_before_boot
     assert pool["metadata"] == {"name": "l4-spot", "labels": {"flexspot.dev/owner": "ann"}}
 
 
+NEURON = "aws.amazon.com/neuron"
+OF_NEURON: dict[str, Any] = {
+    "pool": "trn-spot",
+    "machines": ["trn1.32xlarge"],
+    "resource": NEURON,
+    "gpus_per_node": 16,
+    "node_labels": {"karpenter.k8s.aws/instance-accelerator-name": "trainium"},
+    "taints": [{"key": NEURON, "value": "present", "effect": "NoSchedule"}],
+    "max_gpus": 32,
+    "max_nodes": 2,
+    "max_vcpu": 256,
+    "max_memory_mib": 2 * 524288,
+}
+
+
+def test_a_pool_of_neuron_machines_is_limited_tainted_and_chosen_by_neuron_devices(register: Register) -> None:
+    [pool] = register(lambda: GpuNodePool("trn-spot", args(**OF_NEURON))).of(NODE_POOL)
+
+    assert pool["spec"]["limits"] == {NEURON: "32", "nodes": "2", "cpu": "256", "memory": "1048576Mi"}
+    requirements = {each["key"]: each["values"] for each in pool["spec"]["template"]["spec"]["requirements"]}
+    assert requirements["karpenter.k8s.aws/instance-accelerator-count"] == ["16"]
+    assert "karpenter.k8s.aws/instance-gpu-count" not in requirements
+
+
 def test_running_work_is_not_disturbed_by_expiry_drift_or_consolidation(register: Register) -> None:
     [pool] = register(lambda: GpuNodePool("l4-spot", args())).of(NODE_POOL)
 
@@ -204,6 +228,12 @@ def test_the_object_belongs_to_the_component_which_tells_its_name(register: Regi
         (
             {"capacity_types": ["flex-start"]},
             "capacity_types is with flex-start; Karpenter has reserved, spot, on-demand; use one of these",
+        ),
+        ({"resource": "amd.com/gpu"}, "resource is amd.com/gpu; resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these"),
+        ({"resource": NEURON}, "resource is aws.amazon.com/neuron; g6.xlarge has nvidia.com/gpu; give that"),
+        (
+            {**OF_NEURON, "pool": "l4-spot", "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
+            "gpu-pool-without-taint: GpuNodePool l4-spot has taints on nvidia.com/gpu; add one on aws.amazon.com/neuron",
         ),
         ({"capacity_types": ["spot", "queued"]}, "capacity_types is with queued; Karpenter has"),
         ({"capacity_types": []}, "capacity_types is with none; Karpenter has reserved, spot, on-demand"),

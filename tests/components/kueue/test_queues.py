@@ -188,3 +188,50 @@ def test_what_kueue_would_refuse_or_hold_inactive_is_refused_before_anything_is_
         assert problem in str(refused.value)
 
     assert register(declare).resources == []
+
+
+NEURON = "aws.amazon.com/neuron"
+
+
+def amounts(spec: dict[str, Any], field: str = "nominalQuota") -> dict[str, dict[str, str]]:
+    """What of each resource a flavor gives."""
+    [group] = spec["resourceGroups"]
+    return {flavor["name"]: {each["name"]: each[field] for each in flavor["resources"] if field in each} for flavor in group["flavors"]}
+
+
+def test_a_queue_of_gpus_and_neuron_devices_counts_each_in_its_own_flavors_alone(register: Register) -> None:
+    # cpu and memory may stand in one group of resources alone, and of it every flavor says every resource (Kueue v0.19, its webhook).
+    queue = queue_args(quotas=[quota_args(2, borrowing_limit=1), quota_args(16, borrowing_limit=8, flavor="trn-spot")])
+
+    [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("trn-spot", resource=NEURON)], queues=[queue])
+
+    assert spec["resourceGroups"][0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu", NEURON]
+    assert [each["name"] for each in spec["resourceGroups"][0]["flavors"][1]["resources"]] == ["cpu", "memory", "nvidia.com/gpu", NEURON]
+    assert amounts(spec) == {
+        "l4-spot": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2", NEURON: "0"},
+        "trn-spot": {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "0", NEURON: "16"},
+    }
+    borrowed = amounts(spec, "borrowingLimit")
+    assert (borrowed["l4-spot"][NEURON], borrowed["trn-spot"]["nvidia.com/gpu"]) == ("0", "0")
+
+
+def test_a_queue_of_neuron_devices_alone_covers_no_gpus_even_with_launchers_beside(register: Register) -> None:
+    quotas = [quota_args(0, flavor="launchers"), quota_args(16, flavor="trn-spot")]
+    flavors = [flavor_args("launchers", resource=None, tolerations=[]), flavor_args("trn-spot", resource=NEURON)]
+
+    [spec] = specs(register, "ClusterQueue", flavors=flavors, queues=[queue_args(quotas=quotas)])
+
+    assert spec["resourceGroups"][0]["coveredResources"] == ["cpu", "memory", NEURON]
+    assert amounts(spec)["launchers"][NEURON] == "0"
+
+
+def test_a_flavor_of_something_that_nothing_counts_is_refused(register: Register) -> None:
+    refused: list[str] = []
+
+    def declare() -> None:
+        with pytest.raises(ValueError, match=r"flavor l4-spot has resource amd\.com/gpu") as error:
+            Queues("queues", queues_args(flavors=[flavor_args(resource="amd.com/gpu")]))
+        refused.append(str(error.value))
+
+    assert register(declare).resources == []
+    assert "resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these" in refused[0]

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
-from components.kueue.queues import Topology, TopologyArgs
+from components.kueue.topology import Topology, TopologyArgs
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -58,6 +58,16 @@ def test_work_without_queue_has_a_quota_of_its_own_that_counts_its_priority_clas
     assert scoped["spec"] == {"hard": {"requests.nvidia.com/gpu": "2"}, "scopeSelector": {"matchExpressions": [selector]}}
 
 
+def test_work_without_queue_is_counted_by_each_kind_of_device(register: Register) -> None:
+    devices = {"nvidia.com/gpu": 0, "aws.amazon.com/neuron": 2}
+    unqueued = {"gpus": 2, "devices": devices, "priority_classes": ["gpu-production"]}
+
+    quotas = register(lambda: Team("red", team_args(unqueued=unqueued))).of(QUOTA)
+
+    [scoped] = [each for each in quotas if each["metadata"]["name"] == "unqueued"]
+    assert scoped["spec"]["hard"] == {"requests.nvidia.com/gpu": "0", "requests.aws.amazon.com/neuron": "2"}
+
+
 def test_a_team_without_gpus_for_services_has_a_quota_of_none(register: Register) -> None:
     quotas = register(lambda: Team("red", team_args(unqueued={"gpus": 0, "priority_classes": ["gpu-production"]}))).of(QUOTA)
 

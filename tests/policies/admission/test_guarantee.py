@@ -16,6 +16,7 @@ from policies.admission.guarantee import NAME, guarantee_policies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+NO_DEVICES = "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron"
 ROOT = Path(__file__).parents[3]
 TEAM = "team-a"
 COMES, GOES, CLAIMS, STOPS = guarantee_policies(
@@ -239,9 +240,9 @@ def queued(each: Object, queue: str | None) -> Object:
         (1, None, ""),
         (0, "cpu", ""),
         (1, "cpu", "label kueue.x-k8s.io/queue-name is cpu, whose machines have no GPUs: it would wait for ever. To fix it: write "),
-        (0, "default", "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is default, which is for work "),
-        (0, "big", "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is big, which is for work with GPUs. "),
-        (0, None, "no container has a limit on nvidia.com/gpu, and label kueue.x-k8s.io/queue-name is default, which is for work "),
+        (0, "default", f"{NO_DEVICES}, and label kueue.x-k8s.io/queue-name is default, which is for work "),
+        (0, "big", f"{NO_DEVICES}, and label kueue.x-k8s.io/queue-name is big, which is for work with GPUs. "),
+        (0, None, f"{NO_DEVICES}, and label kueue.x-k8s.io/queue-name is default, which is for work "),
     ],
 )
 def test_work_is_in_a_queue_of_the_machines_that_it_needs(

@@ -1,9 +1,10 @@
-"""Which machines have NVIDIA GPUs."""
+"""Which machines have NVIDIA GPUs, or accelerators of AWS's own."""
 
 from __future__ import annotations
 
 import pytest
 
+from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA
 from capacity.catalog.machines import Cloud, machines_of
 from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
 from policies.values.field import Field
@@ -13,8 +14,9 @@ GPU_MACHINES = (
     *("p4de.24xlarge", "p5en.48xlarge", "p6-b200.48xlarge", "p6e-gb200.36xlarge", "a2-highgpu-1g", "a3-megagpu-8g", "a4x-highgpu-4g"),
     *("g2-standard-4", "g4-standard-48"),
 )
+NEURON_MACHINES = ("inf1.xlarge", "inf2.xlarge", "trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn3-es.48xlarge")
 OTHER_MACHINES = (
-    *("g4ad.xlarge", "m7i.large", "inf2.xlarge", "trn1.32xlarge", "dl1.24xlarge", "e2-small", "g1-small", "n1-standard-8"),
+    *("g4ad.xlarge", "m7i.large", "dl1.24xlarge", "e2-small", "g1-small", "n1-standard-8"),
     *("ct5lp-hightpu-4t", "a1.large", "", "g6", "."),
 )
 
@@ -22,6 +24,13 @@ OTHER_MACHINES = (
 @pytest.mark.parametrize("machine", GPU_MACHINES)
 def test_a_machine_with_nvidia_gpus_is_recognised(machine: str) -> None:
     assert is_gpu_machine(machine)
+    assert (is_gpu_machine(machine, (NVIDIA,)), is_gpu_machine(machine, (NEURON,))) == (True, False)
+
+
+@pytest.mark.parametrize("machine", NEURON_MACHINES)
+def test_a_machine_with_neuron_devices_is_recognised_and_told_apart(machine: str) -> None:
+    assert is_gpu_machine(machine)
+    assert (is_gpu_machine(machine, (NVIDIA,)), is_gpu_machine(machine, (NEURON,))) == (False, True)
 
 
 @pytest.mark.parametrize("machine", OTHER_MACHINES)
@@ -31,7 +40,8 @@ def test_another_machine_is_not(machine: str) -> None:
 
 def test_the_shipped_catalog_agrees() -> None:
     for machine in machines_of(Cloud.AWS).values():
-        assert is_gpu_machine(machine.name) == (machine.gpu is not None and machine.gpu.manufacturer == "nvidia"), machine.name
+        kinds = [kind for kind in ACCELERATORS if is_gpu_machine(machine.name, (kind,))]
+        assert kinds == ([] if machine.gpu is None else [machine.gpu.accelerator]), machine.name
 
 
 @pytest.mark.parametrize(
@@ -51,6 +61,13 @@ def test_the_shipped_catalog_agrees() -> None:
         ("nvidia.com/gpu.present", "In", ["false"], (False, False, True)),
         ("nvidia.com/gpu.present", "DoesNotExist", [], (False, False, True)),
         ("nvidia.com/gpu.product", "NotIn", ["NVIDIA-L4"], (False, False, False)),
+        ("node.kubernetes.io/instance-type", "In", ["g6.xlarge", "trn1.2xlarge"], (True, True, False)),
+        ("karpenter.k8s.aws/instance-family", "In", ["inf2"], (True, True, False)),
+        ("karpenter.k8s.aws/instance-category", "In", ["trn", "c"], (True, False, False)),
+        ("karpenter.k8s.aws/instance-accelerator-name", "In", ["trainium2"], (True, True, False)),
+        ("karpenter.k8s.aws/instance-accelerator-manufacturer", "In", ["aws"], (True, True, False)),
+        ("karpenter.k8s.aws/instance-accelerator-count", "Exists", [], (True, True, False)),
+        ("karpenter.k8s.aws/instance-accelerator-count", "DoesNotExist", [], (False, False, True)),
         ("topology.kubernetes.io/zone", "In", ["us-east-1a"], (False, False, False)),
     ],
 )

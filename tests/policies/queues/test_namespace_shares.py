@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity.catalog.accelerators import NVIDIA
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import Inventory
@@ -42,7 +43,7 @@ def among(*manifests: dict[str, Any]) -> Inventory:
 
 
 def share(*manifests: dict[str, Any]) -> Share:
-    return share_of("team", among(local("a"), *manifests))
+    return share_of("team", among(local("a"), *manifests), NVIDIA)
 
 
 def test_without_a_cohort_it_is_the_nominal_quota_of_all_flavors() -> None:

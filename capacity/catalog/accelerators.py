@@ -1,0 +1,86 @@
+"""The kinds of accelerators that the platform counts: what pods ask for them by, what their nodes are known and tainted by."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class Accelerator:
+    """One kind of accelerator, of which a device is what the rest of the code calls a GPU.
+
+    `manufacturer` is the catalog's word for it, as Karpenter's labels have it too. `resource` is what pods ask for one device by; it is
+    also the key of the taint on its nodes, as the API server adds the toleration of a taint to pods that ask for the resource of the same
+    name (ExtendedResourceToleration). `parts` are other resources under which its plugin offers the same devices and which nothing counts,
+    so that no team may have any. `instance_label` is how Karpenter's keys go on, after what all begin with, when it tells of the devices:
+    NAME-name, NAME-count, NAME-manufacturer; `tells_memory` says that there is NAME-memory. `noun` is what a sentence calls one device.
+    `ec2_family` is a pattern of the families of EC2 that have it, without look-ahead, which the API server's regular expressions (RE2) do
+    not have; `ec2_categories` are the letters that these begin with.
+    """
+
+    manufacturer: str
+    resource: str
+    noun: str
+    instance_label: str
+    ec2_family: str
+    ec2_categories: tuple[str, ...]
+    tells_memory: bool = False
+    parts: tuple[str, ...] = ()
+
+    @property
+    def taint_key(self) -> str:
+        """The key of the taint on its nodes."""
+        return self.resource
+
+    @property
+    def quota_key(self) -> str:
+        """The one key under which a ResourceQuota counts its devices. Kubernetes takes `limits.` as well and never counts it."""
+        return f"requests.{self.resource}"
+
+    def labels(self, begins: str) -> tuple[str, ...]:
+        """The labels that say which device a node has, where keys begin with `begins`: its name, and its memory where that is told."""
+        return tuple(f"{begins}{self.instance_label}-{each}" for each in ("name", *(("memory",) if self.tells_memory else ())))
+
+
+NVIDIA = Accelerator(
+    "nvidia",
+    "nvidia.com/gpu",
+    "GPU",
+    "gpu",
+    r"(?:g\d+[a-z]*|gr\d+[a-z]*|p\d+[a-z]*)(?:-[a-z0-9]+)?",
+    ("g", "gr", "p"),
+    tells_memory=True,
+)
+"""NVIDIA's GPUs, whole ones. What a partition (MIG) is called follows from its size and is read where partitions are: pods in
+policies/inventory/pod_gpus.py, reports in capacity/chargeback/nodes.py. Families: g5, g6e, gr6, p4d, p5en, p6-b200, and what will be named
+like them; one, g4ad, looks like them and holds AMD's. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"""
+
+NEURON = Accelerator(
+    "aws",
+    "aws.amazon.com/neuron",
+    "Neuron device",
+    "accelerator",
+    r"(?:inf|trn)\d+[a-z]*(?:-[a-z0-9]+)?",
+    ("inf", "trn"),
+    parts=("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
+)
+"""AWS's Trainium and Inferentia chips, in whole devices: a job of several cores of one has the device.
+
+Resources: AWS Neuron documentation, "Neuron device plugin" (v2.31.0: `neuron` and `neuroncore` for the same devices; older plugins had
+`neurondevice` for `neuron`), read 2026-11-26. Labels: Karpenter's AWS provider v1.14.1, pkg/providers/instancetype/types.go.
+"""
+
+ACCELERATORS = (NVIDIA, NEURON)
+"""In the order in which quotas name them."""
+
+BY_MANUFACTURER = {each.manufacturer: each for each in ACCELERATORS}
+BY_RESOURCE = {each.resource: each for each in ACCELERATORS}
+RESOURCES = tuple(BY_RESOURCE)
+"""What pods ask for whole devices by, of whatever kind."""
+
+
+def of_ec2_machine(name: str) -> Accelerator:
+    """Which kind a machine of EC2 with accelerators has, by its family; NVIDIA's where nothing else is known."""
+    family = name.partition(".")[0]
+    return next((each for each in ACCELERATORS if re.fullmatch(each.ec2_family, family)), NVIDIA)

@@ -1,0 +1,103 @@
+"""Work on AWS's own accelerators, on real Kueue and the real scheduler: counted by its own quota, beside GPUs, and not by theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from workload_ground import submit
+
+from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from lab.cluster import POD
+from lab.exercise.play import NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+NEURON = "aws.amazon.com/neuron"
+CLASS: dict[str, Any] = {
+    "description": "Training on Trainium.",
+    "priority_class": "own-neuron",
+    "priority": 500,
+    "preempts": False,
+    "queued": True,
+    "fallback": "quota",
+    "capacity": ["spot"],
+    "disruption": {"remove": "empty", "idle_seconds": 120},
+    "run_limit_hours": 10,
+    "grace_seconds": 60,
+    "checkpoint": False,
+    "disruption_budget": False,
+}
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """A node of four L4 and one of sixteen Trainium devices. Alpha owns two GPUs and eight devices, beta two GPUs and no device."""
+    pools = [
+        {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]},
+        {"name": "trn-spot", "machine": "trn1.32xlarge", "capacity_type": "spot", "max_nodes": 1, "serves": ["neuron"]},
+    ]
+    teams = [
+        {"name": "alpha", "shares": {"l4-spot": 2, "trn-spot": 8}, "borrowing_limits": {"trn-spot": 0}},
+        {"name": "beta", "shares": {"l4-spot": 2}},
+    ]
+    with queues_of(cluster, register, {"l4-spot": 1, "trn-spot": 1}, pools=pools, teams=teams, classes={"neuron": CLASS}) as made:
+        yield made
+
+
+def flavors_of(ground: QueueGround, job: str) -> dict[str, str]:
+    """The flavor of each resource of a Job, as soon as Kueue has admitted it."""
+    workload = ground.wait_for_workload("alpha", job, lambda each: each.get("status", {}).get("admission"), "admitted")
+    [assigned] = workload["status"]["admission"]["podSetAssignments"]
+    return assigned["flavors"]
+
+
+def pool_of(cluster: Cluster, pod: KubeObject) -> str:
+    nodes = {node["metadata"]["name"]: node["metadata"]["labels"].get(KARPENTER_POOL_LABEL) for node in cluster.list(NODE)}
+    return str(nodes[pod["spec"]["nodeName"]])
+
+
+def test_a_neuron_job_is_admitted_within_its_own_quota_and_leaves_that_of_gpus_alone(ground: QueueGround, cluster: Cluster) -> None:
+    submit(ground, "queued-job", "tune", workload_class="neuron", gpus=8)
+    [pod] = ground.wait_for_running("alpha", "tune")
+
+    assert pool_of(cluster, pod) == ground.own("trn-spot")
+    assert set(flavors_of(ground, "tune").values()) == {ground.own("trn-spot")}
+    assert pod["spec"]["containers"][0]["resources"]["limits"][NEURON] == "8"
+
+    # Its devices are used up, and the GPUs are not: one more device waits, a job of GPUs does not.
+    submit(ground, "queued-job", "more", workload_class="neuron", gpus=1)
+    ground.wait_for_refusal("alpha", "more", f"{NEURON} in flavor {ground.own('trn-spot')}")
+    submit(ground, "queued-job", "train", gpus=2)
+    running = ground.wait_for_running("alpha", "tune", "train")
+    assert {pool_of(cluster, each) for each in running} == {ground.own("l4-spot"), ground.own("trn-spot")}
+    assert flavors_of(ground, "train")["nvidia.com/gpu"] == ground.own("l4-spot")
+
+
+def test_a_team_without_a_share_of_devices_gets_none_by_its_quota_of_gpus(ground: QueueGround, cluster: Cluster) -> None:
+    job = ground.job("beta", "sly")
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {NEURON: "1"}, "requests": {NEURON: "1", "cpu": "1"}}
+    cluster.create(job)
+
+    ground.wait_for_refusal("beta", "sly", f"resource {NEURON} unavailable in ClusterQueue")
+    assert cluster.list(POD, ground.own("beta")) == []
+
+
+def test_cores_of_a_device_under_another_name_get_past_neither_the_queue_nor_the_namespace(ground: QueueGround, cluster: Cluster) -> None:
+    job = ground.job("alpha", "cores", "neuron")
+    core = "aws.amazon.com/neuroncore"
+    job["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {core: "1"}, "requests": {core: "1", "cpu": "1"}}
+    cluster.create(job)
+
+    ground.wait_for_refusal("alpha", "cores", f"resource {core} unavailable in ClusterQueue")
+    [quota] = [each for each in cluster.list("v1/ResourceQuota", ground.own("alpha")) if each["metadata"]["name"] == "team"]
+    assert (quota["spec"]["hard"][f"requests.{core}"], quota["spec"]["hard"][f"requests.{NEURON}"]) == ("0", "8")
