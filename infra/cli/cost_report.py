@@ -161,7 +161,8 @@ def age_words(old: OldPrices, cost: PlanCost) -> str:
     more = f" and {len(old.what) - 1} more" if len(old.what) > 1 else ""
     rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on it"
     asks = f"flexspot prices refresh --cloud {_CLOUD_OF_LISTS.get(cost.cloud, 'aws')} --region {cost.region} --file FILE"
-    return f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}; `{asks}` asks the cloud"
+    told = f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}"
+    return f"{told}; `{asks}` asks the cloud for what its lists tell; give other prices with --prices"
 
 
 def budget_text(check: BudgetCheck, scenario: Scenario) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,7 @@ def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_t
     assert "a price or commitment is of pool l4-ondemand, which the plan does not have" in shown
     assert [each["as_of"] for each in found["old_prices"] if "contract" in each["source"]] == ["2019-05-01"]
     assert "days old: p5.48xlarge reserved and 1 more, of 2019-05-01; expected 131,619.00 and worst case 136,152.00 rest on it; " in shown
-    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` asks the cloud" in shown
+    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` asks the cloud for what its lists tell" in shown
 
 
 def test_a_plan_compared_with_itself_differs_in_no_line(eks: Path) -> None:
@@ -292,3 +293,23 @@ def test_it_loads_neither_pulumi_nor_the_lab(eks: Path) -> None:
     shown = subprocess.run([sys.executable, "-c", program, str(eks)], capture_output=True, text=True, check=True)
 
     assert shown.stdout == "[]\n"
+
+
+TWO_KINDS = """
+cloud: aws
+sources: {list: {citation: a list of both kinds of prices, as_of: DAY, verified: true}}
+prices:
+  - {machine: g6.2xlarge, region: us-east-1, capacity_type: on-demand, usd_per_hour: "1", source: list}
+  - {machine: g4dn.xlarge, region: us-east-1, capacity_type: spot, usd_per_hour: "0.2", source: list}
+"""
+
+
+def test_an_old_spot_price_is_told_though_the_list_prices_of_its_source_are_not_old_yet(eks: Path, tmp_path: Path) -> None:
+    day = datetime.now(UTC).date() - timedelta(days=60)
+    (tmp_path / "list.yaml").write_text(TWO_KINDS.replace("DAY", day.isoformat()))
+    found = json.loads(run(eks, "--prices", tmp_path / "list.yaml", "--format", "json"))
+
+    [old] = [each for each in found["old_prices"] if "both kinds" in each["source"]]
+    assert (old["age_days"], old["of"]) == (60, ["g4dn.xlarge spot"])
+    line = next(each for each in found["lines"] if each["name"] == "t4-spot" and each["section"] == "pool")
+    assert (old["expected_usd"], old["worst_usd"]) == (line["expected_usd"], line["worst_case_usd"])
