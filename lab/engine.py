@@ -36,7 +36,7 @@ class Engine:
         return "pulumi" if self.root is None else str(tools.binary("pulumi"))
 
     def command_line_environment(self, home: LabHome, tools: Tools) -> dict[str, str]:
-        """What the plain command line needs to run the checkout's program against the lab: where its state is, and a language host."""
+        """What the plain command line needs to run the project's program against the lab: where its state is, and a language host."""
         own = {"PULUMI_BACKEND_URL": state_url(home), "PULUMI_CONFIG_PASSPHRASE": "", "FLEXSPOT_LAB_KUBECONFIG": str(home.kubeconfig)}
         chosen = {name: os.environ[name] for name in ("PULUMI_BACKEND_URL",) if name in os.environ}
         # The stand-in host knows nothing of Pulumi.yaml's virtual environment: it runs the first python on PATH.

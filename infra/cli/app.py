@@ -26,6 +26,7 @@ from infra.cli import (
 )
 from infra.cli.command_group import command_group
 from infra.collector import collect_rarely
+from policies.place import FOLDER
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -51,6 +52,12 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback
     if asked:
         typer.echo(f"flexspot {version('flexspot')}")
         raise typer.Exit
+
+
+@app.command("policy-pack")
+def policy_pack() -> None:
+    """Print the folder of the policy pack that comes with this version, as in: pulumi preview --policy-pack $(flexspot policy-pack)."""
+    typer.echo(FOLDER)
 
 
 Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else.")]

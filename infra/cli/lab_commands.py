@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from infra.checkout import CHECKOUT
 from infra.cli.command_group import command_group
 from infra.cli.console import ConsoleProgress, Format, out, show_table
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -38,16 +38,16 @@ def _progress() -> Generator[ConsoleProgress]:
 
 
 def lab_home(name: str) -> LabHome:
-    """The lab of this checkout called `name`."""
+    """The lab of this project called `name`."""
     from lab.home import LabHome  # noqa: PLC0415 -- the lab is loaded when one of its commands runs
 
-    return LabHome(CHECKOUT / ".lab", name)
+    return LabHome(project_here().labs, name)
 
 
 def _tools(progress: ConsoleProgress) -> Tools:
     from lab.tools.build import ensure_tools  # noqa: PLC0415
 
-    return ensure_tools(CHECKOUT / ".tools", progress)
+    return ensure_tools(project_here().tools, progress)
 
 
 @app.command()
@@ -57,9 +57,10 @@ def tools(
     """Build the programs of the lab, unless the cache has them."""
     from lab.tools.build import all_families, ensure_tools, families  # noqa: PLC0415
 
+    project = project_here()
     with _progress() as progress:
-        built = ensure_tools(CHECKOUT / ".tools", progress, wanted=all_families() if everything else families())
-    out.print(f"tools are ready in {built.links.relative_to(CHECKOUT)}/bin")
+        built = ensure_tools(project.tools, progress, wanted=all_families() if everything else families())
+    out.print(f"tools are ready in {project.shown(built.links)}/bin")
 
 
 @app.command()

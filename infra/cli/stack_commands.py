@@ -16,10 +16,10 @@ from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.names import is_production
-from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out, show_table
 from infra.cli.lab_commands import lab_home, show_next_steps
-from infra.cli.stacks import STACKS, Stack, planned
+from infra.cli.stacks import Stack, planned
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -295,7 +295,7 @@ def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path 
     finally:
         if plan_out is not None:
             own_prices = found.settings.prices_file
-            write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else STACKS / own_prices)
+            write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else project_here().stacks / own_prices)
 
 
 _LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
@@ -354,7 +354,7 @@ def _ready_tools() -> Tools:
 
     progress = ConsoleProgress()
     try:
-        return ensure_tools(CHECKOUT / ".tools", progress)
+        return ensure_tools(project_here().tools, progress)
     finally:
         progress.close()
 
