@@ -18,7 +18,7 @@ from pulumi import automation
 from capacity.values.errors import ExplainedError
 from infra.deployment.filled_buckets import filled_buckets_remedy
 from infra.deployment.interrupted import Existing, Identifying, Settling
-from infra.program import main
+from infra.own_program import program_of
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here
 from infra.rules import pack_configuration
 from infra.state_file import mend_state_file, other_runs
@@ -41,7 +41,7 @@ class StackRun:
     `folder` holds a copy of `project`'s own file and of the stack's, so that the engine's own notes (an encryption salt) stay out of those.
     `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
     `environment` is added to the engine's. `passphrase` is what the state's secrets are encrypted with, None for the user's own settings.
-    `identify` finds the id of what an interrupted run may have created.
+    `program` declares the resources; default: the project's own. `identify` finds the id of what an interrupted run may have created.
     """
 
     stack: str
@@ -49,7 +49,7 @@ class StackRun:
     backend_url: str | None
     engine_root: Path | None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    program: Callable[[], None] = main
+    program: Callable[[], None] | None = None
     passphrase: str | None = ""
     identify: Identify = Identifying({}).identify
     project: Project = field(default_factory=project_here)
@@ -158,18 +158,17 @@ class StackRun:
             environment["PULUMI_CONFIG_PASSPHRASE"] = self.passphrase
         # What the engine noted in the copy of the stack file at the first run is in the state too.
         environment["PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER"] = "true"
+        program = self.program or program_of(self.project)
         options = automation.LocalWorkspaceOptions(
             work_dir=str(self.folder),
-            program=self.program,
+            program=program,
             env_vars=environment,
             pulumi_command=_command_line(self.engine_root),
         )
         self._wait_for_others()
         if mended := mend_state_file(self.backend_url, self.project.name, self.stack):
             tell(mended)
-        return self._explained(
-            "preview", lambda: automation.create_or_select_stack(self.stack, self.project.name, self.program, opts=options)
-        )
+        return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, self.project.name, program, opts=options))
 
     def _copy_project(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -16,7 +16,7 @@ from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from infra.deployment.cloud_run import CommandLine
     from lab.home import LabHome
@@ -74,10 +74,13 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
 
 
 @contextmanager
-def offline_engine(tools: Tools) -> Generator[Engine]:
-    """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything."""
+def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
+    """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything.
+
+    `tools` are asked for where the official command line is not here or does not fit.
+    """
     found = command_line()
-    root = None if found is not None and found.fits else tools.links
+    root = None if found is not None and found.fits else tools().links
     with ExitStack() as served:
         ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
         environment = {

@@ -71,7 +71,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     uv("build", "--quiet", "--wheel", "--out-dir", place, CHECKOUT)
     locked = ("export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-workspace", "--no-hashes")
     uv(*locked, "--output-file", place / "locked.txt")
-    uv("venv", "--quiet", "--python", sys.executable, place / "environment")
+    # With pip, as `python3 -m venv` makes it: a language host asks it for the packages of a program.
+    uv("venv", "--quiet", "--seed", "--python", sys.executable, place / "environment")
     [wheel] = place.glob("*.whl")
     made = Installed(place / "environment", wheel)
     uv("pip", "install", "--quiet", "--python", made.python, "--constraints", place / "locked.txt", wheel)

@@ -16,6 +16,7 @@ from infra.cli import (
     console,
     cost_commands,
     image_commands,
+    init_commands,
     lab_commands,
     lint_commands,
     price_commands,
@@ -26,7 +27,6 @@ from infra.cli import (
 )
 from infra.cli.command_group import command_group
 from infra.collector import collect_rarely
-from policies.place import FOLDER
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -40,6 +40,7 @@ app.add_typer(image_commands.app, name="images")
 app.add_typer(version_commands.app, name="versions")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
+app.command()(init_commands.init)
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
 app.command()(cost_commands.cost)
@@ -57,6 +58,8 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback
 @app.command("policy-pack")
 def policy_pack() -> None:
     """Print the folder of the policy pack that comes with this version, as in: pulumi preview --policy-pack $(flexspot policy-pack)."""
+    from policies.place import FOLDER  # noqa: PLC0415
+
     typer.echo(FOLDER)
 
 

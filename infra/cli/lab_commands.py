@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -203,15 +206,16 @@ def _show_parts(name: str, parts: list[PartStatus]) -> None:
 
 def show_next_steps(home: LabHome) -> None:
     """How to reach a lab, what runs on it, what to try next."""
-    flexspot = ".venv/bin/flexspot lab"
+    flexspot = "flexspot lab" if shutil.which("flexspot") else f"{Path(sys.executable).with_name('flexspot')} lab"
     chosen = "" if home.name == "default" else f" --lab {home.name}"
-    stop_command = f"{flexspot} stop{chosen}" if chosen else "make down"
+    kubectl = project_here().tools / "bin" / "kubectl"
+    shown_kubectl = kubectl.relative_to(Path.cwd()) if kubectl.is_relative_to(Path.cwd()) else kubectl
     steps = {
         "On it": "Kubernetes, Kueue and Karpenter, each the real one; the nodes are fake and cost nothing.",
-        "Reach it": f"export KUBECONFIG={home.kubeconfig}; .tools/bin/kubectl get nodepools,clusterqueues",
+        "Reach it": f"export KUBECONFIG={home.kubeconfig}; {shown_kubectl} get nodepools,clusterqueues",
         "Try next": f"{flexspot} exercise{chosen}   (two teams, four GPUs, one preemption; one to two minutes)",
         "Look": f"{flexspot} status{chosen}",
-        "Stop": stop_command,
+        "Stop": f"{flexspot} stop{chosen}",
     }
     out.print()
     for title, text in steps.items():

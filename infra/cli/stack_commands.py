@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from infra.deployment.drift import Drift
     from infra.deployment.losses import Loss
     from infra.engine import StackRun
-    from lab.tools.build import Tools
+    from lab.tools.build import Family, Tools
 
 
 _ROWS = 40
@@ -344,17 +344,24 @@ def _offline_run(stack: str) -> Generator[StackRun]:
     from infra.engine import StackRun  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_tools()) as engine:
+    with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_engine) as engine:
         _say(engine.notes)
         yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)
 
 
-def _ready_tools() -> Tools:
+def _ready_engine() -> Tools:
+    """The engine alone: an offline preview needs none of the lab's other programs."""
+    from lab.tools.build import family_named  # noqa: PLC0415
+
+    return _ready_tools((family_named("pulumi"),))
+
+
+def _ready_tools(wanted: tuple[Family, ...] | None = None) -> Tools:
     from lab.tools.build import ensure_tools  # noqa: PLC0415
 
     progress = ConsoleProgress()
     try:
-        return ensure_tools(project_here().tools, progress)
+        return ensure_tools(project_here().tools, progress, wanted=wanted)
     finally:
         progress.close()
 

@@ -122,6 +122,68 @@ def test_the_policies_that_come_with_it_judge_an_offline_preview(installed: Inst
     assert "budget-exceeded" in refused.stderr
 
 
+def readme_commands(folder: Path, heading: str) -> list[str]:
+    """The command lines that a section of a project's README shows."""
+    section = (folder / "README.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return [line.strip() for line in section.splitlines() if line.startswith("    ")]
+
+
+def test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_work_as_written(installed: Installed, tmp_path: Path) -> None:
+    asked = (
+        "--cloud",
+        "gke",
+        "--owner",
+        "ml-platform",
+        "--team",
+        "research,product",
+        "--account",
+        "acme-dev",
+        "--prod-account",
+        "acme-prod",
+    )
+    made = installed.flexspot("init", *asked, folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("raise ImportError('these are not the components that Flexspot means')\n")
+    commands = [line for line in readme_commands(tmp_path, "Every day") if "lab" not in line and "local" not in line]
+
+    assert [line.split()[1] for line in commands] == ["settings", "preview", "cost", "lint"]
+    for line in commands:
+        done = installed.run("bash", "-c", line, folder=tmp_path)
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+    assert installed.flexspot("preview", "-s", "prod", "--offline", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.lab
+def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothing_to_change(installed: Installed, tmp_path: Path) -> None:
+    """Its program in the user's process, beside a package of the user's that is called as one of ours; policies from where they lie."""
+    assert installed.flexspot("init", "--cloud", "local", "--owner", "ml", "--team", "research", folder=tmp_path).returncode == 0
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("OWN = 'acme'\n")
+    program = tmp_path / "__main__.py"
+    program.write_text(program.read_text() + "\nimport components\nimport pulumi\n\npulumi.export('own', components.OWN)\n")
+    # As its README says; the official host takes Python from there, and ours the first on PATH.
+    (tmp_path / ".venv").symlink_to(installed.environment)
+    try:
+        for line in readme_commands(tmp_path, "Every day"):
+            if line.startswith(("flexspot lab start", "flexspot up")):
+                done = installed.run("bash", "-c", line.replace("up -s local", "up -s local --yes"), folder=tmp_path)
+                assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        own = installed.flexspot("lab", "pulumi", "stack", "output", "own", "-s", "local", folder=tmp_path).stdout.strip()
+        pack = installed.flexspot("policy-pack", folder=tmp_path).stdout.strip()
+        plain = installed.flexspot(
+            *("lab", "pulumi", "preview", "-s", "local", "--policy-pack", f"{pack}/pack", "--non-interactive", "--json"), folder=tmp_path
+        )
+    finally:
+        installed.flexspot("lab", "stop", "--delete", folder=tmp_path)
+
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    told = json.loads(plain.stdout[plain.stdout.index("{") :])
+    assert set(told["changeSummary"]) == {"same"}
+    assert told["changeSummary"]["same"] > 40
+    assert own == "acme"
+
+
 def test_where_there_is_no_project_the_command_says_so(installed: Installed, tmp_path: Path) -> None:
     for command in (("settings", "check", "-s", "dev"), ("preview", "-s", "dev", "--offline"), ("lab", "status")):
         refused = installed.flexspot(*command, folder=tmp_path)
