@@ -19,13 +19,14 @@ FOLDERS = ("capacity", "components", "policies", "infra", "lab")
 PROGRAMS = ("policies/pack",)
 """Python without the ending of a module."""
 
-PLUGINS = ("policies/PulumiPolicy.yaml",)
+PLUGINS = ("policies/PulumiPolicy.yaml", "components/PulumiPlugin.yaml")
 """What Pulumi reads to start a folder as a program of its own."""
 
 _IN_CHECKOUT = "toolchain: uv\n    virtualenv: ../.venv"
 # From site-packages/flexspot/FOLDER up to the environment. Pulumi's toolchain for pip asks no more of it than bin/python.
 _INSTALLED = "toolchain: pip\n    virtualenv: ../../../../.."
 
+_MADE = "flexspot-wheel-"
 _LEFT_OUT = ("__pycache__", "*.pyc")
 
 
@@ -34,20 +35,19 @@ class RelocationHook(BuildHookInterface[Any]):
 
     PLUGIN_NAME = "custom"
 
-    _made: Path
-
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Writes the copies to a folder of its own, from which the wheel takes them."""
         if version == "editable":
             return
-        self._made = Path(tempfile.mkdtemp(prefix="flexspot-wheel-"))
-        relocate(Path(self.root), self._made)
-        build_data["force_include"][str(self._made)] = PACKAGE
+        made = Path(tempfile.mkdtemp(prefix=_MADE))
+        relocate(Path(self.root), made)
+        build_data["force_include"][str(made)] = PACKAGE
 
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 -- hatchling's
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 -- hatchling's own
         """Takes that folder away."""
-        if version != "editable":
-            shutil.rmtree(self._made)
+        for made in build_data["force_include"]:
+            if Path(made).name.startswith(_MADE):
+                shutil.rmtree(made)
 
 
 def relocate(root: Path, target: Path) -> None:

@@ -13,7 +13,7 @@ from infra import program
 from infra.project import FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
     from infra.project import Project
 
@@ -47,7 +47,7 @@ def program_of(project: Project) -> Callable[[], None]:
 
 
 @contextmanager
-def _as_a_language_host_does(folder: Path) -> Iterator[None]:
+def _as_a_language_host_does(folder: Path) -> Generator[None]:
     """Starts in the program's folder and imports from there first, and imports its modules anew the next time, in which they declare."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))

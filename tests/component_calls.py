@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 from auto_mode_settings import auto_mode_settings
@@ -14,7 +14,7 @@ from program_declarations import Preview, declared, shipped
 from components.hosting.host import Host, hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from pulumi.provider.experimental.analyzer import PropertyDefinition
 
@@ -29,7 +29,7 @@ def host() -> Host:
 
 
 @contextmanager
-def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Iterator[None]:
+def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
     """Notes every call of a component, by the component and by the resource's name, with what outputs come to."""
     originals: dict[Component, Callable[..., None]] = {each: each.__init__ for each in hosted()}
 
@@ -41,12 +41,12 @@ def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Iterator[None]:
         return init
 
     for component, original in originals.items():
-        component.__init__ = noting(component, original)  # pyrefly: ignore[bad-assignment] -- for the time of the recording
+        setattr(component, "__init__", noting(component, original))  # noqa: B010 -- for the time of the recording
     try:
         yield
     finally:
         for component, original in originals.items():
-            component.__init__ = original  # pyrefly: ignore[bad-assignment] -- as it was
+            setattr(component, "__init__", original)  # noqa: B010 -- as it was
 
 
 class Made(Preview):
@@ -69,6 +69,12 @@ def calls_of_stacks() -> Mapping[str, Mapping[str, dict[str, Any]]]:
         for each in settings:
             declared("test", each, Made())
     return calls
+
+
+def as_python_has_them(component: Any, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without those that are not given, but for those that Python's type always has."""
+    always = component.__init__.__annotations__["args"].__required_keys__
+    return {key: value for key, value in args.items() if value is not None or key in always}
 
 
 def on_the_wire(component: str, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,6 +103,6 @@ def floats(value: Any) -> Any:
     """JSON as protobuf has it, in which a whole number is a float."""
     if isinstance(value, dict):
         return {key: floats(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [floats(each) for each in value]
+    if isinstance(value, (list, tuple)):
+        return [floats(each) for each in cast("list[Any]", value)]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -62,8 +62,13 @@ class Host(ComponentProvider):
     """Constructs components from inputs as the wire has them, where every number is a float and what is optional may be absent."""
 
     def __init__(self) -> None:
-        super().__init__(hosted(), PACKAGE, None, version(PACKAGE))
+        release = version(PACKAGE)
+        super().__init__(hosted(), PACKAGE, None, release)
         self._describe_inherited()
+        whole = generate_schema(PACKAGE, release, None, self._component_defs, self._type_defs, self._dependencies)
+        self.described_schema = whole.to_json()
+        """The schema, as an object."""
+        self.schema = json.dumps(self.described_schema)
 
     def _describe_inherited(self) -> None:
         for name, definition in self._component_defs.items():
@@ -72,8 +77,6 @@ class Host(ComponentProvider):
         for kind in self._type_defs.values():
             for schema_name, declared in kind.properties.items():
                 declared.description = described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
-        whole = generate_schema(PACKAGE, self.version, None, self._component_defs, self._type_defs, self._dependencies)
-        self.schema = json.dumps(whole.to_json())
 
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None

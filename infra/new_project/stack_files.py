@@ -72,7 +72,7 @@ def cloud_stack(answers: Answers, environment: str, budget_usd: int | None) -> s
     spot, on_demand = f"{model}-spot", f"{model}-on-demand"
     owned, per_node = shares(gpus, answers.teams), answers.gpus_per_node
     teams = [{"name": team, "shares": {spot: owned[team]}} | ({"unqueued": {on_demand: per_node}} if production else {}) for team in owned]
-    first = {"name": spot, "machine": answers.machine}
+    first: dict[str, Any] = {"name": spot, "machine": answers.machine}
     if answers.machine in _ALTERNATIVES:
         first["alternatives"] = _ALTERNATIVES[answers.machine]
     pools = [first | {"capacity_type": "spot", "max_nodes": gpus // per_node, "serves": ["training", "interactive", "best-effort"]}]

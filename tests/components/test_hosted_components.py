@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from component_calls import calls_of_stacks, host, on_the_wire
+from component_calls import as_python_has_them, calls_of_stacks, host, on_the_wire
 from program_declarations import COMPONENTS, Preview, shipped
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
@@ -113,7 +113,7 @@ def test_every_component_is_called_here() -> None:
 def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
     """Whole numbers come as floats, what is optional does not come at all, names are the schema's."""
     for name, args in calls()[component.__name__].items():
-        given = {key: value for key, value in args.items() if value is not None or key in component_keys(component)}
+        given = as_python_has_them(component, args)
         there, read = made(lambda given=given, name=name: component(name, given))
         wire = on_the_wire(component.__name__, args)
 
@@ -121,14 +121,9 @@ def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
         assert there
 
 
-def component_keys(component: Any) -> frozenset[str]:
-    """The arguments that Python's type always has."""
-    return component.__init__.__annotations__["args"].__required_keys__
-
-
 REQUIRED = {
     token.rpartition(":")[2]: sorted(each["requiredInputs"])
-    for token, each in json.loads(host().schema)["resources"].items()
+    for token, each in host().described_schema["resources"].items()
     if each.get("requiredInputs")
 }
 
@@ -196,7 +191,7 @@ def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no
 
 @pytest.mark.parametrize("of", ["resources", "types"])
 def test_every_component_type_and_input_of_the_schema_is_described(of: str) -> None:
-    schema = json.loads(host().schema)
+    schema = host().described_schema
 
     for token, each in schema[of].items():
         fields = each.get("inputProperties" if of == "resources" else "properties", {})
@@ -205,7 +200,7 @@ def test_every_component_type_and_input_of_the_schema_is_described(of: str) -> N
 
 
 def test_the_version_of_the_schema_is_that_of_the_package() -> None:
-    schema = json.loads(host().schema)
+    schema = host().described_schema
 
     assert (schema["name"], schema["version"]) == (PACKAGE, host().version)
     assert {each["name"] for each in schema.get("dependencies", [])} <= {"aws", "gcp", "kubernetes"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -232,6 +233,10 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
         init(tmp_path / "acme", *GKE)
 
 
+def _asking(made: type[Questions], *, asks: bool) -> Questions:
+    return made(asks=not asks)
+
+
 def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,7 +249,7 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
 
     monkeypatch.setattr(init_commands.typer, "prompt", prompt)
     # There is no terminal in a test.
-    monkeypatch.setattr(init_commands, "Questions", lambda asks: Questions(asks=not asks))
+    monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
     told = init(tmp_path)
 
     assert len(asked) == len(set(asked)) + 3, "three answers could not be used"

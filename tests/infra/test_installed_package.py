@@ -15,8 +15,9 @@ import pytest
 import yaml
 from google.protobuf import empty_pb2
 from installed_fixtures import CHECKOUT, outside_of_the_checkout, uv
-from pulumi.runtime.proto import analyzer_pb2_grpc
+from pulumi.runtime.proto import analyzer_pb2_grpc, provider_pb2, provider_pb2_grpc
 
+from components.hosting.host import hosted
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
@@ -214,6 +215,27 @@ def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_ca
             process.kill()
 
     assert {rule.name for rule in all_rules()} <= {each.name for each in described.policies}
+
+
+def test_the_installed_components_are_a_plugin_that_pulumis_python_host_can_start(installed: Installed, tmp_path: Path) -> None:
+    plugin = installed.package / "components"
+    options = yaml.safe_load((plugin / "PulumiPlugin.yaml").read_text())["runtime"]["options"]
+    assert options["toolchain"] == "pip"
+    command = [plugin / options["virtualenv"] / "bin" / "python", "-u", str(plugin), "127.0.0.1:1"]
+    environment = outside_of_the_checkout() | {"PYTHONWARNINGS": "ignore"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            with grpc.insecure_channel(
+                f"127.0.0.1:{int(process.stdout.readline())}", options=[("grpc.max_receive_message_length", -1)]
+            ) as channel:
+                told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
+        finally:
+            process.kill()
+
+    schema = json.loads(told.schema)
+    assert len(schema["resources"]) == len(hosted())
+    assert schema["version"] == installed.wheel.name.split("-")[1]
 
 
 def test_the_installed_pack_starts_with_a_python_that_has_none_of_its_packages(installed: Installed, project: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from component_calls import calls_of_stacks, floats, on_the_wire
+from component_calls import as_python_has_them, calls_of_stacks, floats, on_the_wire
 from pulumi import automation
 
 from components.gke.gpu_node_pool import GkeGpuNodePool
@@ -124,7 +124,7 @@ def in_python(engine: Engine, folder: Path) -> dict[str, dict[str, Any]]:
     def program() -> None:
         for component, made in TRIED.items():
             name, args = written(component)
-            made(name, {key: value for key, value in args.items() if value is not None})  # pyrefly: ignore[bad-argument-type] -- as told
+            made(name, as_python_has_them(made, args))  # pyrefly: ignore[bad-argument-type] -- as told
 
     heard = PlannedResources()
     options = automation.LocalWorkspaceOptions(
