@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import sys
 import textwrap
 from importlib import import_module
@@ -86,7 +87,7 @@ class Host(ComponentProvider):
             return super().construct(name, resource_type, inputs, options)
         except ComponentInitError as error:
             if isinstance(error.inner, ValueError | pulumi.RunError):
-                raise InputPropertiesError(self._in_schemas_words(str(error.inner), resource_type)) from error
+                raise self._refusal(name, str(error.inner), resource_type.rpartition(":")[2]) from error
             raise
 
     def map_inputs(self, inputs: pulumi.Inputs, component_def: ComponentDefinition) -> dict[str, Any]:
@@ -96,13 +97,19 @@ class Host(ComponentProvider):
     def _arguments(self, name: str) -> type:
         return inspect.get_annotations(self._components[name].__init__)["args"]
 
-    def _in_schemas_words(self, told: str, resource_type: str) -> str:
-        """A refusal with the names that the program has for inputs, in place of Python's."""
-        definition = self._component_defs[resource_type.rpartition(":")[2]]
-        for schema_name, name in definition.inputs_mapping.items():
-            if schema_name != name:
-                told = told.replace(name, schema_name)
-        return told
+    def _refusal(self, name: str, told: str, component: str) -> InputPropertiesError:
+        """A component's own words, with the names that the program has for inputs, told of the one input that they name.
+
+        The SDK's server (3.259, create_grpc_invalid_properties_status) takes an empty list for none, and fails at its default.
+        """
+        for schema_name, argument in self._component_defs[component].inputs_mapping.items():
+            told = re.sub(rf"\b{argument}\b", schema_name, told)
+        # What stands before is whose inputs they are; of several named nobody knows which is meant.
+        _, _, said = told.partition(f"{component} {name}")
+        named = set(re.findall(r"\w+", said)) & self._component_defs[component].inputs.keys()
+        if len(named) == 1:
+            return InputPropertiesError(f"{component} refuses its inputs", [{"property_path": named.pop(), "reason": told}])
+        return InputPropertiesError(told, [])
 
 
 def serve() -> None:

@@ -98,11 +98,12 @@ def constructed(component: str, name: str, inputs: dict[str, Any]) -> tuple[dict
 
 
 def refusal(component: str, inputs: dict[str, Any]) -> dict[str, str]:
-    """What is told of each input, by its path; by nothing for what is told of the component."""
+    """What is told of each input, by its path; by nothing of the component as a whole."""
     with pytest.raises(InputPropertiesError) as refused:
         constructed(component, "it", inputs)
-    told = {each["property_path"]: each["reason"] for each in refused.value.errors or ()}
-    return told or {"": refused.value.message}
+    # At None, the SDK's server itself fails.
+    assert refused.value.errors is not None
+    return {each["property_path"]: each["reason"] for each in refused.value.errors} or {"": refused.value.message}
 
 
 def test_every_component_is_called_here() -> None:
@@ -187,6 +188,12 @@ def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no
     assert "maxNodes" in told
     assert "\n" not in told
     assert ".py" not in told
+
+
+def test_what_a_component_refuses_of_one_input_is_told_of_that_input() -> None:
+    told = refusal("GpuNodePool", POOL | {"idleSeconds": -1.0})
+
+    assert list(told) == ["idleSeconds"]
 
 
 @pytest.mark.parametrize("of", ["resources", "types"])

@@ -148,7 +148,7 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(en
     resources: dict[str, Any] = {}
     for component in TRIED:
         name, args = written(component)
-        resources[name] = {"type": f"flexspot:index:{component}", "properties": on_the_wire(component, args)}
+        resources[component] = {"name": name, "type": f"flexspot:index:{component}", "properties": on_the_wire(component, args)}
 
     said = engine.preview(resources)
 
