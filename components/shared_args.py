@@ -58,8 +58,13 @@ class NodeTaint(TypedDict):
     """A taint of nodes; `effect` as Kubernetes spells it, such as NoSchedule."""
 
     key: str
+    """The taint's key, such as nvidia.com/gpu."""
+
     value: str
+    """Its value; empty for none."""
+
     effect: str
+    """NoSchedule, PreferNoSchedule or NoExecute."""
 
 
 class RoleOptionsArgs(TypedDict):

@@ -16,20 +16,19 @@ import yaml
 from pulumi import automation
 
 from capacity.values.errors import ExplainedError
-from infra.checkout import CHECKOUT
 from infra.deployment.filled_buckets import filled_buckets_remedy
 from infra.deployment.interrupted import Existing, Identifying, Settling
-from infra.program import main
+from infra.own_program import program_of
+from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here
 from infra.rules import pack_configuration
 from infra.state_file import mend_state_file, other_runs
+from policies.place import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from infra.deployment.interrupted import Hear, Identify
-
-PROJECT = "flexspot"
 
 _PATIENCE_SECONDS = 15.0
 _LINES_TOLD = 20
@@ -39,10 +38,10 @@ _LINES_TOLD = 20
 class StackRun:
     """One stack, and how the engine is run over it.
 
-    `folder` holds a copy of the project and stack file, so that the engine's own notes (an encryption salt) stay out of the checkout.
+    `folder` holds a copy of `project`'s own file and of the stack's, so that the engine's own notes (an encryption salt) stay out of those.
     `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
     `environment` is added to the engine's. `passphrase` is what the state's secrets are encrypted with, None for the user's own settings.
-    `identify` finds the id of what an interrupted run may have created.
+    `program` declares the resources; default: the project's own. `identify` finds the id of what an interrupted run may have created.
     """
 
     stack: str
@@ -50,9 +49,10 @@ class StackRun:
     backend_url: str | None
     engine_root: Path | None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    program: Callable[[], None] = main
+    program: Callable[[], None] | None = None
     passphrase: str | None = ""
     identify: Identify = Identifying({}).identify
+    project: Project = field(default_factory=project_here)
 
     def preview(
         self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False
@@ -140,12 +140,12 @@ class StackRun:
 
     @property
     def _packs(self) -> list[str]:
-        return [str(CHECKOUT / "policies" / "pack")]
+        return [str(PROGRAM)]
 
     @property
     def _pack_configurations(self) -> list[str]:
         """What the stack's own rules file says, for the pack."""
-        written = pack_configuration(CHECKOUT / "stacks" / f"Pulumi.{self.stack}.yaml", self.folder)
+        written = pack_configuration(self.project.stack_file(self.stack), self.folder)
         return [] if written is None else [str(written)]
 
     def _stack(self, tell: Callable[[str], None]) -> automation.Stack:
@@ -158,23 +158,24 @@ class StackRun:
             environment["PULUMI_CONFIG_PASSPHRASE"] = self.passphrase
         # What the engine noted in the copy of the stack file at the first run is in the state too.
         environment["PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER"] = "true"
+        program = self.program or program_of(self.project)
         options = automation.LocalWorkspaceOptions(
             work_dir=str(self.folder),
-            program=self.program,
+            program=program,
             env_vars=environment,
             pulumi_command=_command_line(self.engine_root),
         )
         self._wait_for_others()
-        if mended := mend_state_file(self.backend_url, PROJECT, self.stack):
+        if mended := mend_state_file(self.backend_url, self.project.name, self.stack):
             tell(mended)
-        return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, PROJECT, self.program, opts=options))
+        return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, self.project.name, program, opts=options))
 
     def _copy_project(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        project = yaml.safe_load((CHECKOUT / "Pulumi.yaml").read_text(encoding="utf-8"))
-        project.pop("stackConfigDir")
-        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(project), encoding="utf-8")
-        source = CHECKOUT / "stacks" / f"Pulumi.{self.stack}.yaml"
+        # The copy of the stack file lies beside it.
+        content = {key: value for key, value in self.project.content.items() if key != STACK_CONFIG_DIR}
+        (self.folder / FILE).write_text(yaml.safe_dump(content), encoding="utf-8")
+        source = self.project.stack_file(self.stack)
         shutil.copyfile(source, self.folder / source.name)
 
     def _settle(self, stack: automation.Stack, tell: Callable[[str], None], answers: Mapping[str, str | None] | None = None) -> None:

@@ -12,7 +12,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
-STARTED = ("infra.cli.app", "infra.program", "infra.gke", "infra.eks", "infra.local", "policies.engine")
+_PREFIX = (__package__ or "infra").removesuffix("infra")
+"""What an installed package has before the names of its folders."""
+
+STARTED = tuple(
+    f"{_PREFIX}{each}" for each in ("infra.cli.app", "infra.program", "infra.gke", "infra.eks", "infra.local", "policies.engine")
+)
 """What every command, program and policy pack begins with: whatever these import is compiled."""
 
 LOADED_LATER = (

@@ -24,8 +24,8 @@ from capacity.settings.stack_file import parse_settings
 from capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from capacity.values.errors import ExitCode, ExplainedError
 from components.monthly_cost import MonthlyCost, SpendingArgs
-from infra.checkout import CHECKOUT
 from infra.local import declare_local
+from infra.project import project_here
 from infra.rules import rules_of
 
 if TYPE_CHECKING:
@@ -82,9 +82,10 @@ def main() -> None:
     value: Any = pulumi.Config("flexspot").require_object("platform")
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
     settings = parse_settings(value, source)
-    prices = price_book_of(settings, CHECKOUT / "stacks", source)
-    images = image_book_of(settings, CHECKOUT / "stacks", source)
-    rules = rules_of(settings, CHECKOUT / "stacks", source)
+    stacks = project_here().stacks
+    prices = price_book_of(settings, stacks, source)
+    images = image_book_of(settings, stacks, source)
+    rules = rules_of(settings, stacks, source)
     plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.
@@ -104,7 +105,7 @@ def main() -> None:
 
 def lab_kubeconfig() -> Path:
     """Where the local stack's API server is."""
-    return Path(os.environ.get(KUBECONFIG_VARIABLE) or CHECKOUT / ".lab" / "default" / "kubeconfig")
+    return Path(os.environ.get(KUBECONFIG_VARIABLE) or project_here().labs / "default" / "kubeconfig")
 
 
 _HIDDEN = "[secret]"

@@ -16,7 +16,7 @@ from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from infra.deployment.cloud_run import CommandLine
     from lab.home import LabHome
@@ -36,7 +36,7 @@ class Engine:
         return "pulumi" if self.root is None else str(tools.binary("pulumi"))
 
     def command_line_environment(self, home: LabHome, tools: Tools) -> dict[str, str]:
-        """What the plain command line needs to run the checkout's program against the lab: where its state is, and a language host."""
+        """What the plain command line needs to run the project's program against the lab: where its state is, and a language host."""
         own = {"PULUMI_BACKEND_URL": state_url(home), "PULUMI_CONFIG_PASSPHRASE": "", "FLEXSPOT_LAB_KUBECONFIG": str(home.kubeconfig)}
         chosen = {name: os.environ[name] for name in ("PULUMI_BACKEND_URL",) if name in os.environ}
         # The stand-in host knows nothing of Pulumi.yaml's virtual environment: it runs the first python on PATH.
@@ -74,10 +74,13 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
 
 
 @contextmanager
-def offline_engine(tools: Tools) -> Generator[Engine]:
-    """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything."""
+def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
+    """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything.
+
+    `tools` are asked for where the official command line is not here or does not fit.
+    """
     found = command_line()
-    root = None if found is not None and found.fits else tools.links
+    root = None if found is not None and found.fits else tools().links
     with ExitStack() as served:
         ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
         environment = {

@@ -19,7 +19,7 @@ from infra.collector import collect_rarely
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-pytest_plugins = ["checkout_fixtures", "gke_deployment_fixtures", "mock_fixtures", "lab_fixtures"]
+pytest_plugins = ["checkout_fixtures", "gke_deployment_fixtures", "installed_fixtures", "mock_fixtures", "lab_fixtures"]
 
 # A shell that runs tests in the background has them ignore Ctrl-C, and so would every program that they start and then interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

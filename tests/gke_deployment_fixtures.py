@@ -17,7 +17,8 @@ import yaml
 from recording_provider import Call, RecordingProvider
 
 from infra.engine import StackRun
-from infra.program import CHECKOUT, main
+from infra.program import main
+from infra.project import project_here
 from lab.engine import PLUGINS
 from lab.providers.serving import serve
 
@@ -37,7 +38,7 @@ def ignore(_line: str) -> None:
 
 
 def shipped() -> Settings:
-    return yaml.safe_load((CHECKOUT / "stacks" / f"Pulumi.{STACK}.yaml").read_text())["config"]["flexspot:platform"]
+    return yaml.safe_load(project_here().stack_file(STACK).read_text())["config"]["flexspot:platform"]
 
 
 def named(urn: str) -> str:

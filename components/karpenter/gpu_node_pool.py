@@ -42,8 +42,13 @@ class NodeClassRef(TypedDict):
     """Which node class gives the pool's nodes their image, network and disks: Karpenter's group, kind and name of it."""
 
     group: str
+    """The API group, such as karpenter.k8s.aws."""
+
     kind: str
+    """The kind, such as EC2NodeClass."""
+
     name: str
+    """The object's name."""
 
 
 class QuietHours(TypedDict):

@@ -44,17 +44,29 @@ class AmountArgs(TypedDict):
     """GPUs and what belongs to them; `cpu` and `memory` as Kubernetes quantities."""
 
     gpus: int
+    """GPUs, at least zero."""
+
     cpu: str
+    """vCPUs, such as 48."""
+
     memory: str
+    """Memory, such as 192Gi."""
 
 
 class QuotaArgs(TypedDict):
     """What is somebody's own of a flavor, the most that it may borrow and the most that it lends. None: no limit."""
 
     flavor: str
+    """The ResourceFlavor's name."""
+
     nominal: AmountArgs
+    """What is one's own."""
+
     borrowing_limit: AmountArgs | None
+    """The most that may be borrowed from others. Default: no limit."""
+
     lending_limit: AmountArgs | None
+    """The most that is lent to others. Default: no limit."""
 
 
 class CohortArgs(TypedDict):
@@ -80,7 +92,10 @@ class AdmissionCheckArgs(TypedDict):
     """An AdmissionCheck that stands before `flavors` of a queue, and before none other. It must be there before the queue."""
 
     name: str
+    """The AdmissionCheck's name."""
+
     flavors: list[str]
+    """The flavors of the queue that it stands before."""
 
 
 class QueueArgs(TypedDict):

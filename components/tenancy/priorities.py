@@ -14,9 +14,16 @@ class PriorityArgs(TypedDict):
     """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others: right for all that is queued."""
 
     name: str
+    """The object's name."""
+
     value: int
+    """The priority: pods with a higher one go first."""
+
     preempts: bool
+    """Whether its pods take the place of others with a lower one."""
+
     description: str
+    """For whom it is, in words."""
 
 
 def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:

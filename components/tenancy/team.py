@@ -56,7 +56,10 @@ class ContainerLimits(TypedDict):
     """The most that one container may have, as Kubernetes quantities. There is no such limit on GPUs: none is safe in a LimitRange."""
 
     cpu: str
+    """vCPUs, such as 16."""
+
     memory: str
+    """Memory, such as 64Gi."""
 
 
 class UnqueuedArgs(TypedDict):

@@ -17,6 +17,7 @@ from infra.cli import (
     console,
     cost_commands,
     image_commands,
+    init_commands,
     lab_commands,
     lint_commands,
     price_commands,
@@ -44,6 +45,7 @@ app.add_typer(rule_commands.app, name="rules")
 app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 app.add_typer(run_commands.app, name="jobs")
+app.command()(init_commands.init)
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
 app.command()(audit_commands.audit)
@@ -59,6 +61,14 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback
     if asked:
         typer.echo(f"flexspot {version('flexspot')}")
         raise typer.Exit
+
+
+@app.command("policy-pack")
+def policy_pack() -> None:
+    """Print the folder of the policy pack that comes with this version, as in: pulumi preview --policy-pack $(flexspot policy-pack)."""
+    from policies.place import FOLDER  # noqa: PLC0415
+
+    typer.echo(FOLDER)
 
 
 Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else.")]

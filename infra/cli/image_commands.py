@@ -17,7 +17,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
 from infra.cli.console import err, out, show_table
 from infra.cli.price_refresh import library, refused, write_whole
-from infra.cli.stacks import STACKS, stack_file, stack_names
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def list_known(stacks: Stacks = None) -> None:
         if not cluster.has_own_image:
             table.add_row(stack, cluster.version, "[dim]AWS's own to choose, in Auto Mode[/]", "")
             continue
-        book = image_book_of(settings, STACKS, f"Pulumi.{stack}.yaml")
+        book = image_book_of(settings, project_here().stacks, f"Pulumi.{stack}.yaml")
         fitting = book.with_images_for(cluster.image.partition("@")[0], cluster.version)
         colour = "green" if cluster.version in book.versions_of(cluster.image) else "red"
         table.add_row(stack, cluster.version, f"[{colour}]{escape(cluster.image)}[/]", ", ".join(reversed(fitting)) or "none")
@@ -72,10 +72,10 @@ def refresh(
     from capacity.catalog.data_files import Source  # noqa: PLC0415
     from capacity.catalog.node_images import FAMILIES, ImageFile, ImageRelease, as_yaml, release_order  # noqa: PLC0415
 
-    settings = eks_stacks(stacks)
+    project, settings = project_here(), eks_stacks(stacks)
     asked = sorted({*(versions or _versions(settings.values()))}, key=release_order)
     region = next(iter(settings.values())).region
-    path = file or STACKS / "node-images.yaml"
+    path = file or project.stacks / "node-images.yaml"
     found = AwsImages(region).releases(asked)
     if not any(found.values()):
         told = f"AWS lists no image for Kubernetes {', '.join(asked)} in {region}."
@@ -101,7 +101,8 @@ def refresh(
     out.print(f"{escape(str(path))} has {len(after.al2023)} releases of AL2023 and {len(after.bottlerocket)} of Bottlerocket.")
     for stack, each in settings.items():
         if each.cluster.images_file is None:
-            out.print(f"to use it, write into stacks/Pulumi.{stack}.yaml below cluster:  images_file: {escape(path.name)}")
+            written = project.shown(project.stack_file(stack))
+            out.print(f"to use it, write into {written} below cluster:  images_file: {escape(path.name)}")
 
 
 def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
@@ -111,13 +112,15 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
     from capacity.values.errors import SettingsError  # noqa: PLC0415
 
     found: dict[str, EksSettings] = {}
-    for name in names or stack_names():
+    project = project_here()
+    for name in names or project.stack_names():
+        path = project.stack_file(name)
         try:
-            settings = read_stack_file(stack_file(name))
+            settings = read_stack_file(path)
         except SettingsError as error:
             told = tuple(map(str, error.problems))
             remedy = "mend each line above, then run again."
-            raise ExplainedError(f"stacks/{error.source} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+            raise ExplainedError(f"{project.shown(path)} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
         if isinstance(settings, EksSettings):
             found[name] = settings
         elif names:
@@ -127,7 +130,9 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
                 exit_code=ExitCode.BAD_USAGE,
             )
     if not found:
-        raise ExplainedError("there is no stack on EKS.", "make one in stacks/ first.", exit_code=ExitCode.BAD_USAGE)
+        raise ExplainedError(
+            "there is no stack on EKS.", f"make one in {project.shown(project.stacks)} first.", exit_code=ExitCode.BAD_USAGE
+        )
     return found
 
 

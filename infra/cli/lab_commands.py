@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from infra.checkout import CHECKOUT
 from infra.cli.command_group import command_group
 from infra.cli.console import ConsoleProgress, Format, out, show_table
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -38,16 +41,16 @@ def _progress() -> Generator[ConsoleProgress]:
 
 
 def lab_home(name: str) -> LabHome:
-    """The lab of this checkout called `name`."""
+    """The lab of this project called `name`."""
     from lab.home import LabHome  # noqa: PLC0415 -- the lab is loaded when one of its commands runs
 
-    return LabHome(CHECKOUT / ".lab", name)
+    return LabHome(project_here().labs, name)
 
 
 def _tools(progress: ConsoleProgress) -> Tools:
     from lab.tools.build import ensure_tools  # noqa: PLC0415
 
-    return ensure_tools(CHECKOUT / ".tools", progress)
+    return ensure_tools(project_here().tools, progress)
 
 
 @app.command()
@@ -57,9 +60,10 @@ def tools(
     """Build the programs of the lab, unless the cache has them."""
     from lab.tools.build import all_families, ensure_tools, families  # noqa: PLC0415
 
+    project = project_here()
     with _progress() as progress:
-        built = ensure_tools(CHECKOUT / ".tools", progress, wanted=all_families() if everything else families())
-    out.print(f"tools are ready in {built.links.relative_to(CHECKOUT)}/bin")
+        built = ensure_tools(project.tools, progress, wanted=all_families() if everything else families())
+    out.print(f"tools are ready in {project.shown(built.links)}/bin")
 
 
 @app.command()
@@ -202,15 +206,16 @@ def _show_parts(name: str, parts: list[PartStatus]) -> None:
 
 def show_next_steps(home: LabHome) -> None:
     """How to reach a lab, what runs on it, what to try next."""
-    flexspot = ".venv/bin/flexspot lab"
+    flexspot = "flexspot lab" if shutil.which("flexspot") else f"{Path(sys.executable).with_name('flexspot')} lab"
     chosen = "" if home.name == "default" else f" --lab {home.name}"
-    stop_command = f"{flexspot} stop{chosen}" if chosen else "make down"
+    kubectl = project_here().tools / "bin" / "kubectl"
+    shown_kubectl = kubectl.relative_to(Path.cwd()) if kubectl.is_relative_to(Path.cwd()) else kubectl
     steps = {
         "On it": "Kubernetes, Kueue and Karpenter, each the real one; the nodes are fake and cost nothing.",
-        "Reach it": f"export KUBECONFIG={home.kubeconfig}; .tools/bin/kubectl get nodepools,clusterqueues",
+        "Reach it": f"export KUBECONFIG={home.kubeconfig}; {shown_kubectl} get nodepools,clusterqueues",
         "Try next": f"{flexspot} exercise{chosen}   (two teams, four GPUs, one preemption; one to two minutes)",
         "Look": f"{flexspot} status{chosen}",
-        "Stop": stop_command,
+        "Stop": f"{flexspot} stop{chosen}",
     }
     out.print()
     for title, text in steps.items():

@@ -17,7 +17,8 @@ from capacity.values.errors import ExitCode
 from infra.cli import price_refresh
 from infra.cli.command_group import command_group
 from infra.cli.console import Format, out, show_table
-from infra.cli.stacks import planned, stack_names
+from infra.cli.stacks import planned
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ def check(
     form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
 ) -> None:
     """Show the price of every pool's machines, with its source and date; exit code 1 when one is missing or too old."""
-    rows = [row for stack in stacks or stack_names() for row in _rows(stack, planned(stack))]
+    rows = [row for stack in stacks or project_here().stack_names() for row in _rows(stack, planned(stack))]
     missing = [row for row in rows if row["usd_per_hour"] is None]
     for row in rows:
         spot = row["capacity_type"] == CapacityType.SPOT

@@ -315,10 +315,11 @@ def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
 def _regions_of_stacks(cloud: Cloud) -> list[str]:
     from capacity.catalog.machines import Cloud as Clouds  # noqa: PLC0415
     from capacity.catalog.platform import Platform  # noqa: PLC0415
-    from infra.cli.stacks import planned, stack_names  # noqa: PLC0415
+    from infra.cli.stacks import planned  # noqa: PLC0415
+    from infra.project import project_here  # noqa: PLC0415
 
     platform = Platform.EKS if cloud is Clouds.AWS else Platform.GKE
-    plans = [planned(stack).plan for stack in stack_names()]
+    plans = [planned(stack).plan for stack in project_here().stack_names()]
     return [plan.region for plan in plans if plan.cloud is platform]
 
 

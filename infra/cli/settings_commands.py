@@ -13,7 +13,8 @@ from rich.table import Table
 from capacity.values.errors import ExitCode
 from infra.cli.command_group import command_group
 from infra.cli.console import Format, out, show_table
-from infra.cli.stacks import STACKS, Stack, planned, stack_file
+from infra.cli.stacks import Stack, planned
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from capacity.plan.account_needs import QuotaNeed
@@ -38,7 +39,7 @@ def check(
     plan = found.plan
     show_table(_pools(plan))
     show_table(_teams(plan))
-    for line in rules_in_words(found.settings, STACKS):
+    for line in rules_in_words(found.settings, project_here().stacks):
         out.print(line)
     for warning in plan.warnings:
         out.print(f"[yellow]warning[/] {warning.rule}: {warning.path}: {warning.text}")
@@ -121,7 +122,7 @@ def _check_json(stack: str) -> None:
     from capacity.values.errors import SettingsError  # noqa: PLC0415
     from infra.rules import checked_stack  # noqa: PLC0415
 
-    path = stack_file(stack)
+    path = project_here().stack_file(stack)
     problems: list[dict[str, Any]] = []
     plan: dict[str, Any] | None = None
     try:

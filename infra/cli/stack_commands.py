@@ -16,10 +16,10 @@ from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.names import is_production
-from infra.checkout import CHECKOUT
 from infra.cli.console import ConsoleProgress, out, show_table
 from infra.cli.lab_commands import lab_home, show_next_steps
-from infra.cli.stacks import STACKS, Stack, planned
+from infra.cli.stacks import Stack, planned
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from infra.deployment.drift import Drift
     from infra.deployment.losses import Loss
     from infra.engine import StackRun
-    from lab.tools.build import Tools
+    from lab.tools.build import Family, Tools
 
 
 _ROWS = 40
@@ -295,7 +295,7 @@ def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path 
     finally:
         if plan_out is not None:
             own_prices = found.settings.prices_file
-            write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else STACKS / own_prices)
+            write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else project_here().stacks / own_prices)
 
 
 _LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
@@ -344,17 +344,24 @@ def _offline_run(stack: str) -> Generator[StackRun]:
     from infra.engine import StackRun  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_tools()) as engine:
+    with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_engine) as engine:
         _say(engine.notes)
         yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)
 
 
-def _ready_tools() -> Tools:
+def _ready_engine() -> Tools:
+    """The engine alone: an offline preview needs none of the lab's other programs."""
+    from lab.tools.build import family_named  # noqa: PLC0415
+
+    return _ready_tools((family_named("pulumi"),))
+
+
+def _ready_tools(wanted: tuple[Family, ...] | None = None) -> Tools:
     from lab.tools.build import ensure_tools  # noqa: PLC0415
 
     progress = ConsoleProgress()
     try:
-        return ensure_tools(CHECKOUT / ".tools", progress)
+        return ensure_tools(project_here().tools, progress, wanted=wanted)
     finally:
         progress.close()
 

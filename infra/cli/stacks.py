@@ -1,4 +1,4 @@
-"""The stack files of the checkout, as commands find and read them."""
+"""The stack files of the project that a command is started in, as commands read them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.checkout import CHECKOUT
+from infra.project import project_here
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from capacity.plan.build import StackPlan
 
-Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of stacks/Pulumi.NAME.yaml.")]
-
-STACKS = CHECKOUT / "stacks"
-
-
-def stack_names() -> list[str]:
-    """The stacks that have a file."""
-    return sorted(each.stem.removeprefix("Pulumi.") for each in STACKS.glob("Pulumi.*.yaml"))
-
-
-def stack_file(stack: str) -> Path:
-    """The file of a stack. Raises ExplainedError for one that is not there."""
-    from capacity.values.errors import ExitCode, ExplainedError, nearest  # noqa: PLC0415
-
-    path = STACKS / f"Pulumi.{stack}.yaml"
-    if stack not in stack_names():
-        raise ExplainedError(f"there is no stack {stack}.", nearest(stack, stack_names()), exit_code=ExitCode.BAD_USAGE)
-    return path
+Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of Pulumi.NAME.yaml in the project's folder of stacks.")]
 
 
 def planned(stack: str) -> StackPlan:
@@ -38,9 +19,11 @@ def planned(stack: str) -> StackPlan:
     from capacity.values.errors import ExitCode, ExplainedError, SettingsError  # noqa: PLC0415
     from infra.rules import checked_stack  # noqa: PLC0415
 
+    project = project_here()
+    path = project.stack_file(stack)
     try:
-        return checked_stack(stack_file(stack))
+        return checked_stack(path)
     except SettingsError as error:
         told = tuple(map(str, error.problems))
         remedy = "mend each line above, then run again."
-        raise ExplainedError(f"stacks/{error.source} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+        raise ExplainedError(f"{project.shown(path)} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error

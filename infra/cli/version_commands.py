@@ -12,7 +12,8 @@ from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
 from infra.cli.console import out, show_table
 from infra.cli.image_commands import eks_stacks
-from infra.cli.stacks import STACKS, Stack
+from infra.cli.stacks import Stack  # noqa: TC001 -- typer reads it at run time
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from capacity.catalog.node_images import ImageBook
@@ -87,7 +88,7 @@ def _of(stack: str) -> tuple[EksSettings, ImageBook]:
     from capacity.plan.build import image_book_of  # noqa: PLC0415
 
     settings = eks_stacks([stack])[stack]
-    return settings, image_book_of(settings, STACKS, f"Pulumi.{stack}.yaml")
+    return settings, image_book_of(settings, project_here().stacks, f"Pulumi.{stack}.yaml")
 
 
 def _next_minor(now: str, to: str) -> None:
@@ -124,7 +125,7 @@ def _problems(raised: EksSettings, images: ImageBook, stack: str) -> list[str]:
 
     source = f"Pulumi.{stack}.yaml"
     try:
-        build_plan(raised, source, price_book_of(raised, STACKS, source), images)
+        build_plan(raised, source, price_book_of(raised, project_here().stacks, source), images)
     except SettingsError as error:
         return [str(each) for each in error.problems]
     return []

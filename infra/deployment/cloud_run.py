@@ -21,9 +21,9 @@ from capacity.catalog.platform import partition_of
 from capacity.plan.project_needs import parts_of
 from capacity.settings.platform import EksSettings
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.checkout import CHECKOUT
 from infra.deployment.interrupted import Identifying
 from infra.engine import StackRun
+from infra.project import project_here
 from infra.state_file import SCHEME
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def _require_passphrase(stack: str, backend: str) -> None:
     """A backend of one's own encrypts with a passphrase unless the stack file names another way; the engine would ask in the middle."""
     if backend.startswith("https://") or any(name in os.environ for name in _PASSPHRASES):
         return
-    content: Any = yaml.safe_load((CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))
+    content: Any = yaml.safe_load(project_here().stack_file(stack).read_text(encoding="utf-8"))
     if content.get("secretsprovider", "passphrase") == "passphrase":
         raise refused(
             stack,

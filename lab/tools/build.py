@@ -197,13 +197,13 @@ def family_named(name: str) -> Family:
 
 
 def tool_cache() -> Path:
-    """Where built tools are kept: the user's cache folder ($XDG_CACHE_HOME/flexspot/tools on Linux), shared by all checkouts."""
+    """Where built tools are kept: the user's cache folder ($XDG_CACHE_HOME/flexspot/tools on Linux), shared by all projects."""
     return platformdirs.user_cache_path("flexspot") / "tools"
 
 
 @dataclass(frozen=True)
 class Tools:
-    """Where built programs and their files are, through the checkout's links."""
+    """Where built programs and their files are, through the project's links."""
 
     links: Path
 

@@ -16,8 +16,8 @@ from capacity.catalog.data_files import read_records
 from capacity.catalog.node_images import ImageFile
 from capacity.plan.build import plan_of_stack_file
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
-from infra.cli import image_commands, stacks
 from infra.cli.app import app
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,11 +78,13 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stacks of one's own, which a test may write into."""
-    for path in stacks.STACKS.glob("Pulumi.*.yaml"):
-        shutil.copyfile(path, tmp_path / path.name)
-    for module in (stacks, image_commands):
-        monkeypatch.setattr(module, "STACKS", tmp_path)
-    return tmp_path
+    copies = tmp_path / "stacks"
+    copies.mkdir()
+    for path in project_here().stacks.glob("Pulumi.*.yaml"):
+        shutil.copyfile(path, copies / path.name)
+    (tmp_path / "Pulumi.yaml").write_text("name: own\nruntime: python\nstackConfigDir: stacks\n")
+    monkeypatch.chdir(tmp_path)
+    return copies
 
 
 def images(*arguments: str, code: int = 0) -> str:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from checkout_fixtures import CHECKOUT
 from pulumi_kubernetes.batch.v1 import Job, JobSpecArgs
 from pulumi_kubernetes.core.v1 import ContainerArgs, PodSpecArgs, PodTemplateSpecArgs
 
 from capacity.settings.teams import CohortSettings
 from capacity.values.errors import ExplainedError
-from infra import engine as engine_module
 from infra import program
-from infra.checkout import CHECKOUT
 from infra.engine import StackRun
 from infra.program import KUBECONFIG_VARIABLE
 from lab.cluster import Cluster, condition
@@ -266,4 +265,4 @@ def test_the_checkouts_own_stack_file_is_left_as_it_is(run: StackRun) -> None:
     run.up(ignore)
 
     assert (CHECKOUT / "stacks" / "Pulumi.local.yaml").read_text() == before
-    assert engine_module.CHECKOUT == CHECKOUT
+    assert run.project.folder == CHECKOUT

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from checkout_fixtures import CHECKOUT
 
 from infra import program
-from infra.checkout import CHECKOUT
 from infra.engine import StackRun
 from infra.program import KUBECONFIG_VARIABLE
 from lab.cluster import Cluster, condition

@@ -11,8 +11,8 @@ import pytest
 from capacity.cost.costed_plan import read_plan_file
 from capacity.plan.build import plan_of_stack_file
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.stacks import STACKS
 from infra.program import PlannedResources, write_plan_file
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def written(path: Path, *events: Any, own_prices: Path | None = None) -> dict[st
     heard = PlannedResources()
     for each in events:
         heard.hear(each)
-    write_plan_file(path, "dev-eks", plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml"), heard, own_prices)
+    write_plan_file(path, "dev-eks", plan_of_stack_file(project_here().stacks / "Pulumi.dev-eks.yaml"), heard, own_prices)
     return json.loads(path.read_text())
 
 

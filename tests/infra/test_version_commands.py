@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from capacity.catalog.versions import Addon
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli import stacks, version_commands
 from infra.cli.app import app
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stacks of one's own, which a test may write into."""
     monkeypatch.setenv("COLUMNS", "200")
-    shutil.copy(stacks.STACKS / "Pulumi.dev-eks.yaml", tmp_path)
-    for module in (stacks, version_commands):
-        monkeypatch.setattr(module, "STACKS", tmp_path)
-    return tmp_path
+    copies = tmp_path / "stacks"
+    copies.mkdir()
+    shutil.copy(project_here().stacks / "Pulumi.dev-eks.yaml", copies)
+    (tmp_path / "Pulumi.yaml").write_text("name: own\nruntime: python\nstackConfigDir: stacks\n")
+    monkeypatch.chdir(tmp_path)
+    return copies
 
 
 def written(folder: Path, before: str, after: str) -> None:

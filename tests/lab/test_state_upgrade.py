@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from checkout_fixtures import CHECKOUT
 from pulumi import automation
 
 from infra import program
-from infra.checkout import CHECKOUT
 from infra.engine import StackRun
 from infra.program import KUBECONFIG_VARIABLE
 from lab.cluster import Cluster

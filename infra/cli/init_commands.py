@@ -1,0 +1,174 @@
+"""`flexspot init`: a project in a folder, asked for or told by options."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.catalog.platform import Platform
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.console import out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from infra.new_project.answers import Answers
+    from infra.new_project.files import Written
+
+
+def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    folder: Annotated[Path, typer.Argument(help="Where; made if it is not there.")] = Path(),
+    cloud: Annotated[Platform | None, typer.Option("--cloud", "-c", help="gke, eks, or local for the lab alone.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The project's name. Default: the folder's.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="Who answers for everything, on every resource.")] = None,
+    team: Annotated[list[str] | None, typer.Option("--team", "-t", help="A team that shares the GPUs; may be repeated.")] = None,
+    account: Annotated[
+        str | None, typer.Option("--account", help="The Google Cloud project of development, or the number of its AWS account.")
+    ] = None,
+    prod_account: Annotated[
+        str | None, typer.Option("--prod-account", help="The same of production. Default on EKS: that of development.")
+    ] = None,
+    region: Annotated[str | None, typer.Option("--region", help="Default: us-central1, us-east-1.")] = None,
+    zone: Annotated[
+        list[str] | None, typer.Option("--zone", help="A zone of the region; may be repeated. Default: up to three that have the machine.")
+    ] = None,
+    machine: Annotated[str | None, typer.Option("--machine", "-m", help="Of the GPU pools. Default: with one L4.")] = None,
+    dev_gpus: Annotated[int | None, typer.Option("--dev-gpus", help="The most GPUs of development. Default: 4, or a node's.")] = None,
+    prod_gpus: Annotated[int | None, typer.Option("--prod-gpus", help="Those of production on Spot. Default: 16, or two nodes'.")] = None,
+    cidr: Annotated[
+        list[str] | None,
+        typer.Option("--cidr", help="From where the API server of EKS development is reached, too; may be repeated. Default: private."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the default where there is one.")] = False,
+) -> None:
+    """Write a project: stacks for development, production and the lab, a program, rules, a workflow; nothing that is there is overwritten.
+
+    Asks for what no option says, on a terminal. The stacks are checked before they are written, and can be previewed at once, offline.
+    """
+    from infra.new_project import answers as parts  # noqa: PLC0415
+    from infra.new_project.files import project_files, write_project  # noqa: PLC0415
+
+    ask = Questions(asks=sys.stdin.isatty() and not yes)
+    chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", _told(cloud), _checked_cloud))
+    default_name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.resolve().name).strip("-.") or "platform"
+    called = ask.answer("--name", "Name of the project", name, parts.checked_name, default_name)
+    responsible = ask.answer("--owner", "Who answers for it (a team's name)", owner, parts.checked_owner)
+    teams = parts.checked_teams(
+        team or [ask.answer("--team", "Teams, with commas between", None, lambda told: ",".join(parts.checked_teams([told])))]
+    )
+    found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams)
+    if chosen is not Platform.LOCAL:
+        found = _in_cloud(found, ask, (account, prod_account), region, zone or [], machine, (dev_gpus, prod_gpus), cidr or [])
+    _show(folder, found, write_project(folder, project_files(found)))
+
+
+def _in_cloud(  # noqa: PLR0913, PLR0917 -- as told on the command line
+    found: Answers,
+    ask: Questions,
+    accounts: tuple[str | None, str | None],
+    region: str | None,
+    zones: list[str],
+    machine: str | None,
+    gpus: tuple[int | None, int | None],
+    cidrs: list[str],
+) -> Answers:
+    from infra.new_project import answers as parts  # noqa: PLC0415
+
+    cloud = found.cloud
+    what = "Google Cloud project" if cloud is Platform.GKE else "Number of the AWS account"
+    account = ask.answer("--account", f"{what} of development", accounts[0], lambda told: parts.checked_account(cloud, told))
+    prod_account = ask.answer(
+        "--prod-account",
+        f"{what} of production",
+        accounts[1],
+        lambda told: parts.checked_prod_account(cloud, told, account),
+        account if cloud is Platform.EKS else None,
+    )
+    where = ask.answer("--region", "Region", region, lambda told: parts.checked_region(cloud, told), parts.REGIONS[cloud])
+    usual = parts.MACHINES[cloud]
+    kind = ask.answer("--machine", "Machine of the GPU pools", machine, lambda told: parts.checked_machine(cloud, told), usual)
+    placed = replace(
+        found,
+        account=account,
+        prod_account=prod_account,
+        region=where,
+        machine=kind,
+        zones=parts.checked_zones(cloud, where, kind, zones),
+        cidrs=tuple(cidrs),
+    )
+    per_node = placed.gpus_per_node
+    dev = ask.number("--dev-gpus", "The most GPUs of development", gpus[0], per_node, max(4, per_node))
+    prod = ask.number("--prod-gpus", "The most GPUs of production on Spot", gpus[1], per_node, max(16, 2 * per_node))
+    return replace(placed, dev_gpus=dev, prod_gpus=prod)
+
+
+class Questions:
+    """Gets answers: from options, else from the person where there is one (again until they can be used), else the defaults."""
+
+    def __init__(self, *, asks: bool) -> None:
+        self.asks = asks
+
+    def answer(self, option: str, question: str, given: str | None, check: Callable[[str], str], default: str | None = None) -> str:
+        """The answer, checked. Raises ExplainedError for an option that cannot be used, or is missing where nobody is asked."""
+        if given is not None:
+            return check(given)
+        if not self.asks:
+            if default is None:
+                raise ExplainedError(
+                    f"{option} is not given, and nobody is asked here.", f"give {option} ({question}).", exit_code=ExitCode.BAD_USAGE
+                )
+            return check(default)
+        while True:
+            told: str = typer.prompt(question, default=default)
+            try:
+                return check(told.strip())
+            except ExplainedError as error:
+                out.print(f"{error.problem} {error.remedy}", markup=False)
+
+    def number(self, option: str, question: str, given: int | None, per_node: int, default: int) -> int:
+        """A number of GPUs, in whole nodes."""
+        from infra.new_project.answers import checked_gpus, wrong  # noqa: PLC0415
+
+        def checked(told: str) -> str:
+            if re.fullmatch(r"-?\d{1,9}", told) is None:
+                raise wrong(option, told, "is no number", "a whole number of GPUs")
+            return str(checked_gpus(option, int(told), per_node))
+
+        return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))
+
+
+def _told(cloud: Platform | None) -> str | None:
+    return None if cloud is None else cloud.value
+
+
+def _checked_cloud(told: str) -> str:
+    from infra.new_project.answers import wrong  # noqa: PLC0415
+
+    if told not in {each.value for each in Platform}:
+        raise wrong("--cloud", told, "is none", "gke, eks or local")
+    return told
+
+
+def _show(folder: Path, answers: Answers, written: Written) -> None:
+    from infra.new_project.deploying import commands, reach  # noqa: PLC0415
+
+    out.print(f"{len(written.made)} files are in {folder.resolve()}:", ", ".join(written.made), markup=False)
+    for each in written.kept:
+        out.print(f"{each} was there and is as it was.", markup=False)
+    first = "local" if answers.cloud is Platform.LOCAL else "dev"
+    out.print("\nNext, without any account:")
+    if folder.resolve() != Path.cwd():
+        out.print(f"  cd {folder}", markup=False)
+    for line in (f"flexspot settings check -s {first}", f"flexspot preview -s {first} --offline", "flexspot lint ."):
+        out.print(f"  {line}", markup=False)
+    out.print("\n`up` on this machine's own control plane:\n  flexspot lab start\n  flexspot up -s local")
+    if needed := commands(answers):
+        out.print("\n`up` in the cloud needs, besides quotas, which the last of these lists:")
+        for line in needed:
+            out.print(f"  {line}", markup=False)
+        out.print(reach(answers), markup=False)

@@ -1,0 +1,1 @@
+"""What `flexspot init` writes: a project with stacks of its own."""

@@ -1,0 +1,45 @@
+"""What `up` needs besides the project, in commands: the official pieces, an account, a backend, quotas."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from capacity.catalog.platform import Platform
+
+if TYPE_CHECKING:
+    from infra.new_project.answers import Answers
+
+_CLOUD_PLUGINS = {Platform.GKE: "gcp", Platform.EKS: "aws"}
+
+
+def commands(answers: Answers) -> list[str]:
+    """What to run before the first `up` of a cloud's stack, one command a line; none for a project of the lab alone."""
+    if answers.cloud is Platform.LOCAL:
+        return []
+    names = (_CLOUD_PLUGINS[answers.cloud], "kubernetes")
+    plugins = [f"pulumi plugin install resource {name} {version(f'pulumi-{name}')}" for name in names]
+    if answers.cloud is Platform.GKE:
+        login = ["pip install 'flexspot[prices-gcp]'", "gcloud auth application-default login"]
+    else:
+        login = ["pip install 'flexspot[prices-aws]'", "aws sso login"]
+    return [*plugins, *login, "pulumi login", "flexspot settings needs -s dev"]
+
+
+def reach(answers: Answers) -> str:
+    """From where `up` reaches the clusters that it makes."""
+    if answers.cloud is Platform.GKE:
+        return "Clusters are reached by their DNS endpoint, from anywhere, by whom Google's IAM lets in."
+    public = "" if not answers.cidrs else f" Development is reached from {', '.join(answers.cidrs)} as well."
+    return f"Clusters are private: `up` needs a runner inside their network (`network.existing_vpc` takes one that you have).{public}"
+
+
+def deploying(answers: Answers, pulumi: str) -> str:
+    """The part of the README about it; empty for a project of the lab alone."""
+    listed = "".join(f"    {each}\n" for each in commands(answers))
+    if not listed:
+        return ""
+    return (
+        f"## Deploying\n\n`up` needs Pulumi {pulumi} or later with its plugins, credentials, a backend for the state, and quota for GPUs; "
+        f"the last command\nlists what to ask the cloud for:\n\n{listed}\nThen:\n\n    flexspot up -s dev\n\n{reach(answers)}\n\n"
+    )

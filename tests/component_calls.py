@@ -1,0 +1,108 @@
+"""How the programs of stacks call components, and the same calls as they come over the wire from programs in other languages."""
+
+from __future__ import annotations
+
+import functools
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+from auto_mode_settings import auto_mode_settings
+from autopilot_settings import autopilot_settings
+from program_declarations import Preview, declared, shipped
+
+from components.hosting.host import Host, hosted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from pulumi.provider.experimental.analyzer import PropertyDefinition
+
+    Component = type[pulumi.ComponentResource]
+
+EFS = {"storage": {"checkpoints": "efs", "datasets": "lustre"}}
+
+
+@functools.cache
+def host() -> Host:
+    return Host()
+
+
+@contextmanager
+def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
+    """Notes every call of a component, by the component and by the resource's name, with what outputs come to."""
+    originals: dict[Component, Callable[..., None]] = {each: each.__init__ for each in hosted()}
+
+    def noting(component: Component, original: Callable[..., None]) -> Callable[..., None]:
+        def init(self: Any, name: str, args: Any, opts: pulumi.ResourceOptions | None = None) -> None:
+            pulumi.Output.from_input(args).apply(lambda known: calls.setdefault(component.__name__, {}).setdefault(name, known))
+            original(self, name, args, opts)
+
+        return init
+
+    for component, original in originals.items():
+        setattr(component, "__init__", noting(component, original))  # noqa: B010 -- for the time of the recording
+    try:
+        yield
+    finally:
+        for component, original in originals.items():
+            setattr(component, "__init__", original)  # noqa: B010 -- as it was
+
+
+class Made(Preview):
+    """Answers as a cloud that has made everything; what only a cloud knows has an id for a value."""
+
+    def made(self, declared: Any) -> tuple[str, dict[str, Any]]:
+        kubernetes = declared.type.startswith("kubernetes:")
+        names = {each: f"{each}-of-{declared.name}" for each in ("arn", "email", "endpoint", "dnsName", "mountName", "url", "member")}
+        return f"id-of-{declared.name}", {} if kubernetes else names | {"name": str(declared.inputs.get("name", declared.name))}
+
+
+@functools.cache
+def calls_of_stacks() -> Mapping[str, Mapping[str, dict[str, Any]]]:
+    """What the shipped stacks, and some that differ in how their cluster is made, call components with."""
+    eks = shipped("dev-eks")
+    settings = [shipped(stack) for stack in ("dev-gke", "prod-gke", "dev-eks", "prod-eks", "local")]
+    settings += [auto_mode_settings(), autopilot_settings(), eks | EFS]
+    calls: dict[str, dict[str, dict[str, Any]]] = {}
+    with recording(calls):
+        for each in settings:
+            declared("test", each, Made())
+    return calls
+
+
+def as_python_has_them(component: Any, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without those that are not given, but for those that Python's type always has."""
+    always = component.__init__.__annotations__["args"].__required_keys__
+    return {key: value for key, value in args.items() if value is not None or key in always}
+
+
+def on_the_wire(component: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by the names of the schema, and with every number a float."""
+    definition = host()._component_defs[component]  # noqa: SLF001 -- the SDK offers it nowhere else
+    return _fields(args, definition.inputs, definition.inputs_mapping)
+
+
+def _fields(args: Mapping[str, Any], properties: Mapping[str, PropertyDefinition], names: Mapping[str, str]) -> dict[str, Any]:
+    given = {schema_name: args.get(name) for schema_name, name in names.items()}
+    return {key: _value(value, properties[key]) for key, value in given.items() if value is not None}
+
+
+def _value(value: Any, declared: PropertyDefinition) -> Any:
+    if declared.ref is not None and declared.ref.startswith("#"):
+        kind = host()._type_defs[declared.ref.rpartition(":")[2]]  # noqa: SLF001 -- likewise
+        return _fields(value, kind.properties, kind.properties_mapping)
+    if declared.items is not None:
+        return [_value(each, declared.items) for each in value]
+    if declared.additional_properties is not None:
+        return {key: _value(each, declared.additional_properties) for key, each in value.items()}
+    return floats(value)
+
+
+def floats(value: Any) -> Any:
+    """JSON as protobuf has it, in which a whole number is a float."""
+    if isinstance(value, dict):
+        return {key: floats(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [floats(each) for each in cast("list[Any]", value)]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

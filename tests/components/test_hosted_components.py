@@ -1,0 +1,213 @@
+"""Every component made from inputs as programs in other languages send them is the one that a Python program makes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from component_calls import as_python_has_them, calls_of_stacks, host, on_the_wire
+from program_declarations import COMPONENTS, Preview, shipped
+from pulumi.errors import InputPropertiesError
+from pulumi.output import Unknown
+
+from components.hosting.host import PACKAGE, hosted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from program_declarations import Declared
+
+ROLE = "arn:aws:iam::111122223333:role/nlp"
+QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/work"
+EKS: dict[str, Any] = {"account": "111122223333", "region": "us-east-1"}
+NAMED: dict[str, Any] = {"cluster": "platform", "cluster_name": "platform"}
+
+
+def work(workload_class: str, **more: Any) -> dict[str, Any]:
+    """A workload of a shipped production stack."""
+    known = {"platform": shipped("prod-eks"), "name": "desk", "team": "search"}
+    return known | ({"workload_class": workload_class, "image": "a:1"} if workload_class else {}) | more
+
+
+OF_NO_STACK: dict[str, dict[str, Any]] = {
+    "CheckpointedJob": work("training", pods=2, gpus=8, retries=5),
+    "EfaPlacementGroup": {"cluster": "platform", "pool": "h100", "tags": {"owner": "ann"}},
+    "EksTeamLogins": {"cluster_name": "prod", "groups": {ROLE: ["nlp"]}},
+    "ExistingEksCluster": {"cluster": "lab", **EKS},
+    "ExistingGkeCluster": {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"},
+    "FlexStartJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=4),
+    "LoadBalancerController": {**NAMED, **EKS, "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {}, "cpu_milli": 200},
+    "ModelCache": work("", bucket="acme-models", cache_gib=20),
+    "ModelServer": work("inference", max_replicas=4, drain_seconds=20),
+    "NodeTerminationHandler": {"karpenter_queue": None},
+    "Notebook": work("interactive", home_gib=10),
+    "PubsubWorkQueue": {
+        "queue": "images",
+        "project": "acme-ai",
+        "worker_member": "serviceAccount:w@acme-ai.iam.gserviceaccount.com",
+        "grace_seconds": 15,
+        "labels": {"team": "red"},
+    },
+    "QueueWorkers": work("best-effort", queue=QUEUE, keda=True, items_per_worker=5),
+    "QueuedJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=8),
+    "SqsWorkQueue": {"queue": "images", "worker_role_name": "red", **EKS, "grace_seconds": 120, "tags": {"team": "red"}},
+    "Topology": {"name": "network", "levels": ["topology.kubernetes.io/zone", "kubernetes.io/hostname"], "labels": {}},
+}
+
+
+def calls() -> dict[str, Mapping[str, dict[str, Any]]]:
+    found = dict(calls_of_stacks())
+    return found | {name: {"given": args} for name, args in OF_NO_STACK.items()}
+
+
+class _NoMocks(pulumi.runtime.Mocks):
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> Any:
+        raise AssertionError(args.name)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> Any:
+        raise AssertionError(args.token)
+
+
+def made(make: Callable[[], object]) -> tuple[dict[str, Declared], list[str]]:
+    """What a program declares and reads."""
+    monitor = Preview()
+    pulumi.runtime.set_mocks(_NoMocks(), project="consumer", stack="test", preview=True, monitor=monitor)
+
+    @pulumi.runtime.test
+    def program() -> None:
+        make()
+
+    program()
+    for each in monitor.declarations.made.values():
+        if each.type.startswith(COMPONENTS):
+            # What a component was given is only told; what is not given is null there or absent.
+            each.inputs = without_nulls(each.inputs)
+    return monitor.declarations.made, monitor.declarations.read
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def constructed(component: str, name: str, inputs: dict[str, Any]) -> tuple[dict[str, Declared], list[str]]:
+    return made(lambda: host().construct(name, f"{PACKAGE}:index:{component}", inputs, pulumi.ResourceOptions()))
+
+
+def refusal(component: str, inputs: dict[str, Any]) -> dict[str, str]:
+    """What is told of each input, by its path; by nothing of the component as a whole."""
+    with pytest.raises(InputPropertiesError) as refused:
+        constructed(component, "it", inputs)
+    # At None, the SDK's server itself fails.
+    assert refused.value.errors is not None
+    return {each["property_path"]: each["reason"] for each in refused.value.errors} or {"": refused.value.message}
+
+
+def test_every_component_is_called_here() -> None:
+    assert sorted(each.__name__ for each in hosted()) == sorted(calls())
+
+
+@pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
+def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
+    """Whole numbers come as floats, what is optional does not come at all, names are the schema's."""
+    for name, args in calls()[component.__name__].items():
+        given = as_python_has_them(component, args)
+        there, read = made(lambda given=given, name=name: component(name, given))
+        wire = on_the_wire(component.__name__, args)
+
+        assert constructed(component.__name__, name, json.loads(json.dumps(wire))) == (there, read)
+        assert there
+
+
+REQUIRED = {
+    token.rpartition(":")[2]: sorted(each["requiredInputs"])
+    for token, each in host().described_schema["resources"].items()
+    if each.get("requiredInputs")
+}
+
+
+def test_few_components_can_be_made_of_nothing() -> None:
+    assert {each.__name__ for each in hosted()} - set(REQUIRED) == {"KueueController", "NodeTerminationHandler"}
+
+
+@pytest.mark.parametrize("component,required", REQUIRED.items(), ids=REQUIRED)
+def test_without_its_inputs_each_required_one_is_named_and_nothing_is_registered(component: str, required: list[str]) -> None:
+    told = refusal(component, {})
+
+    assert sorted(told) == required
+    assert all(reason.startswith("is missing; give ") for reason in told.values())
+
+
+POOL = on_the_wire("GpuNodePool", next(iter(calls_of_stacks()["GpuNodePool"].values())))
+
+
+@pytest.mark.parametrize(
+    "change,path,reason",
+    [
+        ({"pool": 7.0}, "pool", "is 7; it must be a text"),
+        ({"machines": "g6.xlarge"}, "machines", "is 'g6.xlarge'; it must be a list"),
+        ({"machines": [1.0]}, "machines[0]", "is 1; it must be a text"),
+        ({"maxNodes": 2.5}, "maxNodes", "is 2.5; it must be a whole number"),
+        ({"maxNodes": "4"}, "maxNodes", "is '4'; it must be a whole number"),
+        ({"maxNodes": True}, "maxNodes", "is True; it must be a whole number"),
+        ({"maxNodes": float("inf")}, "maxNodes", "is inf; it must be a whole number"),
+        ({"consolidates": "yes"}, "consolidates", "is 'yes'; it must be true or false"),
+        ({"labels": ["a"]}, "labels", "is ['a']; it must be a map"),
+        ({"labels": {"a": 1.0}}, "labels['a']", "is 1; it must be a text"),
+        ({"nodeClass": "it"}, "nodeClass", "is 'it'; it must be a map with group, kind, name"),
+        ({"nodeClass": {"group": "g", "kind": "k"}}, "nodeClass.name", "is missing; give a text"),
+        (
+            {"taints": [{"key": "a", "value": "b", "effect": "c", "efect": "d"}]},
+            "taints[0].efect",
+            "is no input; there are effect, key, value",
+        ),
+        ({"maxNode": 4.0}, "maxNode", "is no input; there are capacityTypes"),
+        ({"pool": "x" * 200, "maxNodes": "x" * 200}, "maxNodes", f"is '{'x' * 56}...; it must be a whole number"),
+        ({"pool": Unknown()}, "pool", "shapes what is made, and must be known when the program runs; give the value itself, no output"),
+    ],
+)
+def test_an_input_of_another_type_is_refused_by_its_path_with_what_it_must_be(change: dict[str, Any], path: str, reason: str) -> None:
+    told = refusal("GpuNodePool", POOL | change)
+
+    assert list(told) == [path]
+    assert told[path].startswith(reason)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    assert sorted(refusal("GpuNodePool", POOL | {"pool": 1.0, "machines": 2.0, "nonsense": 3.0})) == ["machines", "nonsense", "pool"]
+
+
+def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no_place_in_python() -> None:
+    told = refusal("GpuNodePool", POOL | {"maxNodes": 0.0})[""]
+
+    assert told.startswith("gpu-pool-without-limit: GpuNodePool it has ")
+    assert "max_nodes" not in told
+    assert "maxNodes" in told
+    assert "\n" not in told
+    assert ".py" not in told
+
+
+def test_what_a_component_refuses_of_one_input_is_told_of_that_input() -> None:
+    told = refusal("GpuNodePool", POOL | {"idleSeconds": -1.0})
+
+    assert list(told) == ["idleSeconds"]
+
+
+@pytest.mark.parametrize("of", ["resources", "types"])
+def test_every_component_type_and_input_of_the_schema_is_described(of: str) -> None:
+    schema = host().described_schema
+
+    for token, each in schema[of].items():
+        fields = each.get("inputProperties" if of == "resources" else "properties", {})
+        assert each.get("description"), token
+        assert [name for name, field in fields.items() if not field.get("description")] == [], token
+
+
+def test_the_version_of_the_schema_is_that_of_the_package() -> None:
+    schema = host().described_schema
+
+    assert (schema["name"], schema["version"]) == (PACKAGE, host().version)
+    assert {each["name"] for each in schema.get("dependencies", [])} <= {"aws", "gcp", "kubernetes"}

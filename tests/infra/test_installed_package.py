@@ -1,0 +1,251 @@
+"""The installed wheel in folders that know nothing of this checkout."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+import yaml
+from google.protobuf import empty_pb2
+from installed_fixtures import CHECKOUT, outside_of_the_checkout, uv
+from pulumi.runtime.proto import analyzer_pb2_grpc, provider_pb2, provider_pb2_grpc
+
+from components.hosting.host import hosted
+from policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from installed_fixtures import Installed
+
+pytestmark = pytest.mark.engine
+
+FOLDERS = ("capacity", "components", "policies", "infra", "lab")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of somebody else's, with packages of its own that are called as folders here are."""
+    folder = tmp_path / "acme"
+    (folder / "stacks").mkdir(parents=True)
+    for stack in ("dev-eks", "dev-gke"):
+        shutil.copyfile(CHECKOUT / "stacks" / f"Pulumi.{stack}.yaml", folder / "stacks" / f"Pulumi.{stack}.yaml")
+    (folder / "Pulumi.yaml").write_text("name: acme-ai\nruntime: python\nstackConfigDir: stacks\n")
+    for name in FOLDERS:
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text(f"OWN = 'the {name} of acme'\n")
+    return folder
+
+
+def test_the_wheel_holds_one_package_and_every_file_of_the_folders(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    command = ["git", "ls-files", *FOLDERS, "flexspot"]
+    listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    tracked = {name for name in listed.stdout.split() if (CHECKOUT / name).is_file()}
+
+    assert {name.partition("/")[0] for name in names} == {"flexspot"}
+    assert tracked - {name.removeprefix("flexspot/") for name in names} - names == set()
+
+
+def test_no_module_of_the_wheel_imports_a_folder_by_its_own_name(installed: Installed) -> None:
+    found: list[str] = []
+    for path in [*installed.package.rglob("*.py"), installed.package / "policies" / "pack"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            named += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+            found += [f"{path}: {each}" for each in named if each.partition(".")[0] in FOLDERS]
+
+    assert found == []
+
+
+def test_the_same_sources_make_the_same_wheel_byte_for_byte(installed: Installed, tmp_path: Path) -> None:
+    uv("build", "--quiet", "--wheel", "--out-dir", tmp_path, CHECKOUT)
+
+    assert (tmp_path / installed.wheel.name).read_bytes() == installed.wheel.read_bytes()
+
+
+def test_every_module_of_the_wheel_can_be_imported_beside_packages_of_the_same_names(installed: Installed, project: Path) -> None:
+    program = """
+import importlib, json, pkgutil, sys
+import capacity, components, infra, lab, policies
+import flexspot
+for each in pkgutil.walk_packages(flexspot.__path__, "flexspot."):
+    # What begins to work when it is imported, and what is a program for a container or for Google's Python.
+    if not each.name.endswith(("__main__", "stock_out_watch", "notebook_stop")):
+        importlib.import_module(each.name)
+own = [module.OWN for module in (capacity, components, infra, lab, policies)]
+count = sum(name.startswith("flexspot.") for name in sys.modules)
+foreign = [name for name in sys.modules if name.partition(".")[0] in ("capacity", "components", "infra", "lab", "policies") and "." in name]
+print(json.dumps([own, count, foreign]))
+"""
+    told = installed.run(installed.python, "-W", "ignore", "-c", program, folder=project)
+
+    assert told.returncode == 0, told.stderr
+    own, count, foreign = json.loads(told.stdout)
+    assert own == [f"the {name} of acme" for name in ("capacity", "components", "infra", "lab", "policies")]
+    assert count > 300
+    assert foreign == []
+
+
+def test_the_commands_work_on_the_project_in_which_they_are_started(installed: Installed, project: Path) -> None:
+    checked = installed.flexspot("settings", "check", "-s", "dev-eks", folder=project / "components")
+    previewed = installed.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", "plan.json", folder=project)
+    cost = installed.flexspot("cost", "plan.json", "--format", "json", folder=project)
+    linted = installed.flexspot("lint", ".", folder=project)
+    wanted = ("--team", "research", "--class", "training", "--name", "one", "--image", "registry.example.com/a:1.0", "--gpus", "1")
+    rendered = installed.flexspot("render", "checkpointed-job", "-s", "dev-eks", *wanted, folder=project)
+
+    for each in (checked, previewed, cost, linted, rendered):
+        assert each.returncode == 0, each.stdout + each.stderr
+    plan = json.loads((project / "plan.json").read_text())
+    assert {each["urn"].split(":")[4] for each in plan["resources"]} == {"acme-ai"}, "the project's own name, not ours"
+    assert len(plan["resources"]) == 245
+    assert "no findings" in linted.stdout
+    assert "for the cluster of stacks/Pulumi.dev-eks.yaml" in rendered.stdout
+    assert {path.name for path in project.iterdir()} - {*FOLDERS, "Pulumi.yaml", "stacks", "plan.json"} == {".tools"}
+
+
+def test_the_policies_that_come_with_it_judge_an_offline_preview(installed: Installed, project: Path) -> None:
+    path = project / "stacks" / "Pulumi.dev-gke.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["config"]["flexspot:platform"]["budget"] = {"monthly_usd": 1}
+    path.write_text(yaml.safe_dump(content))
+
+    refused = installed.flexspot("preview", "-s", "dev-gke", "--offline", folder=project)
+
+    assert refused.returncode == 1
+    assert "budget-exceeded" in refused.stderr
+
+
+def readme_commands(folder: Path, heading: str) -> list[str]:
+    """The command lines that a section of a project's README shows."""
+    section = (folder / "README.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return [line.strip() for line in section.splitlines() if line.startswith("    ")]
+
+
+def test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_work_as_written(installed: Installed, tmp_path: Path) -> None:
+    asked = (
+        "--cloud",
+        "gke",
+        "--owner",
+        "ml-platform",
+        "--team",
+        "research,product",
+        "--account",
+        "acme-dev",
+        "--prod-account",
+        "acme-prod",
+    )
+    made = installed.flexspot("init", *asked, folder=tmp_path)
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("raise ImportError('these are not the components that Flexspot means')\n")
+    commands = [line for line in readme_commands(tmp_path, "Every day") if "lab" not in line and "local" not in line]
+
+    assert [line.split()[1] for line in commands] == ["settings", "preview", "cost", "lint"]
+    for line in commands:
+        done = installed.run("bash", "-c", line, folder=tmp_path)
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+    assert installed.flexspot("preview", "-s", "prod", "--offline", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.lab
+def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothing_to_change(installed: Installed, tmp_path: Path) -> None:
+    """Its program in the user's process, beside a package of the user's that is called as one of ours; policies from where they lie."""
+    assert installed.flexspot("init", "--cloud", "local", "--owner", "ml", "--team", "research", folder=tmp_path).returncode == 0
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "__init__.py").write_text("OWN = 'acme'\n")
+    program = tmp_path / "__main__.py"
+    program.write_text(program.read_text() + "\nimport components\nimport pulumi\n\npulumi.export('own', components.OWN)\n")
+    # As its README says; the official host takes Python from there, and ours the first on PATH.
+    (tmp_path / ".venv").symlink_to(installed.environment)
+    try:
+        for line in readme_commands(tmp_path, "Every day"):
+            if line.startswith(("flexspot lab start", "flexspot up")):
+                done = installed.run("bash", "-c", line.replace("up -s local", "up -s local --yes"), folder=tmp_path)
+                assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        own = installed.flexspot("lab", "pulumi", "stack", "output", "own", "-s", "local", folder=tmp_path).stdout.strip()
+        pack = installed.flexspot("policy-pack", folder=tmp_path).stdout.strip()
+        plain = installed.flexspot(
+            *("lab", "pulumi", "preview", "-s", "local", "--policy-pack", f"{pack}/pack", "--non-interactive", "--json"), folder=tmp_path
+        )
+    finally:
+        installed.flexspot("lab", "stop", "--delete", folder=tmp_path)
+
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    told = json.loads(plain.stdout[plain.stdout.index("{") :])
+    assert set(told["changeSummary"]) == {"same"}
+    assert told["changeSummary"]["same"] > 40
+    assert own == "acme"
+
+
+def test_where_there_is_no_project_the_command_says_so(installed: Installed, tmp_path: Path) -> None:
+    for command in (("settings", "check", "-s", "dev"), ("preview", "-s", "dev", "--offline"), ("lab", "status")):
+        refused = installed.flexspot(*command, folder=tmp_path)
+
+        assert refused.returncode == 2
+        assert "is in no project" in refused.stderr
+        assert "Traceback" not in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_can_start(installed: Installed, tmp_path: Path) -> None:
+    """The host runs `bin/python` of `virtualenv`, as seen from the pack, with the pack's folder (pulumi: sdk/python/toolchain/pip.go)."""
+    told = installed.flexspot("policy-pack", folder=tmp_path)
+    assert told.returncode == 0, told.stderr
+    pack = Path(told.stdout.rstrip("\n"))
+    assert pack.is_relative_to(installed.environment)
+    options = yaml.safe_load((pack / "PulumiPolicy.yaml").read_text())["runtime"]["options"]
+    assert options["toolchain"] == "pip"
+    python = pack / options["virtualenv"] / "bin" / "python"
+
+    command = [python, "-u", str(pack), "127.0.0.1:1"]
+    with subprocess.Popen(command, cwd=tmp_path, env=outside_of_the_checkout(), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
+                described = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=60)
+        finally:
+            process.kill()
+
+    assert {rule.name for rule in all_rules()} <= {each.name for each in described.policies}
+
+
+def test_the_installed_components_are_a_plugin_that_pulumis_python_host_can_start(installed: Installed, tmp_path: Path) -> None:
+    plugin = installed.package / "components"
+    options = yaml.safe_load((plugin / "PulumiPlugin.yaml").read_text())["runtime"]["options"]
+    assert options["toolchain"] == "pip"
+    command = [plugin / options["virtualenv"] / "bin" / "python", "-u", str(plugin), "127.0.0.1:1"]
+    environment = outside_of_the_checkout() | {"PYTHONWARNINGS": "ignore"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            with grpc.insecure_channel(
+                f"127.0.0.1:{int(process.stdout.readline())}", options=[("grpc.max_receive_message_length", -1)]
+            ) as channel:
+                told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
+        finally:
+            process.kill()
+
+    schema = json.loads(told.schema)
+    assert len(schema["resources"]) == len(hosted())
+    assert schema["version"] == installed.wheel.name.split("-")[1]
+
+
+def test_the_installed_pack_starts_with_a_python_that_has_none_of_its_packages(installed: Installed, project: Path) -> None:
+    """`env python3` finds whichever is first; here one without Pulumi."""
+    bare = project / "bare"
+    uv("venv", "--quiet", bare)
+    command = [bare / "bin" / "python", "-u", installed.package / "policies" / "pack", "127.0.0.1:1"]
+    with subprocess.Popen(command, cwd=project, env=outside_of_the_checkout(), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert int(process.stdout.readline()) > 0
+        finally:
+            process.kill()

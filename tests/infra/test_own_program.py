@@ -1,0 +1,106 @@
+"""The program that a project's stacks are deployed by."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra import own_program, program
+from infra.own_program import program_of
+from infra.project import project_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITES = """\
+import os, declared_beside
+with open('ran', 'a') as file:
+    print(__name__, os.path.basename(os.getcwd()), declared_beside.TIMES, file=file)
+"""
+BESIDE = "import builtins\nbuiltins.times_beside = TIMES = getattr(builtins, 'times_beside', 0) + 1\n"
+
+
+def project(folder: Path, written: str = "runtime: python\n") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Pulumi.yaml").write_text(f"name: acme\n{written}")
+    return folder
+
+
+def programmed(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "__main__.py").write_text(WRITES)
+    (folder / "declared_beside.py").write_text(BESIDE)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.times_beside", 0, raising=False)
+
+
+@pytest.mark.parametrize("written", ["runtime: python\n", "runtime:\n  name: python\n  options: {virtualenv: .venv}\n"])
+def test_a_projects_own_program_runs_as_a_language_host_runs_it_and_its_modules_anew_each_time(tmp_path: Path, written: str) -> None:
+    """In a preview and in the `up` behind it: resources that a module declares when it is loaded are declared both times."""
+    folder = programmed(project(tmp_path / "acme", written))
+    before, here = list(sys.path), os.getcwd()  # noqa: PTH109 -- as the process has it
+
+    run = program_of(project_here(folder))
+    run()
+    run()
+
+    assert (folder / "ran").read_text() == "__main__ acme 1\n__main__ acme 2\n"
+    assert (sys.path, os.getcwd()) == (before, here)  # noqa: PTH109
+    assert "declared_beside" not in sys.modules
+
+
+@pytest.mark.parametrize("main", ["program", "program/__main__.py", "./program/"])
+def test_a_program_in_another_folder_is_found_as_pulumi_finds_it(tmp_path: Path, main: str) -> None:
+    folder = project(tmp_path / "acme", f"runtime: python\nmain: {main}\n")
+    programmed(folder / "program")
+
+    program_of(project_here(folder))()
+
+    assert (folder / "program" / "ran").read_text() == "__main__ program 1\n"
+
+
+def test_what_is_installed_below_the_project_stays_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment in the project's folder, and Flexspot itself in it."""
+    folder = programmed(project(tmp_path / "acme"))
+    monkeypatch.setattr(sys, "prefix", str(folder))
+
+    program_of(project_here(folder))()
+
+    assert sys.modules.pop("declared_beside").TIMES == 1
+
+
+def test_a_program_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = programmed(project(tmp_path / "acme"))
+    (folder / "__main__.py").write_text("import declared_beside\nraise KeyError('mine')\n")
+    before = list(sys.path)
+
+    with pytest.raises(KeyError, match="mine"):
+        program_of(project_here(folder))()
+
+    assert sys.path == before
+    assert "declared_beside" not in sys.modules
+
+
+def test_a_project_without_a_program_has_the_platform_of_its_stack_file(tmp_path: Path) -> None:
+    assert program_of(project_here(project(tmp_path))) is program.main
+
+
+@pytest.mark.parametrize("runtime", ["runtime: yaml\n", "runtime: {name: nodejs}\n", "description: none\n"])
+def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_path: Path, runtime: str) -> None:
+    with pytest.raises(ExplainedError, match="runs programs in Python") as refused:
+        program_of(project_here(project(tmp_path, runtime)))
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert "pulumi preview" in refused.value.remedy
+
+
+def test_flexspot_itself_is_never_taken_for_a_part_of_the_program() -> None:
+    assert own_program._is_installed(own_program._OWN / "infra" / "gke.py")  # noqa: SLF001 -- what a checkout rests on

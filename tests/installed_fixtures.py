@@ -1,0 +1,79 @@
+"""The built wheel in an environment of its own, as somebody has it who has no checkout; registered by the tests' conftest.py."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+def outside_of_the_checkout() -> dict[str, str]:
+    """The tests' environment without what leads Python to the checkout."""
+    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}} | {"COLUMNS": "200"}
+
+
+def uv(*arguments: str | Path, folder: Path = CHECKOUT) -> None:
+    """Runs uv, which `make setup` brings where there is none."""
+    program = shutil.which("uv") or str(CHECKOUT / ".tools" / "uv" / "bin" / "uv")
+    done = subprocess.run([program, *arguments], cwd=folder, env=outside_of_the_checkout(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment in which nothing is but the wheel and what it needs."""
+
+    environment: Path
+    wheel: Path
+
+    @property
+    def python(self) -> Path:
+        return self.environment / "bin" / "python"
+
+    @property
+    def package(self) -> Path:
+        """The folder of the installed package."""
+        return self.environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages" / "flexspot"
+
+    def run(
+        self, program: str | Path, *arguments: str | Path, folder: Path, timeout: float = 300, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """What a program says that is started in `folder`, with this environment's own programs first on PATH."""
+        values = outside_of_the_checkout() | environment
+        values["PATH"] = os.pathsep.join([str(self.environment / "bin"), values["PATH"]])
+        return subprocess.run(
+            [program, *arguments],
+            cwd=folder,
+            env=values,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def flexspot(self, *arguments: str | Path, folder: Path, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
+        """What the installed command says in `folder`."""
+        return self.run(self.environment / "bin" / "flexspot", *arguments, folder=folder, timeout=timeout, **environment)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel, built and installed once for a session, with dependencies of the versions that uv.lock has."""
+    place = tmp_path_factory.mktemp("installed")
+    uv("build", "--quiet", "--wheel", "--out-dir", place, CHECKOUT)
+    locked = ("export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-workspace", "--no-hashes")
+    uv(*locked, "--output-file", place / "locked.txt")
+    # With pip, as `python3 -m venv` makes it: a language host asks it for the packages of a program.
+    uv("venv", "--quiet", "--seed", "--python", sys.executable, place / "environment")
+    [wheel] = place.glob("*.whl")
+    made = Installed(place / "environment", wheel)
+    uv("pip", "install", "--quiet", "--python", made.python, "--constraints", place / "locked.txt", wheel)
+    return made
