@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from capacity.catalog.accelerators import NVIDIA
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, INSTANCE_TYPE_LABEL, OWNER_LABEL, TEAM_LABEL
 from capacity.chargeback.nodes import CAPACITY_MARKS, UNKNOWN, WHOLE, unit_share
@@ -187,7 +188,9 @@ def _by_count() -> dict[int, list[Machine]]:
 
 
 def _machines() -> list[tuple[Machine, Gpu]]:
-    return [(each, each.gpu) for cloud in Cloud for each in machines_of(cloud).values() if each.gpu is not None]
+    # What is recorded are NVIDIA's GPUs alone: DCGM measures no others.
+    machines = [each for cloud in Cloud for each in machines_of(cloud).values()]
+    return [(each, each.gpu) for each in machines if each.gpu is not None and each.gpu.accelerator is NVIDIA]
 
 
 @cache

@@ -162,7 +162,7 @@ _ALWAYS_COVERED = ("cpu", "memory")
 
 
 Resources = Mapping[str, str | None]
-"""What flavors give beside cpu and memory, by name; one that is not there gives nvidia.com/gpu."""
+"""What each flavor of the platform gives beside cpu and memory, by name; one that is not there gives nvidia.com/gpu."""
 
 _GPUS_ALONE: Resources = MappingProxyType({})
 
@@ -170,6 +170,17 @@ _GPUS_ALONE: Resources = MappingProxyType({})
 def resources_of(flavors: list[FlavorArgs]) -> Resources:
     """Of flavors that say it themselves."""
     return {flavor["name"]: flavor["resource"] for flavor in flavors if "resource" in flavor}
+
+
+def _counted(resources: Resources) -> list[str]:
+    """What every queue of a platform counts, though it be to give none: Kueue admits what a queue says nothing of.
+
+    That is quotaCheckStrategy IgnoreUndeclared, which storage and EFA interfaces need (capacity/plan/kueue_configuration.py).
+
+    GPUs always; of what else a flavor gives also the other names of the same devices.
+    """
+    kinds = [each for each in ACCELERATORS if each is NVIDIA or each.resource in resources.values()]
+    return [name for kind in kinds for name in (kind.resource, *kind.parts)]
 
 
 def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
@@ -226,9 +237,8 @@ def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
 
 def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_work: bool) -> list[dict[str, object]]:
     """One group, as cpu and memory may stand in one alone: every flavor says something of every resource, 0 of what its nodes lack."""
+    covered = [*_ALWAYS_COVERED, *([] if of_cpu_work else _counted(resources))]
     own = {quota["flavor"]: resources.get(quota["flavor"], NVIDIA.resource) for quota in quotas}
-    devices = [each.resource for each in ACCELERATORS if each.resource in own.values() and not of_cpu_work]
-    covered = [*_ALWAYS_COVERED, *devices]
     flavors = [{"name": quota["flavor"], "resources": _resources(quota, own[quota["flavor"]], covered)} for quota in quotas]
     return [{"coveredResources": covered, "flavors": flavors}]
 

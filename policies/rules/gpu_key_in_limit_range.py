@@ -47,8 +47,7 @@ RULE = Rule(
     looks_at=(LimitRange,),
     judge=judge,
     why="With a default of one GPU, a CPU pod with a sidecar is charged two GPUs and fits on no CPU node.",
-    remediation="Keep GPUs out of LimitRanges; a ResourceQuota on requests.nvidia.com/gpu, or requests.aws.amazon.com/neuron, and Kueue's "
-    "queues bound them.",
+    remediation="Keep GPUs out of LimitRanges; a ResourceQuota on requests.nvidia.com/gpu and Kueue's queues bound them.",
     link="https://kubernetes.io/docs/concepts/policy/limit-range/",
     sources=("Run against kube-apiserver 1.36.1: each container, sidecar and init container gets the default.",),
 )

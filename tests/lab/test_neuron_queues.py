@@ -88,7 +88,7 @@ def test_a_team_without_a_share_of_devices_gets_none_by_its_quota_of_gpus(ground
     container["resources"] = {"limits": {NEURON: "1"}, "requests": {NEURON: "1", "cpu": "1"}}
     cluster.create(job)
 
-    ground.wait_for_refusal("beta", "sly", f"resource {NEURON} unavailable in ClusterQueue")
+    ground.wait_for_refusal("beta", "sly", f"{NEURON} in flavor {ground.own('l4-spot')}")
     assert cluster.list(POD, ground.own("beta")) == []
 
 
@@ -98,6 +98,6 @@ def test_cores_of_a_device_under_another_name_get_past_neither_the_queue_nor_the
     job["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {core: "1"}, "requests": {core: "1", "cpu": "1"}}
     cluster.create(job)
 
-    ground.wait_for_refusal("alpha", "cores", f"resource {core} unavailable in ClusterQueue")
+    ground.wait_for_refusal("alpha", "cores", f"{core} in flavor {ground.own('trn-spot')}")
     [quota] = [each for each in cluster.list("v1/ResourceQuota", ground.own("alpha")) if each["metadata"]["name"] == "team"]
     assert (quota["spec"]["hard"][f"requests.{core}"], quota["spec"]["hard"][f"requests.{NEURON}"]) == ("0", "8")

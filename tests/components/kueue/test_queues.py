@@ -191,6 +191,8 @@ def test_what_kueue_would_refuse_or_hold_inactive_is_refused_before_anything_is_
 
 
 NEURON = "aws.amazon.com/neuron"
+PARTS = ("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice")
+"""Other names under which the plugin offers the same devices."""
 
 
 def amounts(spec: dict[str, Any], field: str = "nominalQuota") -> dict[str, dict[str, str]]:
@@ -205,24 +207,33 @@ def test_a_queue_of_gpus_and_neuron_devices_counts_each_in_its_own_flavors_alone
 
     [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("trn-spot", resource=NEURON)], queues=[queue])
 
-    assert spec["resourceGroups"][0]["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu", NEURON]
-    assert [each["name"] for each in spec["resourceGroups"][0]["flavors"][1]["resources"]] == ["cpu", "memory", "nvidia.com/gpu", NEURON]
+    covered = ["cpu", "memory", "nvidia.com/gpu", NEURON, *PARTS]
+    assert spec["resourceGroups"][0]["coveredResources"] == covered
+    assert [each["name"] for each in spec["resourceGroups"][0]["flavors"][1]["resources"]] == covered
+    none = dict.fromkeys(PARTS, "0")
     assert amounts(spec) == {
-        "l4-spot": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2", NEURON: "0"},
-        "trn-spot": {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "0", NEURON: "16"},
+        "l4-spot": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2", NEURON: "0", **none},
+        "trn-spot": {"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "0", NEURON: "16", **none},
     }
     borrowed = amounts(spec, "borrowingLimit")
     assert (borrowed["l4-spot"][NEURON], borrowed["trn-spot"]["nvidia.com/gpu"]) == ("0", "0")
 
 
-def test_a_queue_of_neuron_devices_alone_covers_no_gpus_even_with_launchers_beside(register: Register) -> None:
+def test_a_queue_without_a_share_of_devices_counts_them_to_give_none(register: Register) -> None:
+    # Kueue admits what a queue says nothing of: tests/lab/test_neuron_queues.py.
+    [spec] = specs(register, "ClusterQueue", flavors=[flavor_args(), flavor_args("trn-spot", resource=NEURON)])
+
+    assert amounts(spec) == {"l4-spot": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2", **dict.fromkeys((NEURON, *PARTS), "0")}}
+
+
+def test_a_flavor_of_launchers_gives_no_device_of_any_kind(register: Register) -> None:
     quotas = [quota_args(0, flavor="launchers"), quota_args(16, flavor="trn-spot")]
     flavors = [flavor_args("launchers", resource=None, tolerations=[]), flavor_args("trn-spot", resource=NEURON)]
 
     [spec] = specs(register, "ClusterQueue", flavors=flavors, queues=[queue_args(quotas=quotas)])
 
-    assert spec["resourceGroups"][0]["coveredResources"] == ["cpu", "memory", NEURON]
-    assert amounts(spec)["launchers"][NEURON] == "0"
+    assert {name: amounts(spec)["launchers"][name] for name in ("nvidia.com/gpu", NEURON)} == {"nvidia.com/gpu": "0", NEURON: "0"}
+    assert (amounts(spec)["trn-spot"]["nvidia.com/gpu"], amounts(spec)["trn-spot"][NEURON]) == ("0", "16")
 
 
 def test_a_flavor_of_something_that_nothing_counts_is_refused(register: Register) -> None:
