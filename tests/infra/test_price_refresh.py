@@ -18,7 +18,8 @@ from capacity.catalog.fresh_prices import on_demand_usd, product_filters, spot_u
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import ServiceItem, prices_of
 from infra.cli import price_refresh
-from infra.cli.stacks import planned, stack_names
+from infra.cli.stacks import planned
+from infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -307,6 +308,6 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(
     monkeypatch.setattr(price_refresh, "price_list_of", listed)
     refresh("--cloud", cloud, "--file", "own.yaml", "--dry-run")
 
-    regions = {planned(stack).plan.region for stack in stack_names() if planned(stack).plan.cloud == platform}
+    regions = {planned(stack).plan.region for stack in project_here().stack_names() if planned(stack).plan.cloud == platform}
     assert sorted(asked) == sorted([*regions, *regions])
     assert len(regions) >= 1
