@@ -151,6 +151,8 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     flexspot("run", *member, *SMALL, "--no-follow", "--gpus", "4", "--name", "large", str(script))
     ground.wait_for_refusal("alpha", "large", "insufficient unused quota")
 
+    # The Job's own count of its pods comes a moment after they run.
+    cluster.wait_for(JOB, lambda jobs: any(each.get("status", {}).get("ready") for each in jobs), "its pod counted", namespace=namespace)
     found = listed(member)
     assert (found["first"]["state"], found["first"]["pods"], found["first"]["gpus"]) == ("running", 1, 1)
     assert found["large"]["state"] == "waiting"
