@@ -92,10 +92,8 @@ class AmountArgs(TypedDict):
 
     gpus: int
     """GPUs, at least zero."""
-
     cpu: str
     """vCPUs, such as 48."""
-
     memory: str
     """Memory, such as 192Gi."""
 
@@ -140,7 +138,6 @@ class AdmissionCheckArgs(TypedDict):
 
     name: str
     """The AdmissionCheck's name."""
-
     flavors: list[str]
     """The flavors of the queue that it stands before."""
 
