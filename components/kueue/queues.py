@@ -45,10 +45,8 @@ class AmountArgs(TypedDict):
 
     gpus: int
     """GPUs, at least zero."""
-
     cpu: str
     """vCPUs, such as 48."""
-
     memory: str
     """Memory, such as 192Gi."""
 
@@ -93,7 +91,6 @@ class AdmissionCheckArgs(TypedDict):
 
     name: str
     """The AdmissionCheck's name."""
-
     flavors: list[str]
     """The flavors of the queue that it stands before."""
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from program_declarations import Declared
 
+pytestmark = pytest.mark.thorough
+
 ROLE = "arn:aws:iam::111122223333:role/nlp"
 QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/work"
 EKS: dict[str, Any] = {"account": "111122223333", "region": "us-east-1"}

@@ -79,6 +79,7 @@ def test_a_new_project_passes_its_own_checks_without_a_warning_and_says_what_up_
     assert needed in (tmp_path / "acme" / "README.md").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "platform,region",
     [
@@ -105,6 +106,7 @@ def test_every_region_that_is_known_to_have_the_usual_machine_gives_stacks_that_
 NAMES = st.from_regex(r"\A[a-z]([a-z0-9-]{0,18}[a-z0-9])?\Z")
 
 
+@pytest.mark.thorough
 @settings(max_examples=20)
 @given(teams=st.lists(NAMES, min_size=1, max_size=6, unique=True), owner=NAMES, dev=st.integers(1, 9), prod=st.integers(1, 40))
 def test_what_is_answered_is_what_the_stacks_say_and_no_gpu_is_left_over(teams: list[str], owner: str, dev: int, prod: int) -> None:
