@@ -2,4 +2,5 @@
 
 from components.hosting.host import serve
 
-serve()
+if __name__ == "__main__":
+    serve()
