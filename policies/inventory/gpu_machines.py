@@ -132,7 +132,7 @@ def gpu_selection(requirement: Field, kinds: Kinds = ACCELERATORS) -> GpuSelecti
         return _UNDECIDED
     values = requirement.at("values")
     if operator == "NotIn" or (operator == "In" and key != GKE_ACCELERATOR_LABEL):
-        return _one_of(values, means_gpu) if operator == "In" else _all_but(str(key), values)
+        return _one_of(values, means_gpu) if operator == "In" else _all_but(str(key), values, kinds)
     if labels_gpus is None:
         return _SILENT
     # Every value of GKE's label is an accelerator, so one that is not known yet is one too. The operators that are left (Lt) hold
@@ -140,23 +140,25 @@ def gpu_selection(requirement: Field, kinds: Kinds = ACCELERATORS) -> GpuSelecti
     return {"DoesNotExist": _NO_GPUS}.get(operator or "", _GPUS_ONLY if operator in {"In", "Exists", "Gt", "Gte"} else _SILENT)
 
 
-def _all_but(key: str, values: Field) -> GpuSelection:
+def _all_but(key: str, values: Field, kinds: Kinds) -> GpuSelection:
     """What is left where values are refused. NotIn holds for nodes without the label as well, so that it never demands GPUs.
 
     Source: kubernetes-sigs/karpenter v1.14.1, pkg/scheduling/requirements.go (Intersects).
     """
     listed = values.parts()
     if not listed.complete or any(not each.known for each in listed.fields):
-        return _UNDECIDED if key.endswith(("category", "gpu-count", "gpu-manufacturer")) else _SILENT
+        return _UNDECIDED if key.endswith(("category", "-count", "-manufacturer")) else _SILENT
     refused = {each.text() for each in listed.fields}
     for prefix in PREFIXES:
         if key == f"{prefix}category":
-            left = not refused >= set(EC2_CATEGORIES)
-            return GpuSelection(names=left and refused >= set(GENERAL_CATEGORIES), demands=False, excludes=not left)
-        if key == f"{prefix}gpu-manufacturer" and "nvidia" in refused:
-            return _NO_GPUS
-        if key == f"{prefix}gpu-count" and "0" in refused:
-            return GpuSelection(names=True, demands=False, excludes=False)
+            left = [each for each in kinds if not refused >= set(each.ec2_categories)]
+            # Who refuses what nearly everything runs on wants GPUs; Neuron devices are what somebody names.
+            return GpuSelection(names=NVIDIA in left and refused >= set(GENERAL_CATEGORIES), demands=False, excludes=not left)
+        for kind in kinds:
+            if key == f"{prefix}{kind.instance_label}-manufacturer" and kind.manufacturer in refused:
+                return _NO_GPUS
+            if key == f"{prefix}{kind.instance_label}-count" and "0" in refused:
+                return GpuSelection(names=True, demands=False, excludes=False)
     return _SILENT
 
 

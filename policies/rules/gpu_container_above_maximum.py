@@ -59,11 +59,14 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
 
 
 def _largest(inventory: Inventory) -> Decimal | Unknown:
-    """The GPUs of the largest node of all pools; UNKNOWN where nobody lists them, one may be larger, or a cloud makes pools by itself."""
-    pools = inventory.of(GpuPool)
-    made = inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClass)
-    counts = [pool.node_gpus for pool in pools]
-    if made or not pools or not all(isinstance(each, Decimal) for each in counts):
+    """The GPUs of the largest node of all pools, of the largest machine where a cloud makes pools by itself.
+
+    UNKNOWN where nobody lists them, or one may be larger than is told.
+    """
+    if inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClass):
+        return Decimal(SHIPPED)
+    counts = [pool.node_gpus for pool in inventory.of(GpuPool)]
+    if not counts or not all(isinstance(each, Decimal) for each in counts):
         return UNKNOWN
     return max(each for each in counts if isinstance(each, Decimal))
 

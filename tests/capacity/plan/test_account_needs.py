@@ -103,8 +103,8 @@ def test_every_machine_of_the_catalog_counts_against_the_quota_that_names_its_fa
             without.append(name)
             continue
         family = name.partition(".")[0]
-        words = re.findall(r"\b[A-Z]\d?\b", quota.name)
-        assert any(family.upper().startswith(word) for word in words), f"{name} is counted by {quota.name}"
+        words = re.findall(r"\b(?:[A-Z]\d?|Inf|Trn)\b", quota.name)
+        assert any(family.upper().startswith(word.upper()) for word in words), f"{name} is counted by {quota.name}"
     assert [name for name in without if not (market is Market.SPOT and name.startswith("p6-"))] == []
 
 
