@@ -76,8 +76,8 @@ import importlib, json, pkgutil, sys
 import capacity, components, infra, lab, policies
 import flexspot
 for each in pkgutil.walk_packages(flexspot.__path__, "flexspot."):
-    # What begins to work when it is imported, and what is a program for a container or for Google's Python.
-    if not each.name.endswith(("__main__", "stock_out_watch", "notebook_stop")):
+    # What begins to work when it is imported, what is a program for a container or for Google's Python, and what needs the extra own-rules.
+    if not each.name.endswith(("__main__", "stock_out_watch", "notebook_stop", "own_rules.evaluation")):
         importlib.import_module(each.name)
 own = [module.OWN for module in (capacity, components, infra, lab, policies)]
 count = sum(name.startswith("flexspot.") for name in sys.modules)
@@ -105,7 +105,7 @@ def test_the_commands_work_on_the_project_in_which_they_are_started(installed: I
         assert each.returncode == 0, each.stdout + each.stderr
     plan = json.loads((project / "plan.json").read_text())
     assert {each["urn"].split(":")[4] for each in plan["resources"]} == {"acme-ai"}, "the project's own name, not ours"
-    assert len(plan["resources"]) == 245
+    assert len(plan["resources"]) == 248
     assert "no findings" in linted.stdout
     assert "for the cluster of stacks/Pulumi.dev-eks.yaml" in rendered.stdout
     assert {path.name for path in project.iterdir()} - {*FOLDERS, "Pulumi.yaml", "stacks", "plan.json"} == {".tools"}

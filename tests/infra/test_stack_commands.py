@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.thorough
 
-RESOURCES = 73
+RESOURCES = 75
 """Those of the local stack, components and the stack itself included."""
 
 

@@ -51,8 +51,8 @@ BINDING = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding"
 LEFT_OUT = {("team-alpha", "default"), ("team-beta", "default")}
 
 # The four policies of the guarantee with their bindings, of two teams the binding of `submit` and the right to read their queues; and for
-# work without GPUs a pool with its component, a flavor, and of each team both queues.
-CREATED = 8 + 2 * 3 + 7
+# work without GPUs a pool with its component, a flavor, and of each team both queues; and what each team reads of the platform.
+CREATED = 8 + 2 * 4 + 7
 
 MADE_ANEW = {("scheduling.k8s.io/v1/PriorityClass", "", name) for name in ("gpu-training", "gpu-development")}
 
