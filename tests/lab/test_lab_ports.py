@@ -52,7 +52,11 @@ def test_without_a_cache_to_write_to_ports_are_given_out_once_all_the_same(
 ) -> None:
     file = tmp_path / "no-folder"
     file.touch()
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda _: file)
+
+    def cache(_: str) -> Path:
+        return file
+
+    monkeypatch.setattr("platformdirs.user_cache_path", cache)
 
     with Reservations() as reservations:
         assert sorted(reservations.choose() for _ in few) == list(few)
