@@ -27,11 +27,12 @@ class Reservations:
 
     Programs listen many seconds after their ports were chosen; without this two labs that start side by side would choose the same one
     now and then, and the second would take the first's program for its own. Labs of other users, and programs that are no lab, reserve
-    nothing: what they are quicker to take is found when a part ends for it.
+    nothing: what they are quicker to take is found when a part ends for it. So it is where the user's cache cannot be written to.
     """
 
     def __init__(self) -> None:
         self._held = ExitStack()
+        self._given: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -41,17 +42,21 @@ class Reservations:
 
     def take(self, port: int) -> bool:
         """Reserves a port; False when somebody listens there or has reserved it."""
-        folder = platformdirs.user_cache_path("flexspot") / "ports"
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / str(port), blocking=False)
-        try:
-            lock.acquire()
-        except Timeout:
+        if port in self._given:
             return False
-        if not is_free(port):
-            lock.release()
-            return False
-        self._held.callback(lock.release)
+        with ExitStack() as held:
+            try:
+                folder = platformdirs.user_cache_path("flexspot") / "ports"
+                folder.mkdir(parents=True, exist_ok=True)
+                held.enter_context(FileLock(folder / str(port), blocking=False))
+            except Timeout:
+                return False
+            except OSError:
+                pass  # nobody is told of the port then, which is no reason not to start
+            if not is_free(port):
+                return False
+            self._held.push(held.pop_all())
+        self._given.add(port)
         return True
 
     def choose(self) -> int:

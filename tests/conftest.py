@@ -48,31 +48,24 @@ def pytest_collection_finish() -> None:
     collect_rarely()
 
 
-def spread(items: list[pytest.Item], *, among: list[pytest.Item]) -> list[pytest.Item]:
-    """Both lists in one, each in its own order and as evenly as can be."""
-    places = [(number / len(each), item) for each in (items, among) for number, item in enumerate(each)]
-    return [item for _, item in sorted(places, key=lambda place: place[0])]
-
-
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
 
-    Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those of the shared lab wait
-    more than they work, so tests without a lab are spread among them. In each part those that wait for minutes, and thorough ones, come
-    before others, so that none of them is left for the end. Tests that share a fixture of their module, such as a lab, run in one worker;
-    each other goes to whichever worker is free.
+    Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
+    before the others of the shared lab, and thorough ones before others, so that none of them is left for the end. Tests that share a
+    fixture of their module, such as a lab, run in one worker; each other goes to whichever worker is free.
     """
     for mark in ("engine", "lab", "kills"):
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
             if f"mark.{mark}" not in path.read_text():
                 message = f"{path} has tests marked {mark}: write mark.{mark} there, for the Makefile finds them by it"
                 raise pytest.UsageError(message)
-    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("waits", "thorough"))))
-    shared = [item for item in items if "lab" in getattr(item, "fixturenames", ())]
-    own = [item for item in items if item.get_closest_marker("lab") and item not in shared]
-    without = [item for item in items if not item.get_closest_marker("lab")]
-    items[:] = [*own, *spread(without, among=shared)]
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "thorough")))
+
+    items.sort(key=place)
     for item in items:
         fixtures: dict[str, Sequence[pytest.FixtureDef[object]]] = getattr(item, "_fixtureinfo").name2fixturedefs  # noqa: B009
         if any(each.scope == "module" for definitions in fixtures.values() for each in definitions):

@@ -58,18 +58,25 @@ ORPHANS = Boundary(
 )
 
 
-_CONDITIONS = list_at("oldObject", "status", "conditions")
+def _has(version: str, *conditions: str) -> str:
+    """Whether a Job has one of these conditions; `version` is object or oldObject."""
+    return f"{list_at(version, 'status', 'conditions')}.exists(c, c.type in {texts(conditions)} && c.status == 'True')"
 
 
-def _has(*conditions: str) -> str:
-    return f"{_CONDITIONS}.exists(c, c.type in {texts(conditions)} && c.status == 'True')"
+def _decided(version: str) -> str:
+    return every(_has(version, "SuccessCriteriaMet", "FailureTarget"), f"!({_has(version, 'Complete', 'Failed')})")
 
+
+_SUSPENDED, _WAS_SUSPENDED = (f"{optional(each, 'spec', 'suspend')}.orValue(false)" for each in ("object", "oldObject"))
+_IS_STOPPED = every(_SUSPENDED, f"!{_WAS_SUSPENDED}")
+_STARTED, _WAS_STARTED = (f"{optional(each, 'status', 'startTime')}.hasValue()" for each in ("object", "oldObject"))
+_LOSES_ITS_START = every(_WAS_STARTED, f"!{_STARTED}")
 
 STOPPED_AT_ITS_END = Boundary(
     "stopped-at-its-end",
     "a Job whose pods have decided how it ends is not suspended",
     problem_if(
-        every(_has("SuccessCriteriaMet", "FailureTarget"), f"!({_has('Complete', 'Failed')})"),
+        every(_IS_STOPPED, _decided("oldObject")),
         told(
             "its pods have decided how it ends; suspended now, it would never be Complete or Failed, and would keep its GPUs",
             "wait until it is, or delete it",
@@ -79,13 +86,24 @@ STOPPED_AT_ITS_END = Boundary(
 """Kueue 0.19 takes away the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
 (Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). Refused, Kueue tries until the Job has ended."""
 
-_SUSPENDED, _WAS_SUSPENDED = (f"{optional(each, 'spec', 'suspend')}.orValue(false)" for each in ("object", "oldObject"))
+START_OF_AN_ENDING = Boundary(
+    "start-of-an-ending",
+    "a Job keeps its start time until Kubernetes has stopped it",
+    problem_if(
+        every(_LOSES_ITS_START, either(f"!({_has('object', 'Suspended')})", _decided("object"))),
+        told(
+            "Kubernetes has not yet counted its ended pods; if all have ended, it could not be Complete or Failed without a start time",
+            "try again when it has the condition Suspended",
+        ),
+    ),
+)
+"""Kubernetes counts ended pods once a second (1.36.1, pkg/controller/job: syncJobBatchPeriod), and Kueue takes the start time away right
+after it has suspended a Job. So a Job may be stopped when its last pod has ended and nobody has counted it. Kubernetes counts before it calls
+a Job Suspended."""
 
 _VOLUME_CLAIMS = (ResourceRule("", ("persistentvolumeclaims",), ("CREATE", "DELETE")),)
-_OF_JOBS, _IS_STOPPED = (
-    (ResourceRule("batch", ("jobs",), ("UPDATE",)),),
-    (Expression("is-stopped", every(_SUSPENDED, f"!{_WAS_SUSPENDED}")),),
-)
+_OF_JOBS = (ResourceRule("batch", ("jobs", "jobs/status"), ("UPDATE",)),)
+_ENDS = (Expression("is-stopped", either(_IS_STOPPED, _LOSES_ITS_START)),)
 
 
 def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
@@ -101,7 +119,7 @@ def guarantee_policies(guarantee: Guarantee) -> tuple[AdmissionPolicy, ...]:
         ),
         _policy(LEAVING, (ORPHANS,), guarantee, of_pod_makers("DELETE"), (by_people,)),
         _policy(OF_CLAIMS, (CLAIMS,), guarantee, _VOLUME_CLAIMS, (by_people, Expression("runs-no-platform", f"!{CHANGES_VOLUMES}"))),
-        _policy(ENDING, (STOPPED_AT_ITS_END,), guarantee, _OF_JOBS, _IS_STOPPED),
+        _policy(ENDING, (STOPPED_AT_ITS_END, START_OF_AN_ENDING), guarantee, _OF_JOBS, _ENDS),
     )
 
 

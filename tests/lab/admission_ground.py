@@ -16,7 +16,6 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.plan.cpu_work import CPU_QUEUE
 from capacity.workloads.requests import QUEUE_LABEL
 from lab.cluster import Cluster
-from policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -92,8 +91,6 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
         _wait(asked, namespace, held=True)
         if any(each["kind"] == "MutatingAdmissionPolicy" for each in objects):
             _wait_for_owner_labels(asked, namespace)
-        if any(each["metadata"]["name"].startswith(NAME) for each in objects):
-            _wait_for_guarantee(asked, namespace)
         yield asked
     finally:
         for each in [*reversed(objects), *reversed(_LAST)]:
@@ -132,7 +129,7 @@ def _wait_for_last(asked: Asked, *, held: bool) -> None:
 
 
 def _wait(asked: Asked, namespace: str, *, held: bool) -> None:
-    """The API server learns of policies and of each binding by watches of its own, and nothing of it says when."""
+    """The labels of namespaces, by which bindings choose them, come by a watch of their own, and nothing of it says when."""
 
     def everywhere() -> bool:
         refused, warned = asked.ask(_wrong(namespace)), asked.ask(_wrong("default"))
@@ -147,12 +144,6 @@ def _wait_for_owner_labels(asked: Asked, namespace: str) -> None:
         return taken is not None and TEAM_LABEL in taken["metadata"].get("labels", {})
 
     wait_until(labelled, "work gets no owner labels")
-
-
-def _wait_for_guarantee(asked: Asked, namespace: str) -> None:
-    important = _unowned(namespace)
-    important["spec"]["template"]["spec"]["priorityClassName"] = "system-node-critical"
-    wait_until(lambda: NAME in asked.ask(important).refusal, f"{NAME} is not held")
 
 
 def wait_until(seen: Callable[[], object], otherwise: str) -> None:

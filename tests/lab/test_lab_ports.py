@@ -16,6 +16,7 @@ from lab.processes import Running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 LISTENING = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
 
@@ -44,6 +45,22 @@ def test_two_starts_side_by_side_never_choose_one_port(few: range) -> None:
 
     with Reservations() as later:
         assert later.take(chosen[0]), "a start that has ended keeps nothing"
+
+
+def test_without_a_cache_to_write_to_ports_are_given_out_once_all_the_same(
+    few: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "no-folder"
+    file.touch()
+
+    def cache(_: str) -> Path:
+        return file
+
+    monkeypatch.setattr("platformdirs.user_cache_path", cache)
+
+    with Reservations() as reservations:
+        assert sorted(reservations.choose() for _ in few) == list(few)
+        assert not reservations.take(few[0])
 
 
 def test_a_port_on_which_somebody_listens_is_not_given_out(squatter: socket.socket) -> None:

@@ -1,6 +1,7 @@
 """A Job that Kueue preempts between the end of its last pod and its own: what Kueue 0.19 makes of it, and what the guarantee does about it.
 
 That moment is a part of a second. Here a pod that cannot go makes it long: Kubernetes writes the end of a Job when all its pods are gone.
+Before it is another, up to a second long: the pod has ended, and Kubernetes, which counts once a second, has not seen it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from queue_objects import admission_objects, pool_node
 from workload_ground import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
 from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, running_pods
+from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -106,3 +107,21 @@ def test_with_the_guarantee_it_ends_first_and_its_gpus_are_others(ground: QueueG
         ground.wait_for_completion("alpha", "borrower")
         for team, job in (("beta", "owner"), ("alpha", "urgent")):
             ground.wait_for_workload(team, job, lambda each: condition(each, "Admitted"), "admitted")
+
+
+def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
+    """Without it about one of four keeps its GPUs for ever, with SuccessCriteriaMet and without the start time that Complete needs."""
+    with (
+        spot_platform(cluster, register, nodes=1) as ground,
+        holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")),
+    ):
+        for attempt in range(4):
+            jobs = [f"ending-{attempt}-{number}" for number in range(4)]
+            for job in jobs:
+                ground.submit("alpha", job, gpus=1)
+            workloads = {job: ground.wait_for_workload("alpha", job, lambda each: condition(each, "Admitted"), "admitted") for job in jobs}
+            running = {job: wait_for_pods(ground, job, 1)[0] for job in jobs}
+            for job in jobs:
+                end(ground, running[job], 0)
+                cluster.patch(WORKLOAD, workloads[job]["metadata"]["name"], {"spec": {"active": False}}, ground.own("alpha"))
+            ground.wait_for_completion("alpha", *jobs)

@@ -398,3 +398,29 @@ def test_the_guide_lists_every_try_with_its_outcome() -> None:
     assert_snapshot(f"{head}{BEGIN}\n\n{table}\n\n{tail}", page)
     assert NAME in head
     assert all(f"`{each.rule}`" in head for policy in (COMES, GOES, CLAIMS, STOPS) for each in policy.validations), "each rule has its line"
+
+
+STARTED = {"startTime": "2026-11-26T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    "conditions,is_refused",
+    [
+        ([], True),
+        (["SuccessCriteriaMet"], True),
+        (["FailureTarget", "Suspended"], True),
+        (["Suspended"], False),
+    ],
+)
+def test_nobody_takes_the_start_time_of_a_job_before_kubernetes_has_counted_its_ended_pods(
+    conditions: list[str], *, is_refused: bool
+) -> None:
+    def stopped(**started: str) -> Object:
+        of_status = {"conditions": [{"type": each, "status": "True"} for each in conditions], **started}
+        return {**job(pod(), ends={**DEADLINE, "suspend": True}), "status": of_status}
+
+    for sender in (KUEUE, "system:serviceaccount:kube-system:job-controller"):
+        found = judged(STOPS, stopped(), old=stopped(**STARTED), sender=sender)
+        assert found is not None
+        assert {rule for rule, each in found.items() if each} == ({"start-of-an-ending"} if is_refused else set())
+    assert judged(STOPS, stopped(**STARTED), old=stopped(), sender=KUEUE) is None, "it is started"
