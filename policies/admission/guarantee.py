@@ -98,8 +98,8 @@ START_OF_AN_ENDING = Boundary(
     ),
 )
 """Kubernetes counts ended pods once a second (1.36.1, pkg/controller/job: syncJobBatchPeriod), and Kueue takes the start time away right
-after it has suspended a Job. So a Job may be stopped when its last pod has ended and nobody has counted it. Kubernetes counts before it calls
-a Job Suspended."""
+after it has suspended a Job. So a Job may be stopped when its last pod has ended and is not counted. Kubernetes counts before it calls a
+Job Suspended."""
 
 _VOLUME_CLAIMS = (ResourceRule("", ("persistentvolumeclaims",), ("CREATE", "DELETE")),)
 _OF_JOBS = (ResourceRule("batch", ("jobs", "jobs/status"), ("UPDATE",)),)
