@@ -55,6 +55,8 @@ def cluster_provider(
     - **No upsert.** An object that is there already was made by somebody else, and a program that takes it over would delete it one day.
       Worse, with upsert a renamed resource overwrites the object and then deletes it as its own old self. What an interrupted `up` made is
       read back by its id instead, by `flexspot up`. Said in so many words, because an environment variable would set it as well.
+    - **ConfigMaps change in place.** The provider would delete each one whose data change and make it anew: who submits work in that moment
+      finds no plan in the team's namespace (`flexspot-platform` changes with the plan), and Prometheus no rules.
 
     docs/decisions/0019-who-owns-a-field.md has the alternatives.
     """
@@ -65,6 +67,7 @@ def cluster_provider(
         enable_server_side_apply=True,
         enable_patch_force=True,
         upsert_existing_objects=False,
+        enable_config_map_mutable=True,
         opts=opts,
     )
 

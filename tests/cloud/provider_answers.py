@@ -23,7 +23,8 @@ _AUTONAMED = ("name", "bucket")
 
 _RELEASE_REPLACES = [("name",), ("namespace",)]
 
-_SETTINGS = Settings()
+_SETTINGS = Settings(config_maps_mutable=True)
+"""Of the provider of a stack, as in the snapshots of deployed resources (`enableConfigMapMutable`)."""
 
 
 def answered(kind: str, before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:

@@ -97,8 +97,8 @@ def names(cluster: Cluster) -> set[str]:
 
 
 def test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing(run: StackRun, on_lab: Cluster) -> None:
-    assert run.up(ignore)["create"] >= 63
-    assert len(names(on_lab)) == 63
+    assert run.up(ignore)["create"] >= 61
+    assert len(names(on_lab)) == 61
 
     assert changed(run.preview(ignore)) == {}
     assert changed(run.up(ignore)) == {}
@@ -201,7 +201,7 @@ def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update
         restarted.result()
 
     assert "kube-apiserver" in started
-    assert len(names(on_lab)) == 63
+    assert len(names(on_lab)) == 61
     assert changed(run.up(ignore)) == {}
 
 
@@ -252,7 +252,7 @@ def test_a_state_that_was_cut_off_by_a_killed_engine_is_taken_up_where_it_was(ru
     run.up(told.append)
 
     assert told[0].startswith("An earlier run was killed while it wrote the state")
-    assert len(names(on_lab)) == 63, "nothing is doubled"
+    assert len(names(on_lab)) == 61, "nothing is doubled"
 
     # What an engine that is killed leaves of the attributes beside the state, without which it reads the state as well.
     state.with_name("local.json.attrs").write_text("")
