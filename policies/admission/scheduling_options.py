@@ -109,9 +109,22 @@ _TOLERATED = either(
 )
 _SAME_EFFECT = f"{text_at('t', 'effect')} == '' || x.endsWith(':' + {text_at('t', 'effect')})"
 TERMS = list_at("p.pod", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-_ALLOWED = (
-    f"{text_at('e', 'operator')} != 'In' || {list_at('e', 'values')}.exists(v, ({text(LABEL)} + {text_at('e', 'key')} + '=' + v) in w)"
-)
+
+
+def _meets(mark: str) -> str:
+    """Whether the lines of `w` that begin with `mark` meet the expression `e` of a node affinity, as NodeOffer.meets of lint says it."""
+    key, operator, values = text_at("e", "key"), text_at("e", "operator"), list_at("e", "values")
+    begins = f"{text(mark)} + {key} + '='"
+    is_listed = f"{values}.exists(v, ({begins} + v) in w)"
+    is_there = f"w.exists(x, x.startsWith({begins}))"
+    return first_of(
+        (f"{operator} == 'In'", is_listed),
+        (f"{operator} == 'NotIn'", f"!{is_listed}"),
+        (f"{operator} == 'Exists'", is_there),
+        (f"{operator} == 'DoesNotExist'", f"!{is_there}"),
+        otherwise="true",
+    )
+
 
 _TOLERATES = (
     f"w.filter(x, x.startsWith({text(TAINT)})).all(x, {list_at('p.pod', 'tolerations')}.exists(t, ({_TOLERATED}) && ({_SAME_EFFECT})))"
@@ -119,7 +132,7 @@ _TOLERATES = (
 
 LANDS = every(
     f"{mapping_at('p.pod', 'nodeSelector')}.all(k, ({text(LABEL)} + k + '=' + string(p.pod.nodeSelector[k])) in w)",
-    f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_ALLOWED}))",
+    f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_meets(LABEL)}))",
     _TOLERATES,
 )
 """Whether it is certain that `p` can run on the nodes of the way `w`."""
@@ -131,11 +144,7 @@ _SELECTOR = mapping_at("p.pod", "nodeSelector")
 NAMES_SPOT_ITSELF = either(*(f"{entry(_SELECTOR, text(key))} in {texts(sorted(values))}" for key, values in SPOT_LABELS.items()))
 _SAME = f"[x.substring({len(VIA)}).split('=')].exists(l, !(l[0] in {_SELECTOR}) || string(p.pod.nodeSelector[l[0]]) == l[1])"
 _VIA_KEY = f"{text(VIA)} + {text_at('e', 'key')} + '='"
-_LEFT_OPEN = either(
-    f"{text_at('e', 'operator')} != 'In'",
-    f"!w.exists(x, x.startsWith({_VIA_KEY}))",
-    f"{list_at('e', 'values')}.exists(v, ({_VIA_KEY} + v) in w)",
-)
+_LEFT_OPEN = either(f"!w.exists(x, x.startsWith({_VIA_KEY}))", _meets(VIA))
 OPEN = every(
     f"w.filter(x, x.startsWith({text(VIA)})).all(x, {_SAME})",
     f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_LEFT_OPEN}))",

@@ -128,7 +128,9 @@ def test_lint_and_the_policy_pack_say_the_same_by_the_same_file(rules_file: Path
 
         found = [placed.finding.rule for placed in lint([str(manifest)], configuration).open]
         by_lint = {rule: str(configuration.level(rule)) for rule in found if rule in TRIED}
-        said = server.analyze(f"kubernetes:{each['apiVersion']}:{each['kind']}", "own", each)
+        kind = f"kubernetes:{each['apiVersion']}:{each['kind']}"
+        # By itself, and among all that a stack has.
+        said = [*server.analyze(kind, "own", each), *((level, text) for level, _, text in server.analyze_stack([(kind, "own", each)]))]
         by_pack = {text.split(":")[0]: level for level, text in said if text.split(":")[0] in TRIED and "suppressed (" not in text}
 
         assert by_lint == wanted, name
