@@ -11,7 +11,12 @@ PROVIDER = "pulumi:providers:kubernetes"
 SHIPPED = tuple(sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml")))
 
 # How a provider's settings are sent: as JSON in a text.
-SETTINGS = {"enableServerSideApply": "true", "enablePatchForce": "true", "upsertExistingObjects": "false"}
+SETTINGS = {
+    "enableServerSideApply": "true",
+    "enablePatchForce": "true",
+    "upsertExistingObjects": "false",
+    "enableConfigMapMutable": "true",
+}
 
 
 @pytest.mark.parametrize("stack", SHIPPED)
