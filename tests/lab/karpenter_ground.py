@@ -23,6 +23,11 @@ NODE_POOL, NODE_CLAIM = "karpenter.sh/v1/NodePool", "karpenter.sh/v1/NodeClaim"
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "workloads"}
 
 
+TOLD_SECONDS = 150
+"""How long Karpenter may take to say something of a node: within two minutes it says one thing for each reason alone, whatever its words are
+(1.14.1, pkg/events/recorder.go: defaultDedupeTimeout), and `DisruptionBlocked` is also that a node was just nominated."""
+
+
 @contextmanager
 def karpenter_pools(ground: QueueGround, register: Register) -> Generator[None]:
     """The platform's pools as NodePools of Karpenter's. No node is left afterwards."""
@@ -51,4 +56,4 @@ def wait_until_told(cluster: Cluster, about: str, words: str) -> None:
         # An event about a whole cluster names nothing.
         return any(event["involvedObject"].get("name") == about and words in event["message"] for event in events)
 
-    cluster.wait_for("v1/Event", told, f"Karpenter's word on {about}: {words!r}", namespace="default")
+    cluster.wait_for("v1/Event", told, f"Karpenter's word on {about}: {words!r}", namespace="default", timeout_seconds=TOLD_SECONDS)
