@@ -24,7 +24,7 @@ NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass
 
 
 TOLD_SECONDS = 150
-"""How long Karpenter may take to say something of a node: within two minutes it says one thing for each reason alone, whatever its words are
+"""How long Karpenter may take to say something of a node: within two minutes it says one thing for each reason, whatever its words are
 (1.14.1, pkg/events/recorder.go: defaultDedupeTimeout), and `DisruptionBlocked` is also that a node was just nominated."""
 
 
