@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from cel_evaluator import judged
+from guarded_work import CLAIMS, COMES, DEADLINE, GOES, STOPS, TEAM, Object, job, made, pod
 from snapshot_fixtures import assert_snapshot
 
 from policies.admission.boundary import Guarantee
@@ -18,31 +19,6 @@ if TYPE_CHECKING:
 
 NO_DEVICES = "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron"
 ROOT = Path(__file__).parents[3]
-TEAM = "team-a"
-COMES, GOES, CLAIMS, STOPS = guarantee_policies(
-    Guarantee(
-        {TEAM: ("default", "big")},
-        {TEAM: ("cpu",)},
-        {"gpu-notebooks": 28800, "gpu-training": 576000},
-        ("gpu-production",),
-        120,
-        {f"queue.{TEAM}.{name}": "" for name in ("default", "big", "cpu")},
-    )
-)
-
-Object = dict[str, Any]
-
-
-DEADLINE = {"activeDeadlineSeconds": 576000}
-
-
-def pod(*, gpus: int | str = 1, **more: Any) -> Object:
-    safe = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-    container: Object = {"name": "main", "image": "work:1", "securityContext": safe}
-    if gpus:
-        container["resources"] = {"limits": {"nvidia.com/gpu": gpus}}
-    context = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    return {"priorityClassName": "gpu-training", "securityContext": context, "containers": [container], **more}
 
 
 def taking(prefix: str, **env: Any) -> Object:
@@ -50,15 +26,6 @@ def taking(prefix: str, **env: Any) -> Object:
     spec = pod()
     spec["containers"][0] |= {"envFrom": [{"prefix": prefix, "configMapRef": {"name": "mine"}}], "env": [env] if env else []}
     return spec
-
-
-def made(api: str, kind: str, spec: Object, **metadata: Any) -> Object:
-    labels = {"kueue.x-k8s.io/queue-name": "default"}
-    return {"apiVersion": api, "kind": kind, "metadata": {"name": "x", "namespace": TEAM, "labels": labels, **metadata}, "spec": spec}
-
-
-def job(spec: Object, ends: Object = DEADLINE, **metadata: Any) -> Object:
-    return made("batch/v1", "Job", {**ends, "template": {"spec": spec}}, **metadata)
 
 
 def job_set(*pods: Object, ends: Object = DEADLINE, **spec: Any) -> Object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from cel_evaluator import judged
-from test_guarantee import DEADLINE, STOPS, Object, job, pod
+from guarded_work import DEADLINE, STOPS, Object, job, pod
 
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 
