@@ -145,7 +145,8 @@ class Settings:
 
     def parameters(self, rule: AnyRule) -> Parameters:
         """The parameters of `rule`, the unset ones with their defaults."""
-        return Parameters({**rule.defaults().settings, **self.values.get(rule.name, {})})
+        written = self.values.get(rule.name, {})
+        return Parameters({**rule.defaults().settings, **written}, frozenset(written))
 
 
 DEFAULTS = Settings()

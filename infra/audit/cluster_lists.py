@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
 from kubernetes.client.exceptions import ApiException
 
 from capacity.values.errors import ExitCode, ExplainedError
@@ -17,7 +15,6 @@ from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 PAGE: Final = 500
 """Objects that are asked for at once, as kubectl does."""
@@ -86,27 +83,6 @@ class Listed:
     def lists_all(self, resource: str) -> bool:
         """Whether all of a resource was listed."""
         return not self.namespaces and all(each.resource != resource for each in self.lacking)
-
-
-def connection(kubeconfig: Path | None, context: str | None) -> Any:
-    """A client of the cluster that a kubeconfig's context names, or of the one that this pod is in where there is no kubeconfig.
-
-    Raises ExplainedError for a kubeconfig or a context that cannot be used.
-    """
-    settings = kubernetes_client.Configuration()
-    try:
-        kubernetes_config.load_kube_config(str(kubeconfig) if kubeconfig else None, context, settings)
-    except kubernetes_config.ConfigException as error:
-        if kubeconfig is None and context is None:
-            try:
-                kubernetes_config.load_incluster_config(settings)
-            except kubernetes_config.ConfigException:
-                pass
-            else:
-                return kubernetes_client.ApiClient(settings)
-        remedy = "name a kubeconfig with --kubeconfig and a context of it with --context; `kubectl config get-contexts` lists them."
-        raise ExplainedError(f"there is no cluster to ask: {error}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
-    return kubernetes_client.ApiClient(settings)
 
 
 class ClusterLists:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
@@ -53,12 +54,14 @@ def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     Needs to list, and nothing else. Exit code 0: no finding that fails. 1: there is one. 2: bad usage, or a cluster that does not answer.
     """
     from infra.audit.audit import audit as run  # noqa: PLC0415 -- only this command needs it
-    from infra.audit.cluster_lists import ClusterLists, connection  # noqa: PLC0415
+    from infra.audit.cluster_lists import ClusterLists  # noqa: PLC0415
     from infra.audit.formats import as_json, as_text  # noqa: PLC0415
     from infra.cli.lint_commands import chosen_configuration  # noqa: PLC0415
+    from infra.kubeconfig import access  # noqa: PLC0415
 
     configuration = chosen_configuration(config, fail_on, select or [])
-    report = run(ClusterLists(connection(kubeconfig, context), namespace or ()), configuration, idle_after=timedelta(minutes=idle_after))
+    lists = ClusterLists(access(kubeconfig, context, also_in_pod=True).client, namespace or ())
+    report = run(lists, configuration, idle_after=timedelta(minutes=idle_after))
     if save is not None:
         _save(report.manifests, save)
     told = as_json(report, details=details) if form is AuditFormat.JSON else as_text(report, details=details)
@@ -73,7 +76,11 @@ def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
 
     import yaml  # noqa: PLC0415
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for identity, manifest in manifests.items():
-        name = re.sub(r"[^A-Za-z0-9.-]+", "_", identity)
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for identity, manifest in manifests.items():
+            name = re.sub(r"[^A-Za-z0-9.-]+", "_", identity)
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
+    except OSError as error:
+        problem = f"the objects with findings cannot be written to {folder}: {error.strerror or error}."
+        raise ExplainedError(problem, "name a folder that is yours and has room.", exit_code=ExitCode.BAD_USAGE) from error

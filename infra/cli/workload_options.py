@@ -88,10 +88,10 @@ def _set(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def _secret(text: str) -> tuple[str, dict[str, str]]:
-    variable, source = _pair("--secret", text)
+    variable, equals, source = text.partition("=")
     name, colon, key = source.partition(":")
-    if not name or not colon or not key:
-        raise typer.BadParameter(f"--secret {text!r} has no NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
+    if not all((variable, equals, name, colon, key)):
+        raise typer.BadParameter(f"--secret {text!r} is no NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
     return variable, {"secret": name, "key": key}
 
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import urllib3
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
 from kubernetes.client.exceptions import ApiException
 
 from capacity.plan.team_view import CONFIG_MAP, KEY, TeamViewError, read_team_view
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.kubeconfig import access
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from kubernetes import client as kubernetes_client
 
     from capacity.plan.model import Plan
 
@@ -116,24 +117,12 @@ def connect(kubeconfig: Path | None, context: str | None, namespace: str | None)
 
     Without a namespace it is that of the context. Raises ExplainedError for a kubeconfig that cannot be used, or that names no namespace.
     """
-    settings = kubernetes_client.Configuration()
-    where = str(kubeconfig) if kubeconfig is not None else None
-    try:
-        kubernetes_config.load_kube_config(where, context=context, client_configuration=settings)
-        contexts, current = kubernetes_config.list_kube_config_contexts(where)
-    except (kubernetes_config.ConfigException, OSError, TypeError) as error:
-        remedy = "give --kubeconfig FILE and --context NAME, or write it as your cloud's command does (gcloud, aws eks update-kubeconfig)."
-        raise ExplainedError(f"there is no kubeconfig to use: {error}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
-    chosen = next((each for each in contexts if each["name"] == context), current) if context else current
-    found = namespace or chosen["context"].get("namespace")
-    if not found:
-        problem = f"context {chosen['name']} names no namespace, and no team is given."
+    found = access(kubeconfig, context)
+    chosen = namespace or found.namespace
+    if not chosen:
+        problem = f"context {found.context} names no namespace, and no team is given."
         raise ExplainedError(problem, "give --team TEAM.", exit_code=ExitCode.BAD_USAGE)
-    settings.retries = urllib3.Retry(total=2, backoff_factor=0.5)
-    if settings.host.startswith(("https://127.0.0.1", "http://127.0.0.1")):
-        # A proxy of the environment is not for loopback.
-        settings.proxy = None
-    return TeamCluster(kubernetes_client.ApiClient(settings), found)
+    return TeamCluster(found.client, chosen)
 
 
 def platform_of(cluster: TeamCluster) -> Plan:

@@ -92,7 +92,7 @@ def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) 
 
 def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
     """The facts without those in whose place somebody has set a parameter."""
-    is_set = MOST in settings.values.get(MAXIMUM_RULE.name, {})
+    is_set = settings.parameters(MAXIMUM_RULE).is_set(MOST)
     return {key: value for key, value in facts.items() if not (is_set and (key == MOST_GPUS or key.startswith(f"{MOST_GPUS}.")))}
 
 

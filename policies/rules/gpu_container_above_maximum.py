@@ -37,7 +37,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
         # What it selects is none of the pools that are listed, so that there are others.
         known = UNKNOWN
     most = parameters.number(MOST)
-    if most != SHIPPED:
+    if parameters.is_set(MOST):
         # What somebody set goes before what the nodes have, in the cluster as well.
         known = Decimal(most)
     elif isinstance(known, Decimal):

@@ -52,9 +52,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The settings of one rule by parameter name; what nobody set is the default."""
+    """The settings of one rule by parameter name; what nobody set, and is not among the `written`, is the default."""
 
     settings: Mapping[str, Setting]
+    written: frozenset[str] = frozenset()
+
+    def is_set(self, name: str) -> bool:
+        """Whether somebody set a parameter, be it to its default."""
+        return name in self.written
 
     def number(self, name: str) -> int:
         """A parameter whose default is a number."""

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
+from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 
 if TYPE_CHECKING:
@@ -237,6 +238,17 @@ def test_objects_with_findings_are_saved_as_they_would_be_written_for_lint_to_me
     assert not [word for word in ("status", "managedFields", "uid", "terminationGracePeriodSeconds") if word in text]
     again = CliRunner().invoke(app, ["lint", str(tmp_path / "saved"), "--format", "json"])
     assert "gpu-request-differs-from-limit" in again.output
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+
+    with serving(Served([namespace("team-a"), deployment("web")]), tmp_path) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--save", str(tmp_path / "taken")])
+
+    assert isinstance(ended.exception, ExplainedError)
+    assert f"cannot be written to {tmp_path / 'taken'}: File exists" in ended.exception.problem
+    assert (tmp_path / "taken").read_text() == "mine"
 
 
 def test_a_continuation_that_the_server_forgot_goes_on(tmp_path: Path) -> None:

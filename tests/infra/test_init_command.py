@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import re
-import subprocess
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 import yaml
 from command_line import flexspot
+from github_files import actionlint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -27,7 +26,8 @@ from infra.new_project.answers import GPUS_AT_MOST, MACHINES, Answers
 from infra.new_project.files import project_files
 from infra.new_project.stack_files import shares
 
-ACTIONLINT = Path(__file__).resolve().parents[2] / ".tools" / "bin" / "actionlint"
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GKE = ("--cloud", "gke", "--owner", "ml-platform", "--team", "research", "--account", "acme-ai-dev", "--prod-account", "acme-ai-prod")
 EKS = ("--cloud", "eks", "--owner", "ml-platform", "--team", "research", "--account", "111122223333")
@@ -272,9 +272,7 @@ def test_actionlint_has_nothing_to_say_of_the_workflow_and_it_may_write_nothing(
     init(tmp_path, *GKE)
     path = tmp_path / ".github" / "workflows" / "flexspot.yaml"
 
-    (tmp_path / ".git").mkdir()
-
-    checked = subprocess.run([ACTIONLINT, "-no-color"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    checked = actionlint(tmp_path)
 
     assert checked.stdout == ""
     assert checked.returncode == 0

@@ -12,32 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from github_files import UNLIMITED_POOL, actionlint, used_and_unpinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ACTION = CHECKOUT / "action.yml"
-ACTIONLINT = CHECKOUT / ".tools" / "bin" / "actionlint"
-PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
-
-POOL = """\
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: planted}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: planted}
-      requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}]
-"""
 
 
 def repository(folder: Path, *, broken: bool) -> Path:
     (folder / "a b").mkdir(parents=True)
     (folder / "a b" / "settings.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
     if broken:
-        (folder / "a b" / "pool.yaml").write_text(POOL)
+        (folder / "a b" / "pool.yaml").write_text(UNLIMITED_POOL)
     return folder
 
 
@@ -127,22 +115,18 @@ def test_the_action_passes_a_clean_repository_and_hands_options_over(tmp_path: P
 
 
 def test_the_actions_steps_are_pinned_and_no_script_holds_an_expression() -> None:
-    used = [line.partition("uses:")[2].strip() for line in ACTION.read_text().splitlines() if "uses:" in line]
-
-    assert len(used) == 1
-    assert all(PINNED.fullmatch(each) for each in used)
+    assert used_and_unpinned(ACTION) == (1, [])
     assert [each["name"] for each in action()["runs"]["steps"] if "${{" in each.get("run", "")] == []
 
 
 def checked(folder: Path, text: str, **given: str) -> subprocess.CompletedProcess[str]:
     """A workflow that uses the action, judged with its metadata; and the action's script as a step, for shellcheck where it is there."""
     (folder / ".github" / "workflows").mkdir(parents=True)
-    (folder / ".git").mkdir()
     (folder / "action.yml").write_text(text)
     inputs = "".join(f"          {name}: {value}\n" for name, value in given.items())
     workflow = f"on: push\njobs:\n  lint:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: ./\n        with:\n{inputs}"
     (folder / ".github" / "workflows" / "lint.yaml").write_text(workflow)
-    return subprocess.run([ACTIONLINT, "-no-color"], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return actionlint(folder)
 
 
 @pytest.mark.engine

@@ -11,23 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from github_files import UNLIMITED_POOL, actionlint, used_and_unpinned
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 WORKFLOW = CHECKOUT / ".github" / "workflows" / "flexspot.yaml"
-ACTIONLINT = CHECKOUT / ".tools" / "bin" / "actionlint"
-
-PINNED = re.compile(r"[\w-]+/[\w-]+(/[\w-]+)?@[0-9a-f]{40} # v\d+\.\d+\.\d+")
-
-UNLIMITED_POOL = """\
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: planted}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: planted}
-      requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}]
-"""
 
 # A pool that the program of every stack declares beside what the stack file says.
 PLANTED_RESOURCE = f'''
@@ -97,10 +84,7 @@ def test_what_previews_keep_of_the_tools_does_not_stand_in_the_way_of_what_tests
 
 
 def test_actions_are_pinned_by_commit_and_name_their_version() -> None:
-    used = [line.partition("uses:")[2].strip() for line in WORKFLOW.read_text().splitlines() if "uses:" in line]
-
-    assert len(used) == 9
-    assert [each for each in used if not PINNED.fullmatch(each)] == []
+    assert used_and_unpinned(WORKFLOW) == (9, [])
 
 
 def test_no_script_holds_an_expression_that_a_pull_request_could_fill() -> None:
@@ -109,9 +93,8 @@ def test_no_script_holds_an_expression_that_a_pull_request_could_fill() -> None:
 
 def checked(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / ".github" / "workflows").mkdir(parents=True)
-    (folder / ".git").mkdir()
     (folder / ".github" / "workflows" / "flexspot.yaml").write_text(text)
-    return subprocess.run([ACTIONLINT, "-no-color"], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return actionlint(folder)
 
 
 @pytest.mark.engine

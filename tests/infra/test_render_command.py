@@ -68,9 +68,10 @@ def test_secrets_are_named_by_their_name_and_key_and_never_read() -> None:
     pod = yaml.safe_load(shown)["spec"]["template"]["spec"]
     assert {"name": "WANDB_API_KEY", "valueFrom": {"secretKeyRef": {"name": "wandb", "key": "token"}}} in pod["containers"][0]["env"]
     assert pod["imagePullSecrets"] == [{"name": "registry"}]
-    code, told = flexspot("render", "checkpointed-job", *BERT, "--secret", "WANDB_API_KEY=wandb")
-    assert code == 2
-    assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(told.split())
+    for wrong in ("WANDB_API_KEY=wandb", "wandb:token"):
+        code, told = flexspot("render", "checkpointed-job", *BERT, "--secret", wrong)
+        assert code == 2
+        assert "write it as in --secret WANDB_API_KEY=wandb:token" in " ".join(told.split())
 
 
 def test_a_template_needs_no_name_and_no_image() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from plan_settings import own_class
 from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from workload_ground import submit
 
@@ -22,20 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 NEURON = "aws.amazon.com/neuron"
-CLASS: dict[str, Any] = {
-    "description": "Training on Trainium.",
-    "priority_class": "own-neuron",
-    "priority": 500,
-    "preempts": False,
-    "queued": True,
-    "fallback": "quota",
-    "capacity": ["spot"],
-    "disruption": {"remove": "empty", "idle_seconds": 120},
-    "run_limit_hours": 10,
-    "grace_seconds": 60,
-    "checkpoint": False,
-    "disruption_budget": False,
-}
 
 
 @pytest.fixture
@@ -49,7 +36,9 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         {"name": "alpha", "shares": {"l4-spot": 2, "trn-spot": 8}, "borrowing_limits": {"trn-spot": 0}},
         {"name": "beta", "shares": {"l4-spot": 2}},
     ]
-    with queues_of(cluster, register, {"l4-spot": 1, "trn-spot": 1}, pools=pools, teams=teams, classes={"neuron": CLASS}) as made:
+    with queues_of(
+        cluster, register, {"l4-spot": 1, "trn-spot": 1}, pools=pools, teams=teams, classes={"neuron": own_class("neuron")}
+    ) as made:
         yield made
 
 

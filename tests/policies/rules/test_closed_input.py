@@ -129,3 +129,4 @@ def test_a_maximum_that_somebody_set_goes_before_what_the_nodes_have() -> None:
     assert broken()
     assert broken(most=3)
     assert not broken(most=8)
+    assert not broken(most=16), "also where it is what is shipped"
