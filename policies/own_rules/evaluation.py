@@ -95,6 +95,17 @@ def compiled(expression: str) -> cel.Expression:
         raise CelError(f"{error}\nin {expression}") from error
 
 
+def other_than_truth(expression: str) -> str:
+    """What an expression gives that the API server would refuse, as it gives neither true nor false; empty for one that it takes.
+
+    The server wants exactly a bool (Kubernetes 1.36.1, apiserver/pkg/admission/plugin/cel/compile.go), so that a bare field of an object will
+    not do. Here variables have no type, so that one of them may be anything.
+    """
+    kind = compiled(expression).return_type()
+    may_be = kind == cel.Type.BOOL or (kind == cel.Type.DYN and used_variables(expression))
+    return "" if may_be else "a value of no known type" if kind == cel.Type.DYN else f"a value of type {kind.name().lower()}"
+
+
 def evaluate(expression: str, **values: Any) -> Any:
     """What an expression is worth; raises CelError where it fails."""
     # Whatever is handed over is made CEL of, and that takes most of the time.

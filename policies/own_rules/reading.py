@@ -99,7 +99,7 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
 def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
     """What does not compile, each with the evaluator's own words."""
     try:
-        from policies.own_rules.evaluation import CelError, compiled  # noqa: PLC0415 -- 50 MB that only own rules need
+        from policies.own_rules.evaluation import CelError, compiled, other_than_truth  # noqa: PLC0415 -- 50 MB that only own rules need
     except ImportError:
         yield f"check: {MISSING}"
         return
@@ -109,3 +109,6 @@ def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
             compiled(expression)
         except CelError as error:
             yield f"{place}: it is no expression of CEL: {' '.join(str(error).split())}"
+            continue
+        if place in {"when", "check"} and (given := other_than_truth(expression)):
+            yield f"{place}: it gives {given}, and must give true or false, as `object.spec.suspend == true` does"

@@ -13,6 +13,7 @@ from lab.cluster import status_of
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS
+from policies.own_rules.evaluation import other_than_truth
 from policies.own_rules.reading import read_own_rules
 
 if TYPE_CHECKING:
@@ -131,3 +132,20 @@ def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, na
         for rule in rules:
             for each in objects_of(rule, namespace):
                 cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
+
+
+@pytest.mark.parametrize(
+    "check",
+    ["true", "1 + 1", "'true'", "[true]", "object.spec", "object.?spec.suspend.orValue(false)", "object.?spec.suspend.orValue(false) == true"],
+)
+def test_lint_takes_the_checks_that_the_api_server_takes(check: str, cluster: Cluster, namespace: str) -> None:
+    policy, _ = objects_of(rule_of("a-condition"), namespace)
+    policy["spec"]["validations"] = [{"expression": check, "message": "a"}]
+
+    try:
+        cluster.apply(policy, dry_run=True)
+    except ApiException as error:
+        assert "must evaluate to bool" in str(error.body)
+        assert other_than_truth(check)
+    else:
+        assert not other_than_truth(check)
