@@ -98,8 +98,8 @@ def compiled(expression: str) -> cel.Expression:
 def other_than_truth(expression: str) -> str:
     """What an expression gives that the API server would refuse, as it gives neither true nor false; empty for one that it takes.
 
-    The server wants exactly a bool (Kubernetes 1.36.1, apiserver/pkg/admission/plugin/cel/compile.go), so that a bare field of an object will
-    not do. Here variables have no type, so that one of them may be anything.
+    The server wants exactly a bool (Kubernetes 1.36.1, apiserver/pkg/admission/plugin/cel/compile.go), so that a bare field of an object
+    will not do. Here variables have no type, so that one of them may be anything.
     """
     kind = compiled(expression).return_type()
     may_be = kind == cel.Type.BOOL or (kind == cel.Type.DYN and used_variables(expression))

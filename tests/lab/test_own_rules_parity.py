@@ -136,16 +136,14 @@ def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, na
 
 @pytest.mark.parametrize(
     "check",
-    ["true", "1 + 1", "'true'", "[true]", "object.spec", "object.?spec.suspend.orValue(false)", "object.?spec.suspend.orValue(false) == true"],
+    ["true", "1 + 1", "'true'", "[true]", "object.data", "object.?data.a.orValue(false)", "object.?data.a.orValue(false) == true"],
 )
 def test_lint_takes_the_checks_that_the_api_server_takes(check: str, cluster: Cluster, namespace: str) -> None:
     policy, _ = objects_of(rule_of("a-condition"), namespace)
     policy["spec"]["validations"] = [{"expression": check, "message": "a"}]
 
-    try:
-        cluster.apply(policy, dry_run=True)
-    except ApiException as error:
-        assert "must evaluate to bool" in str(error.body)
-        assert other_than_truth(check)
+    if other_than_truth(check):
+        with pytest.raises(ApiException, match="must evaluate to bool"):
+            cluster.apply(policy, dry_run=True)
     else:
-        assert not other_than_truth(check)
+        cluster.apply(policy, dry_run=True)
