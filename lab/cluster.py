@@ -215,7 +215,8 @@ def _summary(objects: Iterable[KubeObject]) -> str:
         conditions = [f"{c['type']}={c['status']}({c.get('reason', '')})" for c in found]
         with suppress(KeyError):
             where = each["metadata"].get("namespace", "")
-            lines.append(f"  {where}/{each['metadata']['name']} {status.get('phase', '')} {' '.join(conditions)}".rstrip())
+            said = f"{each.get('reason', '')}: {each['message']}" if "message" in each else ""
+            lines.append(f"  {where}/{each['metadata']['name']} {status.get('phase', '')} {' '.join(conditions)}{said}".rstrip())
     return "\n".join(lines) or "  (none)"
 
 
