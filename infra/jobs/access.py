@@ -65,8 +65,12 @@ class TeamCluster:
         self._call("PATCH", kind, name, body=change, content_type="application/merge-patch+json")
 
     def delete(self, kind: str, name: str) -> None:
-        """Deletes an object, and after it what it owns."""
-        self._call("DELETE", kind, name, body={"propagationPolicy": "Background"})
+        """Deletes an object, and after it what it owns; no error when it is gone, as the garbage collector may come first."""
+        try:
+            self._call("DELETE", kind, name, body={"propagationPolicy": "Background"})
+        except ApiException as error:
+            if error.status != NOT_FOUND:
+                raise
 
     def log(self, pod: str, container: str, *, since_seconds: int | None = None, tail: int | None = None) -> str:
         """The output of a container so far, each line with its time."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,12 +23,13 @@ from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
+from infra.jobs.access import TeamCluster, connect
+from infra.jobs.submission import rendered, script_map, submit
 from lab.cluster import POD
 from lab.exercise.play import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from queue_objects import Register
 
@@ -140,6 +144,43 @@ def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
     assert "train of an earlier run is gone; its checkpoints are there." in shown
     [again] = cluster.list(JOB, ground.own("alpha"))
     assert again["metadata"]["uid"] != job["metadata"]["uid"]
+
+
+@dataclass(frozen=True)
+class SweptCluster(TeamCluster):
+    """As each deletion comes to it a moment after the garbage collector's own."""
+
+    def delete(self, kind: str, name: str) -> None:
+        super().delete(kind, name)
+        deadline = time.monotonic() + 30
+        while self.find(kind, name) is not None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        super().delete(kind, name)
+
+
+def test_an_earlier_script_that_the_garbage_collector_takes_first_is_no_fault(
+    ground: QueueGround, member: tuple[str, ...], script: Path
+) -> None:
+    reached = connect(Path(member[1]), None, None)
+    swept = SweptCluster(reached.client, reached.namespace)
+    fields = {
+        "name": "train",
+        "team": ground.own("alpha"),
+        "workload_class": "training",
+        "image": "trainer:1",
+        "gpus": 1,
+        "cpu": "1",
+        "memory": "1Gi",
+    }
+    objects = rendered(ground.plan, "queued-job", fields)
+
+    left = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": script_map("train")}, "data": {"train.py": "pass"}}
+    swept.create(left)
+
+    assert submit(swept, objects, script) == []
+    sent = ground.cluster.get(MAP, script_map("train"), ground.own("alpha"))
+    assert sent is not None
+    assert sent["data"] == {"train.py": SCRIPT}
 
 
 def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
