@@ -45,15 +45,7 @@ class Reservations:
         if port in self._given:
             return False
         with ExitStack() as held:
-            try:
-                folder = platformdirs.user_cache_path("flexspot") / "ports"
-                folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(FileLock(folder / str(port), blocking=False))
-            except Timeout:
-                return False
-            except OSError:
-                pass  # nobody is told of the port then, which is no reason not to start
-            if not is_free(port):
+            if not _announce(port, held) or not is_free(port):
                 return False
             self._held.push(held.pop_all())
         self._given.add(port)
@@ -65,6 +57,19 @@ class Reservations:
             if self.take(port):
                 return port
         raise OSError(f"no free port on {HOST} between {_RANGE.start} and {_RANGE.stop - 1}")
+
+
+def _announce(port: int, held: ExitStack) -> bool:
+    """Tells other labs of a port until `held` is closed; False when one of them has it. A cache that cannot be written to tells nobody."""
+    folder = platformdirs.user_cache_path("flexspot") / "ports"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held.enter_context(FileLock(folder / str(port), blocking=False))
+    except Timeout:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def is_free(port: int) -> bool:

@@ -76,25 +76,20 @@ def refusals(settings: Settings) -> tuple[SettingsProblem, ...]:
 
 
 def pool_of(plan: Plan, name: str) -> PoolPlan:
-    [found] = [each for each in plan.pools if each.name == name]
-    return found
+    return {each.name: each for each in plan.pools}[name]
 
 
 def flavor_of(plan: Plan, name: str) -> FlavorPlan:
-    [found] = [each for each in plan.flavors if each.name == name]
-    return found
+    return {each.name: each for each in plan.flavors}[name]
 
 
 def queue_of(plan: Plan, name: str) -> QueuePlan:
-    [found] = [each for each in plan.queues if each.cluster_queue == name]
-    return found
+    return {each.cluster_queue: each for each in plan.queues}[name]
 
 
 def team_of(plan: Plan, name: str) -> TeamPlan:
-    [found] = [each for each in plan.teams if each.name == name]
-    return found
+    return {each.name: each for each in plan.teams}[name]
 
 
 def route_of(plan: Plan, name: str) -> RoutePlan:
-    [found] = [each for each in plan.routes if each.workload_class == name]
-    return found
+    return {each.workload_class: each for each in plan.routes}[name]

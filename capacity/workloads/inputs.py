@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from capacity.catalog.accelerators import ACCELERATORS, RESOURCES
 from capacity.catalog.data_files import Record
-from capacity.catalog.node_labels import EFA_RESOURCE, GPU_RESOURCE
+from capacity.catalog.node_labels import EFA_RESOURCE
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import AMOUNT, ENV_PREFIX, MOUNT_PATH, OBJECT_NAME, RESOURCE_KEY
 
@@ -124,12 +125,15 @@ def resource_problems(resources: Mapping[str, str]) -> list[SettingsProblem]:
         elif key.startswith(HUGE_PAGES):
             problem = "is asked of nodes that have such pages, and neither Karpenter nor GKE's autoscaler makes one for a pod"
             found.append(SettingsProblem(f"resources.{key}", amount, problem, "leave it out"))
-        elif key.startswith("nvidia.com/"):
+        elif key.startswith(_UNCOUNTED):
             found.append(SettingsProblem(f"resources.{key}", amount, "is a GPU that no queue counts", "ask for gpus, which are whole ones"))
     return found
 
 
-_OF_THEIR_OWN = {"cpu": "cpu", "memory": "memory", GPU_RESOURCE: "gpus", EFA_RESOURCE: "fast_network"}
+_OF_THEIR_OWN = {"cpu": "cpu", "memory": "memory", **dict.fromkeys(RESOURCES, "gpus"), EFA_RESOURCE: "fast_network"}
+
+_UNCOUNTED = ("nvidia.com/", *(part for each in ACCELERATORS for part in each.parts))
+"""How other names of the same devices begin."""
 
 
 def mount_problems(volumes: Mapping[str, OwnVolume], taken: Iterable[str]) -> list[SettingsProblem]:

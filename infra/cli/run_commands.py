@@ -92,12 +92,7 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     chosen = kind or submission.kind_for(plan, fields)
     script = submission.script_of(command)
     if script is not None:
-        several = fields.get("gpus", 1) * fields.get("pods", 1) > 1 and chosen != "queued-job"
-        fields["command"] = submission.command_of(script, command[1:], several=several)
-        fields["volumes"] = {
-            submission.SCRIPT_FOLDER: {"config_map": submission.script_map(str(fields["name"]))},
-            **fields.get("volumes", {}),
-        }
+        fields = submission.with_script(chosen, fields, script, command[1:])
     objects = submission.rendered(plan, chosen, fields)
     for ended in submission.submit(cluster, objects, script):
         out.print(f"{ended} of an earlier run is gone; its checkpoints are there.", highlight=False, markup=False)

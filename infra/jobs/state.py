@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.node_labels import CLASS_LABEL, GPU_RESOURCE
+from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.node_labels import CLASS_LABEL
 from capacity.workloads.requests import NAME_LABEL
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ ENDED = (State.DONE, State.FAILED)
 class JobState:
     """One Job or JobSet. `name` is its own, `work` that of the workload it belongs to: several Jobs of a batch have one.
 
-    `why` says why it is not running, in Kueue's or Kubernetes' own words. `pods` are those that are ready, `of` those that it has at once.
+    `why` says why it is not running, in Kueue's or Kubernetes' own words. `pods` are those that are ready, `of` those that it has at once,
+    `gpus` devices of whatever kind.
     """
 
     name: str
@@ -74,7 +76,8 @@ def _state(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject])
     ready = _ready(job)
     state, why = _how(job, workload, [each for each in pods if _is_of(each, job)], ready=ready, of=of)
     containers = template["template"]["spec"]["containers"]
-    gpus = sum(int(each.get("resources", {}).get("limits", {}).get(GPU_RESOURCE, 0)) for each in containers)
+    limits = [each.get("resources", {}).get("limits", {}) for each in containers]
+    gpus = sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES)
     return JobState(
         name=job["metadata"]["name"],
         work=labels.get(NAME_LABEL, job["metadata"]["name"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,19 @@ def command_of(script: Path, arguments: Sequence[str], *, several: bool) -> list
     if not several or script.suffix != ".py":
         return alone
     return ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--", *alone]
+
+
+def with_script(kind: str, fields: Mapping[str, Any], script: Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """The fields of a job of a kind with a script as its command, and with the volume that holds it.
+
+    What is not of its field's type is left as it is, for the check of all fields to tell.
+    """
+    counts = [fields.get(each, 1) for each in ("gpus", "pods")]
+    several = kind != "queued-job" and all(isinstance(each, int) for each in counts) and prod(counts) > 1
+    volumes = fields.get("volumes", {})
+    if isinstance(volumes, dict):
+        volumes = {SCRIPT_FOLDER: {"config_map": script_map(str(fields["name"]))}, **volumes}
+    return {**fields, "command": command_of(script, arguments, several=several), "volumes": volumes}
 
 
 def kind_for(plan: Plan, fields: Mapping[str, Any]) -> str:

@@ -82,6 +82,8 @@ def test_every_kind_gives_its_own_container_the_same(kind: str) -> None:
     [
         ({"resources": {"memory": "4Gi"}}, "resources.memory (is 4Gi): has an input of its own; use memory"),
         ({"resources": {"nvidia.com/gpu": "4"}}, "resources.nvidia.com/gpu (is 4): has an input of its own; use gpus"),
+        ({"resources": {"aws.amazon.com/neuron": "4"}}, "resources.aws.amazon.com/neuron (is 4): has an input of its own; use gpus"),
+        ({"resources": {"aws.amazon.com/neuroncore": "2"}}, "is a GPU that no queue counts; ask for gpus, which are whole ones"),
         ({"resources": {"nvidia.com/mig-1g.10gb": "1"}}, "is a GPU that no queue counts; ask for gpus, which are whole ones"),
         ({"resources": {"vpc.amazonaws.com/efa": "4"}}, "has an input of its own; use fast_network"),
         ({"resources": {"hugepages-2Mi": "5120Mi"}}, "neither Karpenter nor GKE's autoscaler makes one for a pod; leave it out"),

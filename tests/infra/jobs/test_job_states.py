@@ -111,3 +111,11 @@ def test_a_jobset_stands_for_the_jobs_that_it_makes() -> None:
     [found] = states([made, gang], [])
 
     assert (found.name, found.kind, found.state, found.gpus) == ("gang", "JobSet", State.DONE, 16)
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "aws.amazon.com/neuron"])
+def test_devices_of_every_kind_are_counted(resource: str) -> None:
+    made = job()
+    made["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {resource: "8", "cpu": "4"}
+
+    assert [each.gpus for each in states([made], [])] == [16]

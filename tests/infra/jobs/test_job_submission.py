@@ -10,7 +10,7 @@ from kubernetes.client import ApiClient, Configuration
 from capacity.values.errors import ExplainedError
 from infra.jobs.access import TeamCluster
 from infra.jobs.following import LogTail, first_pod
-from infra.jobs.submission import command_of, name_for, script_of
+from infra.jobs.submission import command_of, name_for, script_of, with_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +52,20 @@ def test_a_script_of_several_ranks_has_one_on_each_gpu(tmp_path: Path) -> None:
     assert command_of(tmp_path / "train.py", ["1"], several=True) == launched
     assert command_of(tmp_path / "train.py", ["1"], several=False) == launched[5:]
     assert command_of(tmp_path / "run.sh", [], several=True) == ["sh", "/opt/flexspot/run.sh"]
+
+
+def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left_to_be_told(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    own = {"/data": {"claim": "corpus"}}
+
+    fields = with_script("checkpointed-job", {"name": "bert", "gpus": 8, "volumes": own}, script, ["--lr", "1"])
+
+    assert fields["volumes"] == {"/opt/flexspot": {"config_map": "bert-script"}, **own}
+    assert fields["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
+    assert with_script("queued-job", {"name": "bert", "gpus": 8}, script, [])["command"] == ["python", "/opt/flexspot/train.py"]
+    # As --set gpus=two and --set volumes=corpus give them.
+    wrong = with_script("checkpointed-job", {"name": "bert", "gpus": "two", "volumes": "corpus"}, script, [])
+    assert (wrong["gpus"], wrong["volumes"]) == ("two", "corpus")
 
 
 def test_lines_that_were_shown_are_not_shown_again_and_none_of_the_same_moment_is_lost() -> None:
