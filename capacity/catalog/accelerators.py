@@ -71,6 +71,12 @@ Resources: AWS Neuron documentation, "Neuron device plugin" (v2.31.0: `neuron` a
 `neurondevice` for `neuron`), read 2026-11-26. Labels: Karpenter's AWS provider v1.14.1, pkg/providers/instancetype/types.go.
 """
 
+
+def series_value(resource: str) -> str:
+    """A resource as kube-state-metrics writes it in the label `resource` of its series (v2.20.0, internal/store/utils.go)."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", resource)
+
+
 ACCELERATORS = (NVIDIA, NEURON)
 """In the order in which quotas name them."""
 

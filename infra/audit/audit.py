@@ -140,7 +140,7 @@ def audit(lists: ClusterLists, configuration: Configuration, *, idle_after: time
         objects=gathered.count,
         pods=gathered.occupancy.pods,
         nodes=len(nodes),
-        gpus=int(sum((node.gpus for node in nodes), Decimal(0))),
+        gpus=int(sum(node.gpus for node in nodes)),
         suppressed=suppressed,
         managed=managed,
         manifests=manifests,

@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.chargeback.queries import EKS_POOL_LABEL
 from capacity.values.verdict import ObjectIdentity
-from infra.audit.nodes import EKS_GROUP_LABEL, taints_of
+from infra.audit.nodes import taints_of
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import Source
@@ -65,7 +66,7 @@ _NODES: Final = ((Ceiling("its maximum", Ceiling.NODES, UNKNOWN),),)
 def _of_node(name: str, node: LiveNode) -> GpuPool:
     """What is not on a node, such as the pool's maximum and whose it is, is said elsewhere: it is a part."""
     labels = {key: Field(value) for key, value in node.labels.items() if key != "kubernetes.io/hostname"}
-    capacity_type = node.capacity_type
+    capacity_type = node.facts.capacity_type
     return GpuPool(
         identity=ObjectIdentity(_LIVE, "", name),
         concerned=True,
@@ -79,11 +80,11 @@ def _of_node(name: str, node: LiveNode) -> GpuPool:
         offer=NodeOffer(fixed=labels),
         spot=UNKNOWN if capacity_type is None else capacity_type is CapacityType.SPOT,
         spot_field="its nodes' labels",
-        notice_seconds=Decimal(EC2_NOTICE_SECONDS) if EKS_GROUP_LABEL in labels else UNKNOWN,
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS) if EKS_POOL_LABEL in labels else UNKNOWN,
         gpus=UNKNOWN,
         owner_labels=Field(UNKNOWN),
         owner_field="",
-        node_gpus=node.gpus,
+        node_gpus=sum(node.units.values(), Decimal(0)),
     )
 
 

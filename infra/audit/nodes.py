@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from capacity.catalog.accelerators import BY_RESOURCE, NVIDIA, series_value
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
-from capacity.catalog.node_labels import (
-    CAPACITY_TYPE_LABEL,
-    GKE_POOL_LABEL,
-    GKE_SPOT_LABEL,
-    GPU_RESOURCE,
-    INSTANCE_TYPE_LABEL,
-    KARPENTER_POOL_LABEL,
-)
+from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, KARPENTER_POOL_LABEL
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
-from policies.inventory.gke_nodes import FLEX_START_LABEL
-from policies.inventory.pod_gpus import GPU_PREFIXES, asks_for_gpus, exemption
+from capacity.chargeback.nodes import NodeFacts, cloud_of, gpus_of_node, node_facts
+from capacity.chargeback.queries import EKS_POOL_LABEL, label_of
+from policies.inventory.pod_gpus import PARTITION_PREFIX, asks_for_gpus, exemption
 from policies.inventory.views import Taint
 from policies.pods.scheduling_options import KEEPS_AWAY, tolerates
 from policies.values.field import Field, quantity
@@ -27,9 +23,7 @@ from policies.values.field import Field, quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-REGION_LABEL: Final = "topology.kubernetes.io/region"
-EKS_GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
-_POOLS: Final = {KARPENTER_POOL_LABEL: "NodePool", GKE_POOL_LABEL: "node pool", EKS_GROUP_LABEL: "node group"}
+_POOLS: Final = {KARPENTER_POOL_LABEL: "NodePool", GKE_POOL_LABEL: "node pool", EKS_POOL_LABEL: "node group"}
 
 _OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByClusterAutoscaler")
 """Beginnings of taints by which controllers say that a node is not ready, is cordoned or goes."""
@@ -54,12 +48,17 @@ class LivePod:
 
 @dataclass
 class LiveNode:
-    """A node, with the pods that are on it."""
+    """A node, with the pods that are on it. `facts` and `gpus` are as chargeback has them.
+
+    `units` are what pods can ask for, by resource: more than its GPUs where these are shared or in partitions.
+    """
 
     name: str
     labels: Mapping[str, str]
+    facts: NodeFacts
     taints: list[dict[str, Any]]
-    gpus: Decimal
+    gpus: Fraction
+    units: Mapping[str, Decimal]
     made: datetime
     cordoned: bool
     pods: list[LivePod] = field(default_factory=list[LivePod])
@@ -69,27 +68,6 @@ class LiveNode:
         """The sort and the name of its pool; its own name where it is in none."""
         found = next(((word, self.labels[label]) for label, word in _POOLS.items() if label in self.labels), None)
         return found or ("node", self.name)
-
-    @property
-    def capacity_type(self) -> CapacityType | None:
-        """How it is paid for; None where no label says it."""
-        told = self.labels.get(CAPACITY_TYPE_LABEL) or self.labels.get("eks.amazonaws.com/capacityType", "").lower().replace("_", "-")
-        if told in list(CapacityType):
-            return CapacityType(told)
-        if told == "capacity-block":
-            return CapacityType.RESERVED
-        if GKE_POOL_LABEL not in self.labels:
-            return None
-        if self.labels.get(GKE_SPOT_LABEL) == "true" or self.labels.get("cloud.google.com/gke-preemptible") == "true":
-            return CapacityType.SPOT
-        if "cloud.google.com/reservation-name" in self.labels:
-            return CapacityType.RESERVED
-        return CapacityType.FLEX_START if self.labels.get(FLEX_START_LABEL) == "true" else CapacityType.ON_DEMAND
-
-    @property
-    def cloud(self) -> Cloud:
-        """Whose machine it is, by its name: only AWS's have a dot."""
-        return Cloud.AWS if "." in self.labels.get(INSTANCE_TYPE_LABEL, "") else Cloud.GCP
 
     @property
     def lasting_taints(self) -> list[dict[str, Any]]:
@@ -102,8 +80,10 @@ class LiveNode:
 
     def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Cloud, PriceBook]) -> Decimal | None:
         """What a month of it costs at a capacity type; None where that, or its price, is not known."""
-        machine, region = self.labels.get(INSTANCE_TYPE_LABEL, ""), self.labels.get(REGION_LABEL, "")
-        price = books[self.cloud].paid(machine, region, capacity_type, self.pool[1]) if capacity_type else None
+        cloud = cloud_of(self.facts.machine)
+        if cloud is None or capacity_type is None:
+            return None
+        price = books[cloud].paid(self.facts.machine, self.facts.region, capacity_type, self.pool[1])
         return None if price is None else price.usd_per_hour * HOURS_OF_A_MONTH
 
 
@@ -117,12 +97,14 @@ class Occupancy:
 
     def add_node(self, written: Mapping[str, Any]) -> None:
         """A node as the API server has it."""
-        allocatable = {**written.get("status", {}).get("capacity", {}), **written.get("status", {}).get("allocatable", {})}
-        gpus = sum((quantity(str(amount)) or Decimal(0) for key, amount in allocatable.items() if key.startswith(GPU_PREFIXES)), Decimal(0))
-        metadata, spec = written["metadata"], written.get("spec", {})
+        metadata, spec, status = written["metadata"], written.get("spec", {}), written.get("status", {})
         made = datetime.fromisoformat(metadata["creationTimestamp"])
         labels, taints = metadata.get("labels") or {}, spec.get("taints") or []
-        self.nodes[metadata["name"]] = LiveNode(metadata["name"], labels, taints, gpus, made, bool(spec.get("unschedulable")))
+        facts = node_facts({label_of(key): value for key, value in labels.items()})
+        units = _units({**status.get("capacity", {}), **status.get("allocatable", {})})
+        gpus = gpus_of_node(facts.catalogued, {series_value(key): float(amount) for key, amount in units.items()}) if units else Fraction(0)
+        name, cordoned = metadata["name"], bool(spec.get("unschedulable"))
+        self.nodes[name] = LiveNode(name, labels, facts, taints, gpus, units, made, cordoned)
 
     def add_pod(self, written: Mapping[str, Any]) -> None:
         """A pod as the API server has it, of whoever made it."""
@@ -144,6 +126,12 @@ class Occupancy:
         return [self.nodes[name] for name in sorted(self.nodes)]
 
 
+def _units(amounts: Mapping[str, Any]) -> dict[str, Decimal]:
+    """The devices and partitions among what a node has, by resource, but for second names of the same devices."""
+    found = {key: quantity(str(amount)) for key, amount in amounts.items() if key in BY_RESOURCE or key.startswith(PARTITION_PREFIX)}
+    return {key: amount for key, amount in found.items() if amount}
+
+
 @dataclass(frozen=True)
 class Waste:
     """What is wrong with nodes of one pool. `usd_per_month` is what it costs too much, None where that is not known."""
@@ -158,7 +146,7 @@ class Waste:
 
 IDLE, UNTAINTED, DEAR = "idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do"
 
-SPOT_TAINTS: Final = (("flexspot.dev/capacity-type", "spot"), (GKE_SPOT_LABEL, "true"), (CAPACITY_TYPE_LABEL, "spot"))
+SPOT_TAINTS: Final = ((CAPACITY_TAINT, "spot"), (GKE_SPOT_LABEL, "true"), (CAPACITY_TYPE_LABEL, "spot"))
 """Taints of Spot nodes, as pools are given them; who tolerates one says that its work may run there."""
 
 
@@ -196,14 +184,14 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud,
             else "let the pool go to zero when it is empty: a minimum of 0 nodes, and consolidation when empty"
         )
         message = f"{len(idle)} of {len(nodes)} nodes have no pod that holds a GPU{held}"
-        yield Waste(IDLE, pool, _names(idle), message, remedy, _sum(node.usd_per_month(node.capacity_type, books) for node in idle))
+        yield Waste(IDLE, pool, _names(idle), message, remedy, _sum(node.usd_per_month(node.facts.capacity_type, books) for node in idle))
     # A NodePool of Karpenter is an object, of which gpu-pool-without-taint speaks.
     untainted = [node for node in nodes if not node.keeps_away()] if pool[0] != "NodePool" else []
     if untainted:
         plain = sum(not pod.gpus and not pod.exempt for node in untainted for pod in node.pods)
         held = f"; {plain} pods without GPUs are on them" if since is not None else ""
         message = f"{len(untainted)} of {len(nodes)} nodes have no taint that keeps other pods away{held}"
-        yield Waste(UNTAINTED, pool, _names(untainted), message, f"taint the pool: {GPU_RESOURCE}=present:NoSchedule", None)
+        yield Waste(UNTAINTED, pool, _names(untainted), message, f"taint the pool: {_taint_key(untainted[0])}=present:NoSchedule", None)
     dear = [node for node in settled if _would_do_on_spot(node)]
     if dear:
         saved = _sum(_difference(node, books) for node in dear)
@@ -211,9 +199,14 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud,
         yield Waste(DEAR, pool, _names(dear), message, "let this work select Spot first, with on-demand as what it falls back to", saved)
 
 
+def _taint_key(node: LiveNode) -> str:
+    """The key of the taint of its devices: Kubernetes itself adds the toleration of it to pods that ask for them."""
+    return next((BY_RESOURCE[key].taint_key for key in node.units if key in BY_RESOURCE), NVIDIA.taint_key)
+
+
 def _would_do_on_spot(node: LiveNode) -> bool:
     working = [pod for pod in node.pods if pod.gpus]
-    return node.capacity_type is CapacityType.ON_DEMAND and bool(working) and all(map(_tolerates_spot, working))
+    return node.facts.capacity_type is CapacityType.ON_DEMAND and bool(working) and all(map(_tolerates_spot, working))
 
 
 def _tolerates_spot(pod: LivePod) -> bool:

@@ -86,7 +86,10 @@ POD_MAKERS: Mapping[tuple[str, str], PodMaker] = {(each.group, each.kind): each 
 """Every kind, by API group and kind."""
 
 
-GPU_PREFIXES = (*RESOURCES, "nvidia.com/mig-")
+PARTITION_PREFIX = "nvidia.com/mig-"
+"""How the names of resources begin that are parts of a GPU."""
+
+GPU_PREFIXES = (*RESOURCES, PARTITION_PREFIX)
 """How the names of resources that are GPUs begin: whole, shared or sliced ones, and single cores of Neuron devices."""
 
 GPU_RUNTIME = "nvidia"

@@ -112,6 +112,29 @@ def test_a_new_node_is_not_idle_yet_and_one_whose_price_nobody_knows_costs_nobod
     assert (idle["nodes"], idle["usd_per_month"]) == (["odd"], None)
 
 
+@pytest.mark.parametrize(
+    "machine,offers,gpus",
+    [
+        ("g6.12xlarge", {"nvidia.com/gpu": "4"}, 4),
+        ("trn1.32xlarge", {"aws.amazon.com/neuron": "16", "aws.amazon.com/neuroncore": "32"}, 16),
+        ("p4d.24xlarge", {"nvidia.com/gpu": "0", "nvidia.com/mig-1g.5gb": "56"}, 8),
+        ("g6.12xlarge", {"nvidia.com/gpu": "16"}, 4),
+        ("m9.huge", {"nvidia.com/gpu": "2"}, 2),
+    ],
+    ids=["whole ones", "Neuron devices and their cores", "partitions", "shared by time", "a machine that is not known"],
+)
+def test_gpus_are_counted_once_whatever_a_node_calls_them(machine: str, offers: dict[str, str], gpus: int, tmp_path: Path) -> None:
+    one = node("one", machine, {}, gpus=0)
+    one["status"]["allocatable"] |= offers
+
+    _, told = audited(Served([one]), tmp_path)
+
+    assert told["summary"]["gpus"] == gpus
+    [untainted] = of_rule(told, "untainted-gpu-nodes")
+    key = next(each for each in offers if "core" not in each)
+    assert f"taint the pool: {key}=present:NoSchedule" in untainted["remediation"]
+
+
 def test_work_that_tolerates_spot_on_demand_costs_the_difference(tmp_path: Path) -> None:
     everything = [{"operator": "Exists"}]
     objects = [
