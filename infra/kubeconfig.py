@@ -1,7 +1,8 @@
-"""The cluster that a person's kubeconfig leads to, found as kubectl finds it."""
+"""The cluster that a person's kubeconfig leads to, found as kubectl finds it, and what its API server answers."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,19 @@ import urllib3
 import yaml
 from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
+from kubernetes.client.exceptions import ApiException
 
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+SECONDS = 60.0
+"""How long an answer may take."""
+
+_FINE, _NOT_FINE = 200, 300
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 _UNUSABLE = (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, KeyError)
 """What Kubernetes' client raises for a file that is missing, no YAML, or of another shape than a kubeconfig."""
@@ -29,6 +38,49 @@ class Access:
     client: Any
     context: str | None = None
     namespace: str | None = None
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self.client.configuration.host
+
+    def ask(  # noqa: PLR0913 -- one call of HTTP
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        text: bool = False,
+    ) -> Any:
+        """What the API server answers: JSON, or the text as it is.
+
+        Raises ApiException with the server's words for what it refuses, ExplainedError (bad usage) where nothing answers as such a server.
+        """
+        headers = {"Accept": "*/*" if text else "application/json", "Content-Type": content_type}
+        listed = list((query or {}).items())
+        try:
+            asked = self.client.param_serialize(
+                verb, path, query_params=listed, header_params=headers, body=body, auth_settings=["BearerToken"]
+            )
+            answer = self.client.call_api(*asked, _request_timeout=SECONDS)
+            said = answer.read().decode(errors="replace")
+            if not _FINE <= answer.status < _NOT_FINE:
+                raise ApiException(status=answer.status, reason=answer.reason, body=said)
+            return said if text else json.loads(said)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise self.unanswered(error) from error
+
+    def unanswered(self, error: Exception) -> ExplainedError:
+        """That there is no answer with which to go on, and why."""
+        if isinstance(error, ApiException) and error.status in {_UNAUTHORIZED, _FORBIDDEN}:
+            why = f"it does not know who asks ({error.status} {error.reason})"
+            remedy = "log in to the cluster again, or name another --context."
+        else:
+            why = "what answers is no API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
+            remedy = "see that the cluster can be reached from here: `kubectl get --raw /version` shows it."
+        return ExplainedError(f"the cluster {self.server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = False) -> Access:

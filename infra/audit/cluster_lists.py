@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
 
-import urllib3
 from kubernetes.client.exceptions import ApiException
 
-from capacity.values.errors import ExitCode, ExplainedError
 from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from infra.kubeconfig import Access
+
 PAGE: Final = 500
 """Objects that are asked for at once, as kubectl does."""
 
-SECONDS: Final = 60.0
-_FORBIDDEN, _NOT_FOUND, _GONE, _UNAUTHORIZED, _OK = 403, 404, 410, 401, 200
+_FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 
 _BESIDE_WORK: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"LimitRange", "Namespace", "Node", "PersistentVolumeClaim", "ResourceQuota"}),
@@ -88,13 +86,13 @@ class Listed:
 class ClusterLists:
     """The lists of one cluster. `namespaces`: of these alone; of all where there are none.
 
-    The client is not typed, and what the server says is JSON: Any, from here on.
+    What the server says is JSON: Any, from here on.
     """
 
-    def __init__(self, client: Any, namespaces: Sequence[str] = ()) -> None:
-        self._client = client
+    def __init__(self, access: Access, namespaces: Sequence[str] = ()) -> None:
+        self._access = access
         self._namespaces = tuple(namespaces)
-        self.told = Listed(client.configuration.host, "", namespaces=self._namespaces)
+        self.told = Listed(access.server, "", namespaces=self._namespaces)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Every object of the kinds that are wanted, as it is served, one page after the other.
@@ -122,14 +120,21 @@ class ClusterLists:
                     yield {**kind, **each}
             except ApiException as error:
                 if error.status != _FORBIDDEN:
-                    raise _unanswered(self.told.server, error) from error
+                    raise self._access.unanswered(error) from error
                 self.told.lacking.append(Lack(name, space))
 
     def _pages(self, path: str) -> Iterator[dict[str, Any]]:
         """The list's objects. A continuation that the server has forgotten (410) goes on from where it was, as the server offers it."""
         token = ""
         while True:
-            page = self._ask(f"{path}?{urlencode({'limit': PAGE, **({'continue': token} if token else {})})}")
+            try:
+                page = self._access.ask("GET", path, query={"limit": str(PAGE), **({"continue": token} if token else {})})
+            except ApiException as error:
+                offered = json.loads(error.body or "{}").get("metadata", {}).get("continue") if error.status == _GONE else None
+                if not offered or not token:
+                    raise
+                token = offered
+                continue
             yield from page.get("items") or ()
             token = page.get("metadata", {}).get("continue", "")
             if not token:
@@ -137,35 +142,8 @@ class ClusterLists:
 
     def _get(self, path: str) -> dict[str, Any]:
         try:
-            return self._ask(path)
+            return self._access.ask("GET", path)
         except ApiException as error:
             if error.status == _NOT_FOUND:
                 return {}
-            raise _unanswered(self.told.server, error) from error
-
-    def _ask(self, path: str) -> dict[str, Any]:
-        headers = {"Accept": "application/json"}
-        url = f"{self._client.configuration.host.rstrip('/')}{path}"
-        self._client.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
-        try:
-            answer = self._client.call_api("GET", url, header_params=headers, _request_timeout=SECONDS)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _unanswered(self.told.server, error) from error
-        body = answer.read()
-        if answer.status == _GONE:
-            told = json.loads(body).get("metadata", {}).get("continue", "")
-            if told and "continue=" in path:
-                return {"items": [], "metadata": {"continue": told}}
-        if answer.status != _OK:
-            raise ApiException(status=answer.status, reason=answer.reason)
-        return json.loads(body)
-
-
-def _unanswered(server: str, error: Exception) -> ExplainedError:
-    if isinstance(error, ApiException) and error.status in {_UNAUTHORIZED, _FORBIDDEN}:
-        why = f"it does not know who asks ({error.status} {error.reason})"
-        remedy = "log in to the cluster again, or name another --context."
-    else:
-        why = " ".join(str(error).split())[:300]
-        remedy = "see that the cluster can be reached from here: `kubectl get --raw /version` shows it."
-    return ExplainedError(f"the cluster {server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
+            raise self._access.unanswered(error) from error

@@ -60,7 +60,7 @@ def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from infra.kubeconfig import access  # noqa: PLC0415
 
     configuration = chosen_configuration(config, fail_on, select or [])
-    lists = ClusterLists(access(kubeconfig, context, also_in_pod=True).client, namespace or ())
+    lists = ClusterLists(access(kubeconfig, context, also_in_pod=True), namespace or ())
     report = run(lists, configuration, idle_after=timedelta(minutes=idle_after))
     if save is not None:
         _save(report.manifests, save)
