@@ -57,7 +57,7 @@ def problem_of(models: Mapping[Platform, type[BaseModel]], platform: Platform, e
     if kind == "extra_forbidden":
         return _not_a_setting(models, platform, location)
     if kind == "missing":
-        field = _model_at(models[platform], location[:-1]).model_fields[str(location[-1])]
+        field = model_at(models[platform], location[:-1]).model_fields[str(location[-1])]
         return SettingsProblem(path, "", "is missing", f"it is {_form(field) or _wanted(field.annotation)}")
     # Of settings by name their own name says most; where something else belongs, it would mislead.
     misleads = isinstance(written, dict) and not kind.startswith("value_error")
@@ -113,14 +113,14 @@ def reached(value: Any, location: Location) -> Any:
 
 def _not_a_setting(models: Mapping[Platform, type[BaseModel]], platform: Platform, location: Location) -> SettingsProblem:
     path, name = ".".join(map(str, location)), str(location[-1])
-    known = sorted(_model_at(models[platform], location[:-1]).model_fields)
-    elsewhere = [other for other, model in models.items() if other != platform and name in _model_at(model, location[:-1]).model_fields]
+    known = sorted(model_at(models[platform], location[:-1]).model_fields)
+    elsewhere = [other for other, model in models.items() if other != platform and name in model_at(model, location[:-1]).model_fields]
     if elsewhere:
         return SettingsProblem(path, "", f"is a setting of cloud {' and '.join(elsewhere)}, not of {platform}", nearest("", known))
     return SettingsProblem(path, "", "is not a setting", nearest(name, known))
 
 
-def _model_at(model: type[BaseModel], location: Location) -> type[BaseModel]:
+def model_at(model: type[BaseModel], location: Location) -> type[BaseModel]:
     """The model of what stands at `location` in the settings, or of the nearest thing around it."""
     for step in location:
         if isinstance(step, str) and step in model.model_fields:

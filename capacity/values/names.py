@@ -14,6 +14,8 @@ FORMS = MappingProxyType(_FORMS)
 
 
 def _form(pattern: str, words: str) -> str:
+    if pattern in _FORMS:
+        raise ValueError(f"{pattern} has words already: {_FORMS[pattern]}")
     _FORMS[pattern] = words
     return pattern
 
@@ -114,8 +116,7 @@ def how_it_moves(image: str) -> str:
 EC2_MACHINE = _form(r"^[a-z]+\d+[a-z0-9-]*\.[a-z0-9-]+$", "an instance type of EC2, such as p6-b300.48xlarge")
 GKE_MACHINE = _form(r"^[a-z]+\d+[a-z]*-[a-z0-9-]*[a-z0-9]$", "a machine type of Compute Engine, such as a4-highgpu-8g")
 GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower case with hyphens, such as l4 or rtx-pro-server-6000")
-VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name of letters, digits and _, such as WANDB_MODE")
-ENV_PREFIX = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "the beginning of a variable's name, such as WANDB_")
+VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name, or the beginning of some, of letters, digits and _, such as WANDB_MODE")
 OBJECT_NAME = _form(
     r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$", "the name of an object of Kubernetes: lower-case letters, digits, inner hyphens and dots"
 )

@@ -13,7 +13,7 @@ from capacity.catalog.accelerators import ACCELERATORS, RESOURCES
 from capacity.catalog.data_files import Record
 from capacity.catalog.node_labels import EFA_RESOURCE
 from capacity.values.errors import SettingsProblem
-from capacity.values.names import AMOUNT, ENV_PREFIX, MOUNT_PATH, OBJECT_NAME, RESOURCE_KEY
+from capacity.values.names import AMOUNT, MOUNT_PATH, OBJECT_NAME, RESOURCE_KEY, VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ class EnvironmentSource(Record):
 
     secret: ObjectName | None = None
     config_map: ObjectName | None = None
-    prefix: Annotated[str, Field(pattern=ENV_PREFIX)]
+    prefix: Annotated[str, Field(pattern=VARIABLE)]
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:

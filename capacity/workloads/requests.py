@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record
 from capacity.catalog.pod_identity import POD_USER
-from capacity.settings.stack_file import said, shown
+from capacity.settings.stack_file import model_at, said, shown
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import (
     CHECKPOINT_FOLDER,
@@ -245,12 +245,14 @@ def _label_problem(key: str) -> tuple[str, str]:
 
 
 def _problem(model: type[Record], error: Any) -> SettingsProblem:
-    path = ".".join(str(step) for step in error["loc"] if step != "[key]")
+    location = tuple(step for step in error["loc"] if step != "[key]")
+    path = ".".join(map(str, location)) or "(all)"
     if error["type"] == "extra_forbidden":
-        return SettingsProblem(path, "", "is not an input", nearest(path, sorted(model.model_fields)))
+        known = sorted(model_at(model, location[:-1]).model_fields)
+        return SettingsProblem(path, "", "is not an input", nearest(str(location[-1]), known))
     if error["type"] == "missing":
         return SettingsProblem(path, "", "is missing", "give it")
-    return SettingsProblem(path, shown(error["input"]), *said(error))
+    return SettingsProblem(path, shown(error["input"]) if location else "", *said(error))
 
 
 THREE_DAYS = 3 * 24 * 3600

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import Format
 from infra.cli.stacks import Stack, planned
 from infra.cli.workload_options import (
@@ -29,6 +28,7 @@ from infra.cli.workload_options import (
     Team,
     WorkloadClass,
     fields_of,
+    rendered,
 )
 
 
@@ -61,20 +61,13 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program. Default: the image's own.")] = None,
 ) -> None:
     """Print the Kubernetes objects of a workload, derived from the stack; nothing is submitted. Exit code 2 for what cannot run there."""
-    from capacity.workloads.kinds import kind_named, manifests_yaml, objects_of, template_yaml  # noqa: PLC0415
-    from capacity.workloads.requests import WorkloadError  # noqa: PLC0415
+    from capacity.workloads.kinds import KINDS, manifests_yaml, template_yaml  # noqa: PLC0415
 
     given = fields_of(locals())
-    try:
-        found = kind_named(kind)
-        plan = planned(stack).plan
-        objects = objects_of(plan, kind, {**found.shown, **given} if template else given)
-    except WorkloadError as error:
-        told = tuple(map(str, error.problems))
-        remedy = "mend each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
-        raise ExplainedError(f"{error.whose} cannot be rendered.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+    shown = KINDS[kind].shown if template and kind in KINDS else {}
+    objects = rendered(planned(stack).plan, kind, {**shown, **given}, "cannot be rendered")
     if form is Format.JSON:
         sys.stdout.write(json.dumps(list(objects), indent=2) + "\n")
         return
-    sys.stdout.write(f"# {found.component}, for the cluster of stacks/Pulumi.{stack}.yaml\n")
+    sys.stdout.write(f"# {KINDS[kind].component}, for the cluster of stacks/Pulumi.{stack}.yaml\n")
     sys.stdout.write(template_yaml(objects) if template else manifests_yaml(objects))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,7 @@ from infra.cli.workload_options import (
     Team,
     WorkloadClass,
     fields_of,
+    rendered,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +45,14 @@ Kubeconfig = Annotated[
 Context = Annotated[str | None, typer.Option("--context", help="The context in it. Default: its current one.")]
 TeamName = Annotated[str | None, typer.Option("--team", "-t", help="The team, and so the namespace. Default: that of the context.")]
 Job = Annotated[str, typer.Argument(metavar="NAME", help="The job's name, as `flexspot jobs list` shows it.")]
+
+
+class JobKind(StrEnum):
+    """The kinds of workload that are jobs; the others are services and what they need."""
+
+    CHECKPOINTED = "checkpointed-job"
+    QUEUED = "queued-job"
+    FLEX_START = "flex-start-job"
 
 
 def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -65,9 +75,7 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     pull_secret: PullSecret = None,
     capacity: Capacity = None,
     settings: Settings = None,
-    kind: Annotated[
-        str | None, typer.Option("--kind", help="checkpointed-job, queued-job or flex-start-job. Default: as the class keeps checkpoints.")
-    ] = None,
+    kind: Annotated[JobKind | None, typer.Option("--kind", help="The kind of job. Default: as the class keeps checkpoints.")] = None,
     follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay, show how it is and what it writes. Ctrl-C leaves it.")] = True,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -80,6 +88,7 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from infra.jobs import submission  # noqa: PLC0415
     from infra.jobs.access import connect, platform_of  # noqa: PLC0415
 
+    script = submission.script_of(command)
     cluster = connect(kubeconfig, context, team)
     plan = platform_of(cluster)
     classes = [route.workload_class for route in plan.routes if route.queued]
@@ -90,10 +99,9 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     }
     fields: dict[str, Any] = {**usual, **given}
     chosen = kind or submission.kind_for(plan, fields)
-    script = submission.script_of(command)
     if script is not None:
         fields = submission.with_script(chosen, fields, script, command[1:])
-    objects = submission.rendered(plan, chosen, fields)
+    objects = rendered(plan, chosen, fields)
     for ended in submission.submit(cluster, objects, script):
         out.print(f"{ended} of an earlier run is gone; its checkpoints are there.", highlight=False, markup=False)
     work = str(fields["name"])

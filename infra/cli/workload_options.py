@@ -1,4 +1,4 @@
-"""The options that `flexspot render` and `flexspot run` have in common, and the fields of a request that they are."""
+"""The options that `flexspot render` and `flexspot run` have in common, and the objects that they come to."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
+from capacity.values.errors import ExitCode, ExplainedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from capacity.plan.model import Plan
+    from capacity.workloads.pods import KubeObject
 
 Team = Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace it uses.")]
 WorkloadClass = Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")]
@@ -54,7 +59,23 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
     written = {**named, **pairs}
     # An empty list is no choice; 0 and false are.
     chosen = {field: value for field, value in written.items() if value not in (None, [], {})}
-    return chosen | _set(given["settings"] or ())
+    others = _set(given["settings"] or ())
+    if twice := sorted(chosen.keys() & others.keys()):
+        raise typer.BadParameter(f"--set gives {twice[0]}, which an option gives, too; give it once.")
+    return chosen | others
+
+
+def rendered(plan: Plan, kind: str, fields: Mapping[str, Any], cannot: str = "cannot run") -> tuple[KubeObject, ...]:
+    """A workload's objects. Raises ExplainedError with all that cannot be."""
+    from capacity.workloads.kinds import objects_of  # noqa: PLC0415
+    from capacity.workloads.requests import WorkloadError  # noqa: PLC0415
+
+    try:
+        return objects_of(plan, kind, fields)
+    except WorkloadError as error:
+        told = tuple(map(str, error.problems))
+        remedy = "mend each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
+        raise ExplainedError(f"{error.whose} {cannot}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
 
 
 _FIELDS = {
@@ -79,7 +100,7 @@ _FIELDS = {
 def _set(settings: Iterable[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for each in settings:
-        field, value = _pair("--set", each)
+        field, value = _pair("--set", each, "FIELD")
         try:
             given[field] = yaml.safe_load(value)
         except yaml.YAMLError as error:
@@ -95,8 +116,8 @@ def _secret(text: str) -> tuple[str, dict[str, str]]:
     return variable, {"secret": name, "key": key}
 
 
-def _pair(option: str, text: str) -> tuple[str, str]:
+def _pair(option: str, text: str, name: str = "NAME") -> tuple[str, str]:
     field, equals, value = text.partition("=")
     if not field or not equals:
-        raise typer.BadParameter(f"{option} {text!r} has no NAME=VALUE; write it as in {option} retries=5.")
+        raise typer.BadParameter(f"{option} {text!r} is no {name}=VALUE; write it as in {option} retries=5.")
     return field, value

@@ -11,9 +11,9 @@ from capacity.catalog.node_labels import CLASS_LABEL
 from capacity.workloads.requests import NAME_LABEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from infra.jobs.access import KubeObject
+    from capacity.workloads.pods import KubeObject
 
 
 class State(StrEnum):
@@ -38,7 +38,7 @@ class JobState:
     """One Job or JobSet. `name` is its own, `work` that of the workload it belongs to: several Jobs of a batch have one.
 
     `why` says why it is not running, in Kueue's or Kubernetes' own words. `pods` are those that are ready, `of` those that it has at once,
-    `gpus` devices of whatever kind.
+    `gpus` devices of whatever kind, `grace_seconds` the most that a pod may take to end.
     """
 
     name: str
@@ -51,6 +51,8 @@ class JobState:
     of: int
     gpus: int
     created: str
+    uid: str
+    grace_seconds: int
 
 
 def states(jobs: Iterable[KubeObject], workloads: Iterable[KubeObject], pods: Iterable[KubeObject] = ()) -> list[JobState]:
@@ -69,15 +71,32 @@ def _created(each: KubeObject) -> str:
     return f"{each['metadata'].get('creationTimestamp', '')} {each['metadata']['name']}"
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Pods of one sort: those of a Job, or of one of a set's."""
+
+    pods: int
+    spec: KubeObject
+
+    @property
+    def gpus(self) -> int:
+        limits = [each.get("resources", {}).get("limits", {}) for each in self.spec["containers"]]
+        return self.pods * sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES)
+
+
+def _parts(job: KubeObject) -> Iterator[_Part]:
+    """A set without jobs has none."""
+    sets = [(each.get("replicas", 1), each["template"]["spec"]) for each in job["spec"].get("replicatedJobs") or ()]
+    for replicas, spec in sets if job["kind"] == "JobSet" else [(1, job["spec"])]:
+        at_once = spec.get("parallelism", 1)
+        yield _Part(replicas * min(at_once, spec.get("completions") or at_once), spec["template"]["spec"])
+
+
 def _state(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject]) -> JobState:
-    spec, labels = job["spec"], job["metadata"].get("labels", {})
-    template = spec if "template" in spec else spec["replicatedJobs"][0]["template"]["spec"]
-    of = min(template.get("parallelism", 1), template.get("completions") or template.get("parallelism", 1))
-    ready = _ready(job)
-    state, why = _how(job, workload, [each for each in pods if _is_of(each, job)], ready=ready, of=of)
-    containers = template["template"]["spec"]["containers"]
-    limits = [each.get("resources", {}).get("limits", {}) for each in containers]
-    gpus = sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES)
+    labels, parts = job["metadata"].get("labels", {}), list(_parts(job))
+    of, own = sum(each.pods for each in parts), pods_of(job["kind"], job["metadata"]["name"], job["metadata"]["uid"], pods)
+    ready = sum(_condition(each, "Ready") is not None for each in own) if job["kind"] == "JobSet" else job.get("status", {}).get("ready", 0)
+    state, why = _how(job, workload, own, ready=ready, of=of)
     return JobState(
         name=job["metadata"]["name"],
         work=labels.get(NAME_LABEL, job["metadata"]["name"]),
@@ -87,16 +106,22 @@ def _state(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject])
         why=why,
         pods=ready,
         of=of,
-        gpus=gpus * of,
+        gpus=sum(each.gpus for each in parts),
         created=job["metadata"].get("creationTimestamp", ""),
+        uid=job["metadata"]["uid"],
+        grace_seconds=max((each.spec.get("terminationGracePeriodSeconds", _GRACE_SECONDS) for each in parts), default=_GRACE_SECONDS),
     )
 
 
-def _ready(job: KubeObject) -> int:
-    status = job.get("status", {})
-    if job["kind"] == "JobSet":
-        return sum(each.get("ready", 0) for each in status.get("replicatedJobsStatus", []))
-    return status.get("ready", 0)
+_GRACE_SECONDS = 30
+"""What Kubernetes gives a pod that says nothing."""
+
+
+def pods_of(kind: str, name: str, uid: str, pods: Iterable[KubeObject]) -> list[KubeObject]:
+    """The pods of a Job or JobSet among others; not those of an earlier Job of its name, which may still be ending."""
+    named = [each for each in pods if each["metadata"].get("labels", {}).get(POD_LABELS[kind]) == name]
+    owners = [{owner["uid"] for owner in each["metadata"].get("ownerReferences", [])} for each in named]
+    return [each for each, of in zip(named, owners, strict=True) if kind == "JobSet" or not of or uid in of]
 
 
 def _how(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject], *, ready: int, of: int) -> tuple[State, str]:
@@ -104,12 +129,17 @@ def _how(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject], *
         if found := _condition(job, name):
             return state, "" if state is State.DONE else _words(found)
     if job["spec"].get("suspend"):
-        if job.get("status", {}).get("active"):
-            return State.STOPPING, _evicted(workload)
-        return State.WAITING, _waiting(workload)
+        return (State.STOPPING, _evicted(workload)) if _has_pods(job) else (State.WAITING, _waiting(workload))
     if ready and ready >= of:
         return State.RUNNING, ""
     return (State.RUNNING if ready else State.STARTING), next(filter(None, map(_not_started, pods)), "its pods are being made")
+
+
+def _has_pods(job: KubeObject) -> bool:
+    """Whether pods are there that have not ended; those that are ending are not among a Job's active ones."""
+    status = job.get("status", {})
+    told = [status, *status.get("replicatedJobsStatus", [])]
+    return any(each.get("active") or each.get("terminating") for each in told)
 
 
 def _waiting(workload: KubeObject | None) -> str:
@@ -120,7 +150,15 @@ def _waiting(workload: KubeObject | None) -> str:
     quota = _any_condition(workload, "QuotaReserved")
     if quota is not None and quota["status"] == "False" and quota.get("message"):
         return str(quota["message"])
-    return _evicted(workload) or "Kueue has not looked at it yet"
+    return _checked(workload) or _evicted(workload) or "Kueue has not looked at it yet"
+
+
+def _checked(workload: KubeObject) -> str:
+    """What an admission check says that a job with quota still waits for, as for nodes of DWS."""
+    if _condition(workload, "QuotaReserved") is None:
+        return ""
+    waits = [each for each in workload.get("status", {}).get("admissionChecks") or () if each.get("state") != "Ready"]
+    return next((f"{each['name']}: {each.get('message') or each.get('state', '')}" for each in waits), "")
 
 
 def _evicted(workload: KubeObject | None) -> str:
@@ -138,10 +176,6 @@ def _not_started(pod: KubeObject) -> str:
         return f"no node yet: {scheduled.get('message', '')}"
     waiting = [each["state"]["waiting"] for each in status.get("containerStatuses", []) if each.get("state", {}).get("waiting")]
     return next((": ".join(filter(None, (each.get("reason"), each.get("message")))) for each in waiting), "")
-
-
-def _is_of(pod: KubeObject, job: KubeObject) -> bool:
-    return pod["metadata"].get("labels", {}).get(POD_LABELS[job["kind"]]) == job["metadata"]["name"]
 
 
 def _words(condition: dict[str, Any]) -> str:

@@ -23,8 +23,9 @@ from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
+from infra.cli.workload_options import rendered
 from infra.jobs.access import TeamCluster, connect
-from infra.jobs.submission import rendered, script_map, submit
+from infra.jobs.submission import script_map, script_of, submit
 from lab.cluster import POD
 from lab.exercise.play import JOB
 
@@ -150,19 +151,19 @@ def test_a_script_becomes_a_queued_job_that_is_followed_to_its_end(
 class SweptCluster(TeamCluster):
     """As each deletion comes to it a moment after the garbage collector's own."""
 
-    def delete(self, kind: str, name: str) -> None:
-        super().delete(kind, name)
+    def delete(self, kind: str, name: str, uid: str | None = None) -> None:
+        super().delete(kind, name, uid)
         deadline = time.monotonic() + 30
         while self.find(kind, name) is not None and time.monotonic() < deadline:
             time.sleep(0.1)
-        super().delete(kind, name)
+        super().delete(kind, name, uid)
 
 
 def test_an_earlier_script_that_the_garbage_collector_takes_first_is_no_fault(
     ground: QueueGround, member: tuple[str, ...], script: Path
 ) -> None:
     reached = connect(Path(member[1]), None, None)
-    swept = SweptCluster(reached.client, reached.namespace)
+    swept = SweptCluster(reached.access, reached.namespace)
     fields = {
         "name": "train",
         "team": ground.own("alpha"),
@@ -177,7 +178,7 @@ def test_an_earlier_script_that_the_garbage_collector_takes_first_is_no_fault(
     left = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": script_map("train")}, "data": {"train.py": "pass"}}
     swept.create(left)
 
-    assert submit(swept, objects, script) == []
+    assert submit(swept, objects, script_of([str(script)])) == []
     sent = ground.cluster.get(MAP, script_map("train"), ground.own("alpha"))
     assert sent is not None
     assert sent["data"] == {"train.py": SCRIPT}
@@ -213,7 +214,11 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     )
     with pytest.raises(ExplainedError, match="there is no job large in namespace"):
         flexspot("jobs", "logs", "large", *member)
-    ground.finish("alpha", "first")
+
+    # It returns when the pods are gone as well: until then a job of the same name would write into their checkpoints.
+    code, _ = flexspot("jobs", "stop", "first", *member)
+    assert code == 0
+    assert cluster.list(POD, namespace) == []
 
 
 def test_what_cannot_run_or_may_not_be_submitted_is_told_and_nothing_is_left(

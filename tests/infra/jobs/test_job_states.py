@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.state import State, states
+from infra.jobs.state import State, pods_of, states
 
 Object = dict[str, Any]
 
@@ -32,11 +32,14 @@ def job(name: str = "bert", *, uid: str = "u1", suspend: bool = False, paralleli
     }
 
 
-def workload(*conditions: Object, active: bool = True, uid: str = "u1") -> Object:
+WAITS_FOR_DWS = {"name": "dws", "state": "Pending", "message": "waits for capacity in us-central1"}
+
+
+def workload(*conditions: Object, active: bool = True, uid: str = "u1", checks: list[Object] | None = None) -> Object:
     return {
         "metadata": {"ownerReferences": [{"uid": uid, "kind": "Job"}]},
         "spec": {"active": active},
-        "status": {"conditions": [*conditions]},
+        "status": {"conditions": [*conditions], "admissionChecks": checks or []},
     }
 
 
@@ -64,6 +67,14 @@ NO_IMAGE = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBac
         (
             *(job(suspend=True, active=2), [workload(said("Evicted", "True", "Preempted", "to make room for beta"))]),
             *([], State.STOPPING, "Preempted: to make room for beta"),
+        ),
+        (
+            *(job(suspend=True, active=0, terminating=2), [workload(said("Evicted", "True", "Preempted", "to make room for beta"))]),
+            *([], State.STOPPING, "Preempted: to make room for beta"),
+        ),
+        (
+            *(job(suspend=True), [workload(said("QuotaReserved", "True", "QuotaReserved", ""), checks=[WAITS_FOR_DWS])]),
+            *([], State.WAITING, "dws: waits for capacity in us-central1"),
         ),
         (job(active=2), [], [], State.STARTING, "its pods are being made"),
         (job(active=2), [], [pending(**NO_NODE)], State.STARTING, "no node yet: 0/3 nodes are available"),
@@ -94,23 +105,69 @@ def test_what_a_workload_or_a_pod_of_another_job_says_is_not_its_own() -> None:
     assert starts.why == "its pods are being made"
 
 
+def gang(*parts: Object, **status: Any) -> Object:
+    return {
+        "kind": "JobSet",
+        "metadata": {"name": "gang", "uid": "u4", "labels": {}},
+        "spec": {"suspend": False, "replicatedJobs": [*parts]},
+        "status": status,
+    }
+
+
+def part(replicas: int = 1) -> Object:
+    spec = job()["spec"]
+    return {
+        "name": "pods",
+        "replicas": replicas,
+        "template": {"spec": {key: spec[key] for key in ("parallelism", "completions", "template")}},
+    }
+
+
+def ready(number: int) -> Object:
+    labels = {"jobset.sigs.k8s.io/jobset-name": "gang"}
+    return {
+        "metadata": {"name": f"gang-{number}", "labels": labels},
+        "status": {"phase": "Running", "conditions": [said("Ready", "True", "", "")]},
+    }
+
+
 def test_a_jobset_stands_for_the_jobs_that_it_makes() -> None:
     made = job("gang-pods-0", uid="u3")
     made["metadata"]["ownerReferences"] = [{"kind": "JobSet", "uid": "u4"}]
-    template = {"spec": {key: made["spec"][key] for key in ("parallelism", "completions", "template")}}
-    gang = {
-        "kind": "JobSet",
-        "metadata": {"name": "gang", "uid": "u4", "labels": {}},
-        "spec": {"suspend": False, "replicatedJobs": [{"name": "pods", "replicas": 1, "template": template}]},
-        "status": {
-            "replicatedJobsStatus": [{"name": "pods", "ready": 0}],
-            "conditions": [said("Completed", "True", "AllJobsCompleted", "")],
-        },
-    }
 
-    [found] = states([made, gang], [])
+    [found] = states([made, gang(part(), conditions=[said("Completed", "True", "AllJobsCompleted", "")])], [])
 
     assert (found.name, found.kind, found.state, found.gpus) == ("gang", "JobSet", State.DONE, 16)
+
+
+def test_a_jobset_runs_when_its_pods_are_ready_whatever_number_of_jobs_it_says_is() -> None:
+    status = {"replicatedJobsStatus": [{"name": "pods", "ready": 1, "active": 1}]}
+
+    [runs] = states([gang(part(2), part(), **status)], [], map(ready, range(6)))
+    [starts] = states([gang(part(2), part(), **status)], [], [])
+
+    assert (runs.state, runs.pods, runs.of, runs.gpus) == (State.RUNNING, 6, 6, 48)
+    assert (starts.state, starts.pods) == (State.STARTING, 0)
+
+
+def test_a_set_that_was_told_to_stop_is_stopping_while_its_jobs_are_active_and_one_without_jobs_is_no_fault() -> None:
+    stopped = gang(part(), replicatedJobsStatus=[{"name": "pods", "active": 1}])
+    stopped["spec"]["suspend"] = True
+
+    [stopping] = states([stopped], [])
+    [empty] = states([gang()], [])
+
+    assert stopping.state is State.STOPPING
+    assert (empty.of, empty.gpus) == (0, 0)
+
+
+def test_pods_of_an_earlier_job_of_the_name_are_not_its_own() -> None:
+    earlier, own = ({**pending(**NO_NODE)} for _ in range(2))
+    earlier["metadata"] = {**earlier["metadata"], "ownerReferences": [{"kind": "Job", "uid": "u0"}]}
+    own["metadata"] = {**own["metadata"], "ownerReferences": [{"kind": "Job", "uid": "u1"}]}
+
+    assert pods_of("Job", "bert", "u1", [earlier, own]) == [own]
+    assert [each.why for each in states([job(active=2)], [], [earlier])] == ["its pods are being made"]
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/gpu", "aws.amazon.com/neuron"])

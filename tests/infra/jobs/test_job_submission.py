@@ -10,10 +10,14 @@ from kubernetes.client import ApiClient, Configuration
 from capacity.values.errors import ExplainedError
 from infra.jobs.access import TeamCluster
 from infra.jobs.following import LogTail, first_pod
-from infra.jobs.submission import command_of, name_for, script_of, with_script
+from infra.jobs.submission import Script, command_of, name_for, script_of, with_script
+from infra.kubeconfig import Access
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+TRAIN = Script("train.py", "pass")
 
 
 @pytest.mark.parametrize(
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
         (["torchrun", "--nnodes=2", "train.py"], "train"),
         (["/usr/bin/env"], "env"),
         (["___.py"], "job"),
+        (["01_train.py"], "job-01-train"),
         ([f"{'long' * 20}.py"], "long" * 10),
     ],
 )
@@ -36,7 +41,7 @@ def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_
     script = tmp_path / "train.py"
     script.write_text("pass")
 
-    assert script_of([str(script), "--lr", "1"]) == script
+    assert script_of([str(script), "--lr", "1"]) == Script("train.py", "pass")
     assert script_of(["python", "train.py"]) is None
     with pytest.raises(ExplainedError, match=r"there is no file gone\.py") as refused:
         script_of(["gone.py"])
@@ -46,16 +51,35 @@ def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_
         script_of([str(script)])
 
 
-def test_a_script_of_several_ranks_has_one_on_each_gpu(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name,content,told",
+    [
+        ("my train.py", b"pass", "is no name under which a script can be sent"),
+        ("train.py", b"\xff\xfe", "cannot be read as text"),
+    ],
+)
+def test_a_script_that_no_configmap_can_hold_is_told_before_anything_is_asked_for(
+    name: str, content: bytes, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(ExplainedError, match=told):
+        script_of([str(tmp_path / name)])
+    (tmp_path / "folder.py").mkdir()
+    with pytest.raises(ExplainedError, match=r"folder\.py is a folder"):
+        script_of([str(tmp_path / "folder.py")])
+
+
+def test_a_script_of_several_ranks_has_one_on_each_gpu() -> None:
     launched = ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--", "python", "/opt/flexspot/train.py", "1"]
 
-    assert command_of(tmp_path / "train.py", ["1"], several=True) == launched
-    assert command_of(tmp_path / "train.py", ["1"], several=False) == launched[5:]
-    assert command_of(tmp_path / "run.sh", [], several=True) == ["sh", "/opt/flexspot/run.sh"]
+    assert command_of(TRAIN, ["1"], several=True) == launched
+    assert command_of(TRAIN, ["1"], several=False) == launched[5:]
+    assert command_of(Script("run.sh", "true"), [], several=True) == ["sh", "/opt/flexspot/run.sh"]
 
 
-def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left_to_be_told(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
+def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left_to_be_told() -> None:
+    script = TRAIN
     own = {"/data": {"claim": "corpus"}}
 
     fields = with_script("checkpointed-job", {"name": "bert", "gpus": 8, "volumes": own}, script, ["--lr", "1"])
@@ -63,17 +87,20 @@ def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left
     assert fields["volumes"] == {"/opt/flexspot": {"config_map": "bert-script"}, **own}
     assert fields["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
     assert with_script("queued-job", {"name": "bert", "gpus": 8}, script, [])["command"] == ["python", "/opt/flexspot/train.py"]
+    with pytest.raises(ExplainedError, match="volumes has something at /opt/flexspot"):
+        with_script("queued-job", {"name": "bert", "volumes": {"/opt/flexspot": {"claim": "x"}}}, script, [])
     # As --set gpus=two and --set volumes=corpus give them.
     wrong = with_script("checkpointed-job", {"name": "bert", "gpus": "two", "volumes": "corpus"}, script, [])
     assert (wrong["gpus"], wrong["volumes"]) == ("two", "corpus")
 
 
 def test_lines_that_were_shown_are_not_shown_again_and_none_of_the_same_moment_is_lost() -> None:
-    tail = LogTail(TeamCluster(ApiClient(Configuration()), "nlp"), "bert-0")
+    tail = LogTail(TeamCluster(Access(ApiClient(Configuration())), "nlp"), "bert-0")
 
     assert tail.unseen("T1 a\nT2 b\nT2 c\n") == ["a", "b", "c"]
     assert tail.unseen("T1 a\nT2 b\nT2 c\nT2 d\nT3 b\n") == ["d", "b"]
     assert tail.unseen("T3 b\n") == []
+    assert tail.unseen("T3 b\nT5 e\nT4 f\n") == ["e", "f"], "output and errors are two streams"
     assert tail.unseen("") == []
 
 

@@ -1,0 +1,182 @@
+"""What becomes of a submission when somebody else is quicker, or the server refuses half of it; on a server in memory."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from capacity.values.errors import ExplainedError
+from infra.jobs import following
+from infra.jobs.access import JOB, JOB_SET, MAP, POD, WORKLOAD, TeamCluster, explained
+from infra.jobs.following import follow
+from infra.jobs.state import State
+from infra.jobs.submission import Script, states_of, stop, submit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capacity.workloads.pods import KubeObject
+
+SCRIPT = Script("train.py", "print('mine')")
+
+
+@dataclass(frozen=True)
+class Memory(TeamCluster):
+    """Objects by kind and name, each with a uid of its own; `refuse` says which creations end in what."""
+
+    held: dict[str, dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in (JOB, JOB_SET, MAP, POD, WORKLOAD)})
+    refuse: list[Callable[[Any, bool], ApiException | None]] = field(default_factory=list)
+    numbers: Any = field(default_factory=itertools.count)
+
+    def create(self, each: KubeObject, *, dry_run: bool = False) -> KubeObject:
+        kind, name = f"{each['apiVersion']}/{each['kind']}", each["metadata"].get("name", f"generated-{next(self.numbers)}")
+        for refusal in self.refuse:
+            if error := refusal(each, dry_run):
+                raise error
+        if name in self.held[kind]:
+            raise ApiException(status=409, reason="Conflict")
+        made = {**each, "metadata": {**each["metadata"], "name": name, "uid": f"u{next(self.numbers)}"}}
+        if not dry_run:
+            self.held[kind][name] = made
+        return made
+
+    def find(self, kind: str, name: str) -> KubeObject | None:
+        return self.held[kind].get(name)
+
+    def delete(self, kind: str, name: str, uid: str | None = None) -> None:
+        there = self.held[kind].get(name)
+        if there is not None and uid not in {None, there["metadata"]["uid"]}:
+            raise ApiException(status=409, reason="Conflict")
+        self.held[kind].pop(name, None)
+
+    def list(self, kind: str, labels: str = "") -> list[KubeObject]:  # noqa: ARG002 -- there is one workload
+        return [*self.held[kind].values()]
+
+
+def job(name: str = "bert", **status: Any) -> KubeObject:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "bert"}},
+        "spec": {"suspend": True, "parallelism": 1, "template": {"spec": {"containers": [{"name": "main"}]}}},
+        "status": status,
+    }
+
+
+DONE = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+def memory() -> Memory:
+    return Memory(None, "nlp")  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
+
+
+def test_a_script_belongs_to_the_job_that_has_the_name() -> None:
+    cluster = memory()
+    cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bert-script"}, "data": {"old.py": ""}})
+
+    assert submit(cluster, [job()], SCRIPT) == []
+
+    sent = cluster.held[MAP]["bert-script"]
+    assert sent["data"] == {"train.py": SCRIPT.text}
+    assert [each["uid"] for each in sent["metadata"]["ownerReferences"]] == [cluster.held[JOB]["bert"]["metadata"]["uid"]]
+
+
+def test_who_was_slower_changes_nothing_of_what_the_other_has_submitted() -> None:
+    cluster = memory()
+    submit(cluster, [job()], Script("train.py", "print('theirs')"))
+    # It was looked for before the other's was there.
+    late = Memory(None, "nlp", {**cluster.held, JOB: {}}, [lambda each, _: conflict() if each["kind"] == "Job" else None])  # pyrefly: ignore[bad-argument-type] -- nothing is asked of it
+
+    with pytest.raises(ExplainedError, match="it has changed in the meantime") as refused:
+        submit(late, [job()], SCRIPT)
+
+    assert "`flexspot jobs list`" in refused.value.remedy
+    assert cluster.held[MAP]["bert-script"]["data"] == {"train.py": "print('theirs')"}
+
+
+def conflict() -> ApiException:
+    return ApiException(status=409, reason="Conflict")
+
+
+def test_an_ended_job_stays_until_the_server_would_take_the_next_one() -> None:
+    cluster = memory()
+    cluster.create(job(**DONE))
+    cluster.refuse.append(lambda _, dry_run: ApiException(status=403, reason="denied request") if dry_run else None)
+
+    with pytest.raises(ExplainedError, match="bert is not submitted"):
+        submit(cluster, [job()], SCRIPT)
+
+    assert set(cluster.held[JOB]) == {"bert"}
+    cluster.refuse.clear()
+    assert submit(cluster, [job()], SCRIPT) == ["bert"]
+
+
+def test_of_a_batch_that_is_refused_in_part_nothing_is_left() -> None:
+    cluster = memory()
+    cluster.refuse.append(lambda each, _: ApiException(status=403, reason="exceeded quota") if each["metadata"]["name"] == "two" else None)
+
+    with pytest.raises(ExplainedError, match="the cluster refuses it"):
+        submit(cluster, [job("one"), job("two")], SCRIPT)
+
+    assert not cluster.held[JOB]
+    assert not cluster.held[MAP]
+
+
+def test_a_job_that_somebody_put_in_the_place_of_the_one_that_was_seen_is_not_stopped() -> None:
+    cluster = memory()
+    cluster.create(job(**DONE))
+    seen = states_of(cluster, "bert")
+    cluster.delete(JOB, "bert")
+    theirs = cluster.create(job())
+
+    with pytest.raises(ExplainedError, match="it is not stopped: it has changed in the meantime"):
+        stop(cluster, seen)
+
+    assert cluster.held[JOB]["bert"] is theirs
+
+
+@pytest.mark.parametrize(
+    "status,words,told",
+    [
+        (403, 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"', "you may not"),
+        (403, 'User "system:anonymous" cannot list resource "jobs"', "the cluster does not know you"),
+        (401, "Unauthorized", "the cluster does not know you"),
+        (403, 'admission webhook "vjob.kb.io" denied the request: no', "the cluster refuses it"),
+        (422, "ValidatingAdmissionPolicy 'flexspot-x' denied request: no", "the cluster refuses it"),
+        (403, "exceeded quota: team-quota", "the cluster refuses it"),
+        (409, "already exists", "it has changed in the meantime"),
+        (429, "too many requests", "the API server is busy or broken"),
+        (503, "etcdserver: leader changed", "the API server is busy or broken"),
+    ],
+)
+def test_a_refusal_is_told_as_what_it_is(status: int, words: str, told: str) -> None:
+    error = ApiException(status=status, reason="")
+    error.body = f'{{"message": {words!r}}}'.replace("'", '"') if '"' not in words else None
+    error.reason = words
+
+    found = explained(error, "bert is not submitted")
+
+    assert found.problem == f"bert is not submitted: {told}."
+    assert found.evidence == (words,)
+
+
+def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = memory()
+    cluster.create(job(**DONE))
+    answers = iter([503, 429, 0])
+    told: list[str] = []
+    monkeypatch.setattr(following, "_POLL_SECONDS", 0.0)
+
+    def states_after(where: TeamCluster, work: str) -> Any:
+        if status := next(answers):
+            raise ApiException(status=status, reason="leader changed")
+        return states_of(where, work)
+
+    monkeypatch.setattr(following, "job_states", states_after)
+
+    assert follow(cluster, "bert", told.append, told.append) is State.DONE
+    assert told == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]
