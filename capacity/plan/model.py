@@ -319,6 +319,10 @@ class Plan:
     own_machines: dict[str, Machine]
     warnings: tuple[PlanWarning, ...]
 
+    def route_of(self, workload_class: object) -> RoutePlan | None:
+        """Where a class goes; None for one that no pool serves."""
+        return next((each for each in self.routes if each.workload_class == workload_class), None)
+
 
 def plan_data(plan: Plan) -> dict[str, Any]:
     """The plan in dicts, lists, texts and numbers, its fields in their own order; the same plan gives the same data."""

@@ -27,7 +27,7 @@ from capacity.workloads.requests import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from capacity.plan.model import FlavorQuota, Plan, RoutePlan
+    from capacity.plan.model import FlavorQuota, Plan
     from capacity.workloads.place import Place
     from capacity.workloads.requests import JobRequest
 
@@ -294,7 +294,7 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
 
     Its class writes checkpoints, or `checkpoints` says so. Several pods never get plain flex-start nodes, which come one by one.
     """
-    route = _route(plan, request)
+    route = plan.route_of(request.workload_class)
     problems: list[SettingsProblem] = []
     if route is not None and not (route.checkpoint if request.checkpoints is None else request.checkpoints):
         classes = ", ".join(each.workload_class for each in plan.routes if each.checkpoint and each.queued) or "(none)"
@@ -315,7 +315,7 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     which DWS gives all that are asked for, or none.
     """
     whose = f"{FLEX_START_JOB} {request.name}"
-    route = _route(plan, request)
+    route = plan.route_of(request.workload_class)
     suits = _DWS if request.pods == 1 else (CapacityType.QUEUED,)
     wanted = tuple(each for each in request.capacity or suits if each in suits)
     problems = [*_together(request), *_with_gpus(request)]
@@ -328,11 +328,6 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     refuse(whose, problems)
     narrowed = request.model_copy(update={"capacity": wanted})
     return job_objects(plan, narrowed, FLEX_START_JOB, together=request.pods > 1)
-
-
-def _route(plan: Plan, request: JobRequest) -> RoutePlan | None:
-    """The route of the request's class; a class that there is none of is told by find_place."""
-    return next((each for each in plan.routes if each.workload_class == request.workload_class), None)
 
 
 def _together(request: JobRequest) -> list[SettingsProblem]:
@@ -354,7 +349,7 @@ def _with_gpus(request: JobRequest) -> list[SettingsProblem]:
 
 def without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[CapacityType, ...]) -> JobRequest:
     """The request without capacity that does not suit it, where its class has other."""
-    route = _route(plan, request)
+    route = plan.route_of(request.workload_class)
     if route is None or not leaving_out or request.gpus == 0:
         return request
     had = request.capacity or tuple(dict.fromkeys(route_pool.capacity_type for route_pool in route.pools))

@@ -58,7 +58,7 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
     problems = [*image_problems(request), *label_problems(request), *quantity_problems(request)]
     problems += [*resource_problems(request.resources), *_bucket_problems(plan, request)]
     team = next((each for each in plan.teams if each.name == request.team), None)
-    route = next((each for each in plan.routes if each.workload_class == request.workload_class), None)
+    route = plan.route_of(request.workload_class)
     if team is None:
         teams = [each.name for each in plan.teams]
         problems.append(SettingsProblem("team", repr(request.team), "is no team", nearest(request.team, teams)))

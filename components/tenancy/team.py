@@ -149,6 +149,9 @@ def _check_unqueued(name: str, unqueued: UnqueuedArgs) -> None:
         if resource not in BY_RESOURCE or devices < 0:
             allowed = f"give 0 or more of {', '.join(BY_RESOURCE)}"
             raise ValueError(f"Team {name}: unqueued.devices has {resource}={devices}; {allowed}")
+    if "devices" in unqueued and sum(unqueued["devices"].values()) != unqueued["gpus"]:
+        remedy = f"write gpus={sum(unqueued['devices'].values())}"
+        raise ValueError(f"Team {name}: unqueued.gpus is {unqueued['gpus']}, and unqueued.devices come to something else; {remedy}")
     if not unqueued["priority_classes"]:
         remedy = "name the classes without queue, or leave `unqueued` out"
         raise ValueError(f"Team {name}: unqueued.priority_classes is empty, so its {unqueued['gpus']} GPUs are of nobody; {remedy}")

@@ -99,7 +99,7 @@ CHECKPOINTED, QUEUED = "checkpointed-job", "queued-job"
 
 def kind_for(plan: Plan, fields: Mapping[str, Any]) -> str:
     """The kind of job: one that resumes where its class keeps checkpoints, else a batch."""
-    route = next((each for each in plan.routes if each.workload_class == fields.get("workload_class")), None)
+    route = plan.route_of(fields.get("workload_class"))
     resumes = route is not None and route.checkpoint and fields.get("gpus") != 0
     return CHECKPOINTED if resumes else QUEUED
 

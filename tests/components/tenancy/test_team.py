@@ -68,6 +68,13 @@ def test_work_without_queue_is_counted_by_each_kind_of_device(register: Register
     assert scoped["spec"]["hard"] == {"requests.nvidia.com/gpu": "0", "requests.aws.amazon.com/neuron": "2"}
 
 
+def test_devices_that_do_not_come_to_the_gpus_are_refused(register: Register) -> None:
+    unqueued = {"gpus": 3, "devices": {"nvidia.com/gpu": 2}, "priority_classes": ["gpu-production"]}
+
+    with pytest.raises(ValueError, match=r"unqueued\.gpus is 3, and unqueued\.devices come to something else; write gpus=2"):
+        register(lambda: Team("red", team_args(unqueued=unqueued)))
+
+
 def test_a_team_without_gpus_for_services_has_a_quota_of_none(register: Register) -> None:
     quotas = register(lambda: Team("red", team_args(unqueued={"gpus": 0, "priority_classes": ["gpu-production"]}))).of(QUOTA)
 
