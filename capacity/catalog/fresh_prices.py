@@ -112,7 +112,6 @@ class SkuFile(Record):
 
     sources: dict[str, Source]
     families: list[FamilySkus]
-    not_on_demand: frozenset[str]
     gpus: dict[str, str]
     spot_gpus: dict[str, str]
     local_ssd: str
@@ -167,7 +166,7 @@ def _parts(machine: Machine, capacity_type: CapacityType) -> list[tuple[str, Dec
     family = name.rpartition("-")[0]
     names = next((each for each in file.families if each.family == family), None)
     gpu = "" if machine.gpu is None else file.gpus.get(machine.gpu.name)
-    if names is None or gpu is None or (capacity_type is CapacityType.ON_DEMAND and name in file.not_on_demand):
+    if names is None or gpu is None:
         return []
     match capacity_type:
         case CapacityType.ON_DEMAND:

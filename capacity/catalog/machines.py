@@ -108,7 +108,8 @@ class Machine(Record):
     `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
     `local_ssd_disk_gb` is how large each disk is that comes with the machine: 375 but for A4X (GCP).
     `boot_disk` is the type of disk that it boots from (GCP), `confidential` how its memory can be encrypted (GCP; empty: not at all).
-    `flex_start` says that DWS can provision it. `zones` lists, for each region known, the zones that offer it; empty: not known.
+    `flex_start` says that DWS can provision it, `on_demand` that it is sold on demand (GCP).
+    `zones` lists, for each region known, the zones that offer it; empty: not known.
     `zone_ids` lists the same zones by their ids, which mean the same in every account (AWS).
     """
 
@@ -126,6 +127,7 @@ class Machine(Record):
     gvnic: bool = False
     compact_placement: bool = False
     flex_start: bool = False
+    on_demand: bool = True
     boot_disk: BootDisk = BootDisk.PD_BALANCED
     local_ssd_disk_gb: Count = LOCAL_SSD_GB
     confidential: tuple[Confidential, ...] = ()

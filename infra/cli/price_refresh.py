@@ -188,8 +188,8 @@ class GcpPriceList:
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
         """See PriceList."""
         for machine in machines:
-            sold = (CapacityType.ON_DEMAND, CapacityType.SPOT, *((CapacityType.FLEX_START,) if machine.flex_start else ()))
-            for capacity_type in sold:
+            sold = {CapacityType.ON_DEMAND: machine.on_demand, CapacityType.SPOT: True, CapacityType.FLEX_START: machine.flex_start}
+            for capacity_type in (each for each in sold if sold[each]):
                 yield machine.name, capacity_type, self._prices.of_machine(machine, region, capacity_type)
 
     def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:

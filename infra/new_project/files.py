@@ -150,7 +150,8 @@ def _rounded_up(usd: Decimal) -> int:
 def _about(answers: Answers, stack: str) -> str:
     if stack == "local":
         return "the lab on this machine: fake nodes, real decisions"
-    gpus, more = (answers.dev_gpus, "") if stack == "dev" else (answers.prod_gpus, ", and on demand one machine a team")
+    gpus = answers.dev_gpus if stack == "dev" else answers.prod_gpus
+    more = ", and on demand one machine a team" if stack == "prod" and answers.described_machine.on_demand else ""
     return f"{answers.cloud.value.upper()} in {answers.region}, at most {gpus} GPUs on Spot{more}"
 
 

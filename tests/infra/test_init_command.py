@@ -283,3 +283,12 @@ def test_actionlint_has_nothing_to_say_of_the_workflow_and_it_may_write_nothing(
     used = re.findall(r"uses: (\S+ # \S+)", path.read_text())
     assert used
     assert [each for each in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
+
+
+@pytest.mark.parametrize("machine,kinds", [("a3-highgpu-1g", ["spot"]), ("a3-highgpu-8g", ["spot", "on-demand"])])
+def test_production_has_a_pool_on_demand_only_of_a_machine_that_is_sold_so(machine: str, kinds: list[str], tmp_path: Path) -> None:
+    init(tmp_path, *GKE, machine=machine)
+
+    platform = stacks_of(tmp_path)["prod"]["config"]["flexspot:platform"]
+    assert [pool["capacity_type"] for pool in platform["pools"]] == kinds
+    assert ("on demand one machine a team" in (tmp_path / "README.md").read_text()) == ("on-demand" in kinds)
