@@ -226,7 +226,7 @@ def library(module: str, extra: str) -> Any:
     except ImportError:
         raise ExplainedError(
             f"the library {module.partition('.')[0]} is not installed.",
-            f"install it with Flexspot: `uv sync --inexact --extra {extra}`, or `pip install 'flexspot[{extra}]'`.",
+            f"install it with Flexspot: `uv sync --inexact --extra {extra}` in a checkout, or flexspot[{extra}] in your requirements.",
             exit_code=ExitCode.BAD_USAGE,
         ) from None
 

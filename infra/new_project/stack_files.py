@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from capacity.catalog.node_images import shipped_images
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import VOCABULARIES, Platform
 from infra.new_project.answers import MACHINES
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def cloud_stack(answers: Answers, environment: str, budget_usd: int | None) -> s
 
 def _budget(usd: int | None, environment: str, answers: Answers) -> Iterator[str]:
     if usd is None:
-        cloud = {Platform.GKE: "gcp", Platform.EKS: "aws"}[answers.cloud]
+        cloud = VOCABULARIES[answers.cloud].catalog
         yield f"    # No budget yet: not every price of {answers.region} is known. `flexspot prices check -s {environment}` lists which,"
         yield f"    # `flexspot prices refresh --cloud {cloud} --file stacks/prices.yaml` asks for them; then:"
         yield "    # prices_file: prices.yaml"
