@@ -288,9 +288,9 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) -> int:
     """How long before an interruption the job saves, 0: it does not. What the cloud gives pods, where a checkpoint fits into it."""
     from capacity.catalog.capacity_type import CapacityType, facts_of  # noqa: PLC0415
-    from capacity.catalog.machines import Cloud  # noqa: PLC0415
+    from capacity.catalog.price_book import FACTS_OF_CLOUD  # noqa: PLC0415
 
-    facts = facts_of("eks" if cloud_of(machine) is Cloud.AWS else "gke")[CapacityType.SPOT]
+    facts = facts_of(FACTS_OF_CLOUD[cloud_of(machine)])[CapacityType.SPOT]
     needed = checkpoint_minutes * 60
     if given is None:
         known = (facts.notice_seconds or 0, facts.max_notice_seconds or 0)

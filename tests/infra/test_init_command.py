@@ -202,7 +202,7 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
             *("gks", "gke", "acme", "ml-platform"),
             *("Research", "kube-system", "research, product"),
             *("acme-ai-dev", "acme-ai-dev", "acme-ai-prod"),
-            *("asia-southeast1", "a4-highgpu-8g", "g2-standard-8"),
+            *("us-west1", "a4-highgpu-8g", "g2-standard-8"),
         ]
     )
 
@@ -216,7 +216,7 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
     told = init(tmp_path)
 
     assert len(asked) == len(set(asked)) + 5, "five answers could not be used"
-    assert "--machine 'a4-highgpu-8g' is not known to be offered in asia-southeast1" in told
+    assert "--machine 'a4-highgpu-8g' is not known to be offered in us-west1" in told
     assert "give --cloud: gke, eks or local" in told
     assert "which" in asked[0].lower()
     assert list(stacks_of(tmp_path)) == ["dev", "local", "prod"]
