@@ -329,7 +329,7 @@ families:
 def test_for_old_prices_that_no_list_is_asked_for_the_command_is_no_advice(tmp_path: Path) -> None:
     """It was given for families, too, which `prices refresh` never writes."""
     (tmp_path / "family.yaml").write_text(FAMILY)
-    shown = run(plan_file(tmp_path, "dev-gke"), "--prices", tmp_path / "family.yaml")
+    shown = run(plan_file(tmp_path, "dev-gke"), "--prices", tmp_path / "family.yaml", code=1)
 
     [told] = [each for each in shown.splitlines() if "days old: smallest e2-standard on-demand" in each]
     assert told.endswith("rest on them; no list is asked for them: give newer ones with --prices")
