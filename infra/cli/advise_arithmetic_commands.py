@@ -232,9 +232,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("usd", "USD").replace("gpu", "GPU")
 
 
-NOTICE_WORDS = (
-    "How long before an interruption the job saves. Default: the cloud's notice, if a checkpoint fits into it; 0: it does not save."
-)
+_NOTICE = "How long before an interruption the job saves. Default: the cloud's notice, if a checkpoint fits into it; 0: it does not."
 
 
 def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
