@@ -232,7 +232,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("usd", "USD").replace("gpu", "GPU")
 
 
-_NOTICE = "How long before an interruption the job saves. Default: the cloud's notice, if a checkpoint fits into it; 0: it does not."
+_NOTICE = "How long before an interruption the job saves. Default: the cloud's notice, if a checkpoint fits into it; 0: it does not save."
 
 
 def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line

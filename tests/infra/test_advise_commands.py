@@ -276,8 +276,8 @@ def test_a_job_saves_on_notice_where_its_checkpoint_fits(
 
 
 def test_help_says_of_what_a_share_is_and_what_no_notice_means() -> None:
-    assert "Share of a gang that one interruption takes." in run("spot", "--help")
-    assert "if a checkpoint fits into it; 0: it does not." in run("simulate", "--help")
+    assert "Share of a gang that one interruption takes." in " ".join(run("spot", "--help").split())
+    assert "if a checkpoint fits into it; 0: it does not save." in " ".join(run("simulate", "--help").split())
 
 
 def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> None:
