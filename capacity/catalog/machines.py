@@ -187,7 +187,7 @@ class MachineFile(Record):
 def read_machines(path: Path) -> dict[str, Machine]:
     """The machines of a catalog file, by name. Raises DataFileError when the file breaks its schema."""
     file = read_records(path, MachineFile)
-    separator = _SEPARATORS[file.cloud]
+    separator = ZONE_SEPARATORS[file.cloud]
 
     def read(machine: Machine) -> Machine:
         ids = {region: letters for region, letters in machine.zones.items() if region in file.zone_ids}
@@ -197,7 +197,7 @@ def read_machines(path: Path) -> dict[str, Machine]:
     return {machine.name: read(machine) for machine in file.machines}
 
 
-_SEPARATORS = {Cloud.AWS: "", Cloud.GCP: "-"}
+ZONE_SEPARATORS = {Cloud.AWS: "", Cloud.GCP: "-"}
 """What stands between a region and the letter of a zone."""
 
 _SHORT = {"gov": "g", "north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
@@ -231,7 +231,7 @@ def zone_in_region(cloud: Cloud, region: str, zone: str) -> bool:
     """Whether a zone, by its name or on AWS by its id, is one of a region, as far as its name says."""
     if cloud is Cloud.AWS and is_zone_id(zone):
         return zone.startswith(zone_id_prefix(region))
-    return zone[:-1] == f"{region}{_SEPARATORS[cloud]}" and zone[-1:].isalpha()
+    return zone[:-1] == f"{region}{ZONE_SEPARATORS[cloud]}" and zone[-1:].isalpha()
 
 
 def zone_names_differ(region: str) -> bool:

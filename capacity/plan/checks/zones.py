@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix, zone_in_region
+from capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix, zone_in_region
 from capacity.settings.network import EKS_ZONES
 from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.values.errors import SettingsProblem, nearest
@@ -91,7 +91,7 @@ def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...])
 
 def _outside(resolved: ResolvedSettings, path: str, zone: str) -> Iterator[SettingsProblem]:
     if not zone_in_region(resolved.words.catalog, resolved.region, zone):
-        name = f"{resolved.region}{'-' if resolved.words.catalog is Cloud.GCP else ''}a"
+        name = f"{resolved.region}{ZONE_SEPARATORS[resolved.words.catalog]}a"
         example = f"has the id {zone_id_prefix(resolved.region)}1" if _is_id(resolved, zone) else f"is called {name}"
         yield SettingsProblem(path, repr(zone), f"is not in region {resolved.region}", f"a zone of it {example}", "zone-outside-region")
 
