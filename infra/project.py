@@ -73,7 +73,7 @@ def here() -> Path:
 
 def from_the_root(path: Path) -> Path:
     """`path` from the root, by its words alone: no link is followed, so that none can lead in a circle. Raises what `here` does."""
-    return path if path.is_absolute() else Path(os.path.normpath(here() / path))
+    return Path(os.path.normpath(path if path.is_absolute() else here() / path))
 
 
 def project_here(start: Path | None = None) -> Project:

@@ -345,12 +345,13 @@ def _regions_of_stacks(cloud: Cloud) -> list[str]:
 def _read(path: Path, cloud: Cloud) -> PriceFile | None:
     from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
     from capacity.catalog.price_book import PriceFile  # noqa: PLC0415
+    from infra.project import from_the_root  # noqa: PLC0415
 
     remedy = "mend it, or name another file; its form is that of capacity/catalog/prices."
     try:
         found = read_records(path, PriceFile)
     except FileNotFoundError:
-        if not path.absolute().parent.is_dir():
+        if not from_the_root(path).parent.is_dir():
             # Said before a cloud is asked, which takes minutes that would be lost.
             told = f"there is no folder {path.parent} to write {path.name} into."
             raise ExplainedError(told, "make it, or name another file.", exit_code=ExitCode.BAD_USAGE) from None

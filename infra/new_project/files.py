@@ -64,7 +64,7 @@ _TEMPLATE_OF = {
 _SCHEMA = "stacks/platform.schema.json"
 
 
-def refuse_what_is_there(folder: Path, names: Iterable[str] = (*_TEMPLATE_OF, _SCHEMA)) -> None:
+def refuse_what_is_there(folder: Path, names: Iterable[str] = (*_TEMPLATE_OF, _SCHEMA, "stacks/Pulumi.local.yaml")) -> None:
     """Raises ExplainedError where files of a project could not be made in `folder`; those that every project has, when none are named.
 
     Because one is there already that is not SHARED (a link counts, whatever it leads to), or something that is no folder is where their

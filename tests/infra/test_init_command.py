@@ -223,7 +223,7 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
     assert yaml.safe_load((tmp_path / "Pulumi.yaml").read_text())["name"] == "acme"
 
 
-@pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/platform.schema.json"])
+@pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/platform.schema.json", "stacks/Pulumi.local.yaml"])
 def test_nobody_is_asked_anything_for_a_folder_that_has_a_project(there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / there).parent.mkdir(exist_ok=True)
     (tmp_path / there).touch()

@@ -74,7 +74,15 @@ def test_a_folder_whose_name_is_too_long_cannot_be_written(tmp_path: Path) -> No
         init(tmp_path / ("a" * 300), *GKE)
 
 
-@pytest.mark.parametrize("command", [("init", ".", *GKE), ("settings", "check", "-s", "dev"), ("rules", "test")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("init", ".", *GKE),
+        ("settings", "check", "-s", "dev"),
+        ("rules", "test"),
+        ("prices", "refresh", "--cloud", "aws", "--region", "us-east-1", "--file", "x.yaml"),
+    ],
+)
 def test_a_current_folder_that_somebody_has_deleted_is_told(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
