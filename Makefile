@@ -7,7 +7,7 @@ UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
 RUN := .venv/bin
 # A folder of Spot availability records for `make bench`; without it they are made up.
-TRACES :=
+TRACES ?=
 # Containers often say that Python shall not keep what it compiles; each run would then compile all tests anew.
 export PYTHONDONTWRITEBYTECODE :=
 # Tests that start neither a control plane nor an engine, and kill nothing over and over; they run side by side.

@@ -1,7 +1,5 @@
-"""What `pulumi up` runs; the program is in infra/program.py."""
+"""What `pulumi up` runs here, as in any project: the platform of the stack file."""
 
-from infra.collector import collect_rarely
-from infra.program import main
+from flexspot.program import main
 
-collect_rarely()
 main()

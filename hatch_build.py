@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import shutil
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -26,7 +27,6 @@ _IN_CHECKOUT = "toolchain: uv\n    virtualenv: ../.venv"
 # From site-packages/flexspot/FOLDER up to the environment. Pulumi's toolchain for pip asks no more of it than bin/python.
 _INSTALLED = "toolchain: pip\n    virtualenv: ../../../../.."
 
-_MADE = "flexspot-wheel-"
 _LEFT_OUT = ("__pycache__", "*.pyc")
 
 
@@ -34,20 +34,22 @@ class RelocationHook(BuildHookInterface[Any]):
     """Puts relocated copies of the folders into a wheel."""
 
     PLUGIN_NAME = "custom"
+    _copies: ExitStack | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Writes the copies to a folder of its own, from which the wheel takes them."""
         if version == "editable":
             return
-        made = Path(tempfile.mkdtemp(prefix=_MADE))
-        relocate(Path(self.root), made)
-        build_data["force_include"][str(made)] = PACKAGE
+        with ExitStack() as copies:
+            made = copies.enter_context(TemporaryDirectory(prefix="flexspot-wheel-"))
+            relocate(Path(self.root), Path(made))
+            build_data["force_include"][made] = PACKAGE
+            self._copies = copies.pop_all()
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 -- hatchling's own
         """Takes that folder away."""
-        for made in build_data["force_include"]:
-            if Path(made).name.startswith(_MADE):
-                shutil.rmtree(made)
+        if self._copies is not None:
+            self._copies.close()
 
 
 def relocate(root: Path, target: Path) -> None:

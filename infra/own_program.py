@@ -29,9 +29,11 @@ def program_of(project: Project) -> Callable[[], None]:
     runtime = project.content.get("runtime")
     language = runtime.get("name") if isinstance(runtime, dict) else runtime
     if language != "python":
+        what = f"the program of {project.folder / FILE} is in {language}" if language else f"{project.folder / FILE} names no runtime"
+        first = "" if language else "write `runtime: python` there, or "
         raise ExplainedError(
-            f"the program of {project.folder / FILE} is in {language}, and this command runs programs in Python.",
-            "run `pulumi preview` and `pulumi up`, with --policy-pack $(flexspot policy-pack).",
+            f"{what}, and this command runs programs in Python.",
+            f"{first}run `pulumi preview` and `pulumi up`, with --policy-pack $(flexspot policy-pack).",
             exit_code=ExitCode.BAD_USAGE,
         )
     named = project.folder / str(project.content.get("main") or "")

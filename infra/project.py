@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -49,17 +50,35 @@ class Project:
         # Looked for by its name among those that are there: a name is no path.
         if stack not in self.stack_names():
             known = nearest(stack, self.stack_names())
-            raise ExplainedError(f"there is no stack {stack}.", f"{known}, in {self.shown(self.stacks)}.", exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError(f"there is no stack {stack}.", f"{known}, in {self._stacks_in_words}.", exit_code=ExitCode.BAD_USAGE)
         return self.stacks / f"Pulumi.{stack}.yaml"
+
+    @property
+    def _stacks_in_words(self) -> str:
+        return "the project's folder" if self.stacks == self.folder else self.shown(self.stacks)
 
     def shown(self, path: Path) -> str:
         """A path as the project's people write it: from the project's folder."""
         return str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else str(path)
 
 
+def here() -> Path:
+    """The current folder. Raises ExplainedError (bad usage) where somebody has deleted it."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        problem = f"the current folder cannot be read: {error.strerror}."
+        raise ExplainedError(problem, "go to a folder that is there.", exit_code=ExitCode.BAD_USAGE) from error
+
+
+def from_the_root(path: Path) -> Path:
+    """`path` from the root, by its words alone: no link is followed, so that none can lead in a circle. Raises what `here` does."""
+    return Path(os.path.normpath(path if path.is_absolute() else here() / path))
+
+
 def project_here(start: Path | None = None) -> Project:
     """The project of the current folder, or of `start`. Raises ExplainedError (bad usage) where there is none, or its file is broken."""
-    begun = (start or Path.cwd()).resolve()
+    begun = here() if start is None else start.resolve()
     for folder in (begun, *begun.parents):
         if (folder / FILE).is_file():
             return _read(folder)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-FOLDERS = ("capacity", "components", "policies", "infra", "lab", "stacks")
+FOLDERS = ("capacity", "components", "flexspot", "policies", "infra", "lab", "stacks")
 
 
 class OwnCheckout:

@@ -117,7 +117,7 @@ class _Draft:
         mates = [each for each in mates if each != lead and self.fits(each, kind)]
         zones = self.some(self.zones, 1, len(self.zones)) if self.zones and self.draw(st.booleans()) else []
         block = self.cloud is Platform.EKS and kind is CapacityType.RESERVED and len(zones) == 1
-        machines = [each for each in self.machines if self.offered(each, zones) and (kind not in _DWS or each.flex_start)]
+        machines = [each for each in self.machines if self.offered(each, zones) and _sold(each, kind)]
         serves = (lead, *self.some(mates, 0, 2))
         if climbs and self.cloud is Platform.GKE:
             # A pool stands in one compute class, and one that is a flavor has one kind of GPU.
@@ -227,6 +227,10 @@ class _Draft:
             fields["borrowing_limits"] |= self.maybe(st.integers(0, 40), name)
             fields["lending_limits"] |= self.maybe(st.integers(0, gpus), name)
         return fields
+
+
+def _sold(machine: Machine, kind: CapacityType) -> bool:
+    return machine.flex_start if kind in _DWS else machine.on_demand or kind is not CapacityType.ON_DEMAND
 
 
 def _gpu(machine: Machine) -> Gpu:

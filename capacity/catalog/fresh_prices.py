@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from statistics import median_low
@@ -16,12 +16,14 @@ from pydantic import model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.fresh_services import decimal_of, on_demand_prices, usage_items
+from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, Price, PriceFile, ServiceItem, ServicePrice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from capacity.catalog.machines import Cloud, Machine
+    from capacity.catalog.machines import Machine
     from capacity.catalog.price_book import PriceKey
 
 
@@ -41,14 +43,8 @@ def product_filters(machine: str, region: str) -> list[dict[str, str]]:
 
 def on_demand_usd(products: Iterable[str]) -> Decimal | None:
     """US dollars an hour of the machine that products are of. None where there is no price, or more than one: nobody knows which."""
-    found: set[Decimal] = set()
-    for each in products:
-        product: dict[str, Any] = json.loads(each)
-        for term in product.get("terms", {}).get("OnDemand", {}).values():
-            for dimension in term.get("priceDimensions", {}).values():
-                usd = _decimal(dimension.get("pricePerUnit", {}).get("USD"))
-                if dimension.get("unit") == "Hrs" and usd:
-                    found.add(usd.normalize())
+    prices = (price for each in products for price in on_demand_prices(json.loads(each)))
+    found = {usd.normalize() for unit, _, usd in prices if unit == "Hrs"}
     return found.pop() if len(found) == 1 else None
 
 
@@ -57,8 +53,8 @@ def spot_usd(history: Iterable[Mapping[str, Any]], region: str) -> dict[str, Dec
     zone = re.compile(re.escape(region) + "[a-z]")
     newest: dict[tuple[str, str], tuple[Any, Decimal]] = {}
     for each in history:
-        key, usd = (each["InstanceType"], each["AvailabilityZone"]), _decimal(each["SpotPrice"])
-        if usd and zone.fullmatch(each["AvailabilityZone"]) and (key not in newest or each["Timestamp"] > newest[key][0]):
+        key, usd = (each["InstanceType"], each["AvailabilityZone"]), decimal_of(each["SpotPrice"])
+        if usd and usd > 0 and zone.fullmatch(each["AvailabilityZone"]) and (key not in newest or each["Timestamp"] > newest[key][0]):
             newest[key] = each["Timestamp"], usd
     by_machine: dict[str, list[Decimal]] = {}
     for (machine, _), (_, usd) in newest.items():
@@ -66,12 +62,23 @@ def spot_usd(history: Iterable[Mapping[str, Any]], region: str) -> dict[str, Dec
     return {machine: median_low(prices).normalize() for machine, prices in by_machine.items()}
 
 
-def _decimal(text: object) -> Decimal | None:
-    try:
-        usd = Decimal(str(text))
-    except InvalidOperation:
-        return None
-    return usd if usd.is_finite() and usd > 0 else None
+def sold_as(machine: Machine) -> tuple[CapacityType, ...]:
+    """As what a machine is sold, of what the clouds' lists have prices of."""
+    sold = {CapacityType.ON_DEMAND: machine.on_demand, CapacityType.SPOT: True, CapacityType.FLEX_START: machine.flex_start}
+    return tuple(each for each in sold if sold[each])
+
+
+def listed_items(cloud: Cloud) -> tuple[ServiceItem, ...]:
+    """What is billed besides machines, as far as a cloud's list can be asked for it."""
+    return tuple(_names().services) if cloud is Cloud.GCP else tuple(each.item for each in usage_items())
+
+
+def is_listed(cloud: Cloud, row: Price | ServicePrice) -> bool:
+    """Whether a row is one that fresh prices can replace: prices of pools, reservations and what no list tells are a contract's."""
+    if isinstance(row, ServicePrice):
+        return row.item in listed_items(cloud)
+    machine = machines_of(cloud).get(row.machine)
+    return row.pool is None and machine is not None and row.capacity_type in sold_as(machine)
 
 
 COMPUTE_ENGINE = "services/6F81-5844-456A"
@@ -112,7 +119,6 @@ class SkuFile(Record):
 
     sources: dict[str, Source]
     families: list[FamilySkus]
-    not_on_demand: frozenset[str]
     gpus: dict[str, str]
     spot_gpus: dict[str, str]
     local_ssd: str
@@ -167,7 +173,7 @@ def _parts(machine: Machine, capacity_type: CapacityType) -> list[tuple[str, Dec
     family = name.rpartition("-")[0]
     names = next((each for each in file.families if each.family == family), None)
     gpu = "" if machine.gpu is None else file.gpus.get(machine.gpu.name)
-    if names is None or gpu is None or (capacity_type is CapacityType.ON_DEMAND and name in file.not_on_demand):
+    if names is None or gpu is None:
         return []
     match capacity_type:
         case CapacityType.ON_DEMAND:

@@ -15,7 +15,7 @@ from capacity.catalog.data_files import Record, Source, read_records, unsourced
 from capacity.catalog.price_book import ServiceItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 _REGION = r"(?:(?:[A-Z]{2,3}[0-9]|EU|[a-z]{2}(?:-[a-z]+)+-[0-9])-)?"
 """A region's short name before a usage type: USE1, EU for Ireland, of KMS the whole name. TS- of another product is none."""
@@ -70,16 +70,21 @@ def service_usd(products: Iterable[str], item: UsageItem) -> Decimal | None:
 def _first_paid_tier(product: dict[str, Any], item: UsageItem) -> Decimal | None:
     if not item.is_of(str(product.get("product", {}).get("attributes", {}).get("usagetype", ""))):
         return None
-    tiers: list[tuple[Decimal, Decimal]] = []
-    for term in product.get("terms", {}).get("OnDemand", {}).values():
-        for dimension in term.get("priceDimensions", {}).values():
-            usd, begin = _decimal(dimension.get("pricePerUnit", {}).get("USD")), _decimal(dimension.get("beginRange", "0"))
-            if str(dimension.get("unit", "")).lower() == item.unit.lower() and usd is not None and begin is not None and usd > 0:
-                tiers.append((begin, usd))
+    tiers = [(begin, usd) for unit, begin, usd in on_demand_prices(product) if unit.lower() == item.unit.lower()]
     return min(tiers)[1] if tiers else None
 
 
-def _decimal(text: object) -> Decimal | None:
+def on_demand_prices(product: dict[str, Any]) -> Iterator[tuple[str, Decimal, Decimal]]:
+    """What a product of the price list costs, where it costs something: unit, from which amount on, and US dollars."""
+    for term in product.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term.get("priceDimensions", {}).values():
+            usd, begin = decimal_of(dimension.get("pricePerUnit", {}).get("USD")), decimal_of(dimension.get("beginRange", "0"))
+            if usd is not None and usd > 0 and begin is not None:
+                yield str(dimension.get("unit", "")), begin, usd
+
+
+def decimal_of(text: object) -> Decimal | None:
+    """The number that a list has; None for what is none."""
     try:
         number = Decimal(str(text))
     except InvalidOperation:

@@ -108,7 +108,8 @@ class Machine(Record):
     `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
     `local_ssd_disk_gb` is how large each disk is that comes with the machine: 375 but for A4X (GCP).
     `boot_disk` is the type of disk that it boots from (GCP), `confidential` how its memory can be encrypted (GCP; empty: not at all).
-    `flex_start` says that DWS can provision it. `zones` lists, for each region known, the zones that offer it; empty: not known.
+    `flex_start` says that DWS can provision it, `on_demand` that it is sold on demand (GCP).
+    `zones` lists, for each region known, the zones that offer it; empty: not known.
     `zone_ids` lists the same zones by their ids, which mean the same in every account (AWS).
     """
 
@@ -126,6 +127,7 @@ class Machine(Record):
     gvnic: bool = False
     compact_placement: bool = False
     flex_start: bool = False
+    on_demand: bool = True
     boot_disk: BootDisk = BootDisk.PD_BALANCED
     local_ssd_disk_gb: Count = LOCAL_SSD_GB
     confidential: tuple[Confidential, ...] = ()
@@ -185,7 +187,7 @@ class MachineFile(Record):
 def read_machines(path: Path) -> dict[str, Machine]:
     """The machines of a catalog file, by name. Raises DataFileError when the file breaks its schema."""
     file = read_records(path, MachineFile)
-    separator = "-" if file.cloud is Cloud.GCP else ""
+    separator = ZONE_SEPARATORS[file.cloud]
 
     def read(machine: Machine) -> Machine:
         ids = {region: letters for region, letters in machine.zones.items() if region in file.zone_ids}
@@ -194,6 +196,9 @@ def read_machines(path: Path) -> dict[str, Machine]:
 
     return {machine.name: read(machine) for machine in file.machines}
 
+
+ZONE_SEPARATORS = {Cloud.AWS: "", Cloud.GCP: "-"}
+"""What stands between a region and the letter of a zone."""
 
 _SHORT = {"gov": "g", "north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 _ZONE_ID = re.compile(r"[a-z]{3,5}\d+-az\d+")
@@ -220,6 +225,13 @@ def zone_id_prefix(region: str) -> str:
 def is_zone_id(zone: str) -> bool:
     """Whether a zone of AWS is written as its id, such as use1-az1."""
     return _ZONE_ID.fullmatch(zone) is not None
+
+
+def zone_in_region(cloud: Cloud, region: str, zone: str) -> bool:
+    """Whether a zone, by its name or on AWS by its id, is one of a region, as far as its name says."""
+    if cloud is Cloud.AWS and is_zone_id(zone):
+        return zone.startswith(zone_id_prefix(region))
+    return zone[:-1] == f"{region}{ZONE_SEPARATORS[cloud]}" and zone[-1:].isalpha()
 
 
 def zone_names_differ(region: str) -> bool:

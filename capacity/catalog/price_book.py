@@ -82,24 +82,15 @@ class ServiceItem(StrEnum):
 
 _MEASURES = {
     ServiceItem.KMS_KEY: Measure.MONTH,
-    ServiceItem.GP3_STORAGE: Measure.GIB_MONTH,
     ServiceItem.GP3_IOPS: Measure.IOPS_MONTH,
-    ServiceItem.GP3_MIBPS: Measure.MIBPS_MONTH,
-    ServiceItem.PD_BALANCED: Measure.GIB_MONTH,
-    ServiceItem.HYPERDISK_BALANCED: Measure.GIB_MONTH,
-    ServiceItem.LOCAL_SSD: Measure.GIB_MONTH,
-    ServiceItem.BUCKET_STORAGE: Measure.GIB_MONTH,
-    ServiceItem.EFS_STORAGE: Measure.GIB_MONTH,
-    ServiceItem.EFS_MIBPS: Measure.MIBPS_MONTH,
-    ServiceItem.EFS_READ: Measure.GIB,
-    ServiceItem.EFS_WRITTEN: Measure.GIB,
-    ServiceItem.LUSTRE_SCRATCH: Measure.GIB_MONTH,
-    ServiceItem.LUSTRE_125: Measure.GIB_MONTH,
-    ServiceItem.LUSTRE_250: Measure.GIB_MONTH,
-    ServiceItem.LUSTRE_500: Measure.GIB_MONTH,
-    ServiceItem.LUSTRE_1000: Measure.GIB_MONTH,
-    ServiceItem.INTERNET_TRAFFIC: Measure.GIB,
-    ServiceItem.NAT_TRAFFIC: Measure.GIB,
+    **dict.fromkeys((ServiceItem.GP3_MIBPS, ServiceItem.EFS_MIBPS), Measure.MIBPS_MONTH),
+    **dict.fromkeys((ServiceItem.GP3_STORAGE, ServiceItem.PD_BALANCED, ServiceItem.HYPERDISK_BALANCED), Measure.GIB_MONTH),
+    **dict.fromkeys(
+        (ServiceItem.LOCAL_SSD, ServiceItem.BUCKET_STORAGE, ServiceItem.EFS_STORAGE, ServiceItem.LUSTRE_SCRATCH), Measure.GIB_MONTH
+    ),
+    **dict.fromkeys((ServiceItem.LUSTRE_125, ServiceItem.LUSTRE_250, ServiceItem.LUSTRE_500, ServiceItem.LUSTRE_1000), Measure.GIB_MONTH),
+    **dict.fromkeys((ServiceItem.EFS_READ, ServiceItem.EFS_WRITTEN), Measure.GIB),
+    **dict.fromkeys((ServiceItem.INTERNET_TRAFFIC, ServiceItem.NAT_TRAFFIC), Measure.GIB),
 }
 
 
@@ -136,7 +127,8 @@ _SAME_PRICE = {
 }
 """Whose prices count, in this order. Queued capacity is flex-start with all nodes at once: Google has one price (SKU) for both."""
 
-_CLOUDS_PLATFORM = {Cloud.AWS: "eks", Cloud.GCP: "gke"}
+FACTS_OF_CLOUD = {Cloud.AWS: "eks", Cloud.GCP: "gke"}
+"""Whose facts of capacity types (`facts_of`) are those of a cloud."""
 
 
 class Price(Record):
@@ -234,7 +226,7 @@ class PriceFile(Record):
 
     @model_validator(mode="after")
     def _the_cloud_sells_each_capacity_type(self) -> PriceFile:
-        sold = tuple(facts_of(_CLOUDS_PLATFORM[self.cloud]))
+        sold = tuple(facts_of(FACTS_OF_CLOUD[self.cloud]))
         for each in (*self.prices, *self.discounts):
             if each.capacity_type not in sold:
                 raise ValueError(f"{each.what}: {self.cloud} sells no {each.capacity_type} capacity; it sells {', '.join(sold)}")
@@ -246,7 +238,8 @@ class PriceBook:
     """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
 
     `listed` are the prices that discounts are off: those of the shipped file. `of_pools` are those of a pool's nodes alone. `commitments`
-    are what is paid for whether it runs or not, as far as anybody has said.
+    are what is paid for whether it runs or not, as far as anybody has said. `family_regions` are where the shipped file has families: a
+    file of one's own, which may price one of them, says nothing of those that it leaves out.
     """
 
     cloud: Cloud
@@ -258,6 +251,7 @@ class PriceBook:
     commitments: tuple[Commitment, ...] = ()
     families: dict[tuple[str, str], FamilyPrice] = field(default_factory=dict[tuple[str, str], FamilyPrice])
     node_fees: tuple[NodeFee, ...] = ()
+    family_regions: frozenset[str] = frozenset()
 
     @property
     def family_names(self) -> list[str]:
@@ -266,8 +260,9 @@ class PriceBook:
 
     def unpriced_families(self, region: str) -> list[str]:
         """Those that may be made in a region and have no price there. Google's list has each family where it is sold, AWS's one region."""
-        unpriced = [each for each in self.family_names if (each, region) not in self.families]
-        return [] if self.cloud is Cloud.GCP and len(unpriced) < len(self.family_names) else unpriced
+        if self.cloud is Cloud.GCP and region in self.family_regions:
+            return []
+        return [each for each in self.family_names if (each, region) not in self.families]
 
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
         """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""
@@ -332,6 +327,7 @@ class PriceBook:
             tuple(file.commitments) or self.commitments,
             self.families | _by_family(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.families),
             (*(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.node_fees), *self.node_fees),
+            self.family_regions,
         )
 
     def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:
@@ -391,6 +387,7 @@ def read_prices(path: Path) -> PriceBook:
         commitments=tuple(file.commitments),
         families=_by_family(file.families),
         node_fees=file.node_fees,
+        family_regions=frozenset(each.region for each in file.families),
     )
 
 

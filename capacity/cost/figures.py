@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.fresh_prices import is_listed
 from capacity.catalog.price_book import Measure
 from capacity.values.quantities import cents
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import date
 
-    from capacity.catalog.price_book import FamilyPrice, Price, PriceBook
+    from capacity.catalog.price_book import FamilyPrice, Price, PriceBook, ServicePrice
 
 
 class Scenario(StrEnum):
@@ -139,7 +140,10 @@ class Section(StrEnum):
 
 @dataclass(frozen=True)
 class PriceUsed:
-    """A price that a line was worked out with. `per` is the measure; `source` is the citation; for `undated` see Source."""
+    """A price that a line was worked out with. `per` is the measure; `source` is the citation; for `undated` see Source.
+
+    `listed` is whether `flexspot prices refresh` asks the cloud for such a price.
+    """
 
     what: str
     usd: Decimal
@@ -149,6 +153,7 @@ class PriceUsed:
     verified: bool
     undated: bool = False
     spot: bool = False
+    listed: bool = False
 
 
 def price_used(book: PriceBook, price: Price) -> PriceUsed:
@@ -156,7 +161,15 @@ def price_used(book: PriceBook, price: Price) -> PriceUsed:
     source = book.source_of(price)
     what = f"{price.machine} {price.capacity_type}" + (f" of pool {price.pool}" if price.pool else "")
     spot = price.capacity_type is CapacityType.SPOT
-    return PriceUsed(what, price.usd_per_hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated, spot)
+    listed = is_listed(book.cloud, price)
+    return PriceUsed(what, price.usd_per_hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated, spot, listed)
+
+
+def service_price_used(book: PriceBook, price: ServicePrice) -> PriceUsed:
+    """Likewise of what is no machine."""
+    source = book.source_of(price)
+    what, per, listed = price.item, price.item.measure, is_listed(book.cloud, price)
+    return PriceUsed(what, price.usd, per, source.citation, source.as_of, source.verified, source.undated, listed=listed)
 
 
 def family_price_used(book: PriceBook, price: FamilyPrice) -> PriceUsed:

@@ -20,6 +20,7 @@ from capacity.cost.figures import (
     family_price_used,
     in_cents,
     price_used,
+    service_price_used,
     shown_amount,
     total,
 )
@@ -29,7 +30,7 @@ from capacity.values.errors import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from capacity.catalog.price_book import PriceBook, ServicePrice
+    from capacity.catalog.price_book import PriceBook
     from capacity.cost.costed_plan import CostedPlan, CostedPool, ExpectedUse
     from capacity.plan.billed import Charge
 
@@ -262,14 +263,10 @@ class _Lines:
             usual, most = (HOURS_OF_A_MONTH, HOURS_OF_A_LONG_MONTH) if item.measure is Measure.HOUR else (1, 1)
             usd = price.usd * each
             figures.append(in_cents(amounts.worst * usd * most, amounts.expected * usd * usual, amounts.floor * usd * usual))
-            prices.append(self._service_price(price))
+            prices.append(service_price_used(self._book, price))
         of_each = ", ".join(f"{shown_amount(each)} {item.measure}" for item, each in items if each != 1)
         quantity = f"{of_each} each: {amounts}" if of_each else str(amounts)
         return CostLine(section, name, quantity, total(figures) if figures else None, tuple(prices), tuple(unknown))
-
-    def _service_price(self, price: ServicePrice) -> PriceUsed:
-        source = self._book.source_of(price)
-        return PriceUsed(price.item, price.usd, price.item.measure, source.citation, source.as_of, source.verified, source.undated)
 
 
 def notes_of(plan: CostedPlan, book: PriceBook, use: ExpectedUse) -> Iterator[str]:

@@ -42,6 +42,7 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from _run_time(pool)
     yield from _shutdown_grace(pool)
     yield from _dws(pool)
+    yield from _on_demand(pool)
     yield from _compact_placement(pool)
     yield from _reservation(pool)
     yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
@@ -100,6 +101,17 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
         given = sorted(each.name for each in machines_of(Cloud.GCP).values() if each.flex_start and each.gpu)
         why = f"DWS does not give it, as {pool.capacity_type} needs"
         yield _problem("machine-not-in-dws", "machine", pool.machine.name, why, nearest(pool.machine.name, given))
+
+
+def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
+    machine = pool.machine
+    if pool.capacity_type is CapacityType.ON_DEMAND and not machine.on_demand and machine.gpu is not None:
+        others = [
+            each.name for each in machines_of(Cloud.GCP).values() if each.on_demand and each.gpu and each.gpu.name == machine.gpu.name
+        ]
+        why, kinds = "Google does not sell it on demand", "spot or flex-start" if machine.flex_start else "spot"
+        remedy = f"make the pool {kinds}, or use a machine that it sells so: {', '.join(others) or 'none has its GPU'}"
+        yield _problem("machine-not-on-demand", "machine", machine.name, why, remedy)
 
 
 def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:

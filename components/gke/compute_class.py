@@ -115,6 +115,8 @@ def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool)
     machine = gpu_machine(where, AskedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
     if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
         raise ValueError(f"{where}: machine is {machine.name}; DWS does not give it; use another machine, or spot")
+    if capacity_type == CapacityType.ON_DEMAND and not machine.on_demand:
+        raise ValueError(f"{where}: machine is {machine.name}; Google does not sell it on demand; use another machine, or spot")
     driver = priority.get("driver") or "default"
     if driver not in GPU_DRIVERS:
         raise ValueError(f"{where}: driver is {driver}; it is {', '.join(GPU_DRIVERS)}; use one of these")

@@ -35,9 +35,6 @@ def hosted() -> list[type[pulumi.ComponentResource]]:
     own = __name__.removesuffix(".hosting.host")
     found: dict[str, type[pulumi.ComponentResource]] = {}
     for listed in walk_packages([str(Path(__file__).parents[1])], f"{own}."):
-        # What begins to work when it is imported, and what is a program for a container.
-        if listed.name.endswith((".__main__", ".stock_out_watch")) or ".hosting" in listed.name:
-            continue
         module = import_module(listed.name)
         classes = inspect.getmembers(module, inspect.isclass)
         found |= {name: each for name, each in classes if issubclass(each, pulumi.ComponentResource) and each.__module__ == listed.name}

@@ -31,6 +31,7 @@ from infra.cli.advise_report import (
 from infra.cli.console import Format, err, out, show_table
 
 if TYPE_CHECKING:
+    from capacity.catalog.capacity_type import CapacityTypeFacts
     from capacity.cost.comparison import Comparison
     from capacity.cost.costed_plan import MachinePrices
 
@@ -56,7 +57,7 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     saved_share: Annotated[float, typer.Option("--saved-share", min=0, max=1, help="Interruptions whose warning suffices to save.")] = 0.0,
     share_taken: Annotated[
         float | None,
-        typer.Option("--gang-share-taken", min=0, max=1, help="Of a gang, by one interruption. Default: 0.5; 0: nodes go one by one."),
+        typer.Option("--gang-share-taken", min=0, max=1, help="Share of a gang that one interruption takes. Default: 0.5; 0: one by one."),
     ] = None,
     deadline: Annotated[float | None, typer.Option("--deadline-hours", min=0.01, max=100_000, help="How likely is it to be late?")] = None,
     on_demand_usd: OnDemandUsd = None,
@@ -89,6 +90,7 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     row: dict[str, Any] = {
         "best_interval_minutes": finite(best * 60),
         "interval_minutes": finite(interval * 60),
+        "gang_share_taken": taken,
         "interruptions": finite(run.interruptions),
         "lost_hours": finite(run.lost_hours),
         "checkpoint_hours": finite(run.checkpoint_hours),
@@ -230,6 +232,9 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("usd", "USD").replace("gpu", "GPU")
 
 
+_NOTICE = "How long before an interruption the job saves. Default: the cloud's notice, if a checkpoint fits into it; 0: it does not save."
+
+
 def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Traces of Spot; those of one folder and machine are zones.")],
     machine: OneMachine,
@@ -242,7 +247,7 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, max=1e6, help="From a new node to working again.")] = 10.0,
     notice: Annotated[
         int | None,
-        typer.Option("--notice-seconds", min=0, max=3600, help="The job saves when warned so long before. Default: if it fits; 0: never."),
+        typer.Option("--notice-seconds", min=0, max=3600, help=_NOTICE),
     ] = None,
     flex_usd: Annotated[str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="With it, flex-start is played too.")] = None,
     flex_wait: Annotated[float, typer.Option("--flex-start-wait-hours", min=0, max=8760, help="How long flex-start makes wait.")] = 12.0,
@@ -278,19 +283,31 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     else:
         for each in found:
             show_table(comparison_table(each))
-        saves = f"it saves when it is warned, {job.notice_seconds} s before" if job.notice_seconds else "it does not save when it is warned"
-        out.print(f"each interruption: {saves}.")
+        out.print(f"each interruption: {_saves(machine, job.notice_seconds)}.")
     if not job.feasible:
         err.print("the deadline cannot be met even on demand: give more hours, more nodes with fewer hours of work, or shorter restarts.")
         raise typer.Exit(ExitCode.UNMET)
 
 
+def _spot_facts(machine: str) -> CapacityTypeFacts:
+    from capacity.catalog.capacity_type import CapacityType, facts_of  # noqa: PLC0415
+    from capacity.catalog.price_book import FACTS_OF_CLOUD  # noqa: PLC0415
+
+    return facts_of(FACTS_OF_CLOUD[cloud_of(machine)])[CapacityType.SPOT]
+
+
+def _saves(machine: str, notice_seconds: int) -> str:
+    """Whether the job saves, how long before the end, and what of the pools that rests on."""
+    if not notice_seconds:
+        return "it does not save when it is warned"
+    facts = _spot_facts(machine)
+    raised = facts.notice_raised_by is not None and notice_seconds > (facts.notice_seconds or 0)
+    return f"it saves when it is warned, {notice_seconds} s before" + (" (with the pools' shutdown_grace_seconds)" if raised else "")
+
+
 def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) -> int:
     """How long before an interruption the job saves, 0: it does not. What the cloud gives pods, where a checkpoint fits into it."""
-    from capacity.catalog.capacity_type import CapacityType, facts_of  # noqa: PLC0415
-    from capacity.catalog.machines import Cloud  # noqa: PLC0415
-
-    facts = facts_of("eks" if cloud_of(machine) is Cloud.AWS else "gke")[CapacityType.SPOT]
+    facts = _spot_facts(machine)
     needed = checkpoint_minutes * 60
     if given is None:
         known = (facts.notice_seconds or 0, facts.max_notice_seconds or 0)

@@ -55,7 +55,7 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = None,
     share_taken: Annotated[
         float | None,
-        typer.Option("--gang-share-taken", help="Of a gang, by one interruption. Default: 0.5, from records; 0: one by one."),
+        typer.Option("--gang-share-taken", help="Share of a gang that one interruption takes. Default: 0.5, from records; 0: one by one."),
     ] = None,
     gang_interruptions: Annotated[
         float | None, typer.Option("--gang-interruptions-per-hour", help="Of all --nodes together, as measured; goes before both.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
+from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
 from capacity.cost.figures import Scenario
 from capacity.cost.plan_comparison import Standing, budgets_data, comparison_data, plan_cost_data
@@ -62,7 +63,10 @@ class CostReport:
 
 @dataclass(frozen=True)
 class OldPrices:
-    """Prices of one source: how old they are, of what, and what the lines come to that use them, whatever other prices they use besides."""
+    """Prices of one source: how old they are, of what, and what the lines come to that use them, whatever other prices they use besides.
+
+    `listed` is whether the cloud's list can be asked for some of them.
+    """
 
     source: str
     as_of: date
@@ -70,6 +74,7 @@ class OldPrices:
     what: tuple[str, ...]
     expected_usd: Decimal
     worst_usd: Decimal
+    listed: bool
 
 
 def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
@@ -82,6 +87,7 @@ def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
         tuple(dict.fromkeys(price.what for price, _ in used)),
         sum((each.expected_usd for each in figures), start=Decimal(0)),
         sum((each.worst_usd for each in figures), start=Decimal(0)),
+        any(price.listed for price, _ in used),
     )
 
 
@@ -152,16 +158,14 @@ def day_of(price: PriceUsed) -> str:
     return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
-_CLOUD_OF_LISTS = {"gke": "gcp"}
-"""Whose lists price a plan's cloud; all others are AWS's."""
-
-
 def age_words(old: OldPrices, cost: PlanCost) -> str:
     """That prices are old, what rests on them, and what to do."""
     more = f" and {len(old.what) - 1} more" if len(old.what) > 1 else ""
-    rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on it"
-    asks = f"flexspot prices refresh --cloud {_CLOUD_OF_LISTS.get(cost.cloud, 'aws')} --region {cost.region} --file FILE"
+    rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on them"
     told = f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}"
+    if not old.listed:
+        return f"{told}; no list is asked for them: give newer ones with --prices"
+    asks = f"flexspot prices refresh --cloud {VOCABULARIES[Platform(cost.cloud)].catalog} --region {cost.region} --file FILE"
     return f"{told}; `{asks}` asks the cloud for what its lists tell; give other prices with --prices"
 
 

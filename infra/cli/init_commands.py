@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -51,12 +52,17 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     Asks for what no option says, on a terminal. The stacks are checked before they are written, and can be previewed at once, offline.
     """
     from infra.new_project import answers as parts  # noqa: PLC0415
-    from infra.new_project.files import project_files, write_project  # noqa: PLC0415
+    from infra.new_project.files import project_files, refuse_what_is_there, write_project  # noqa: PLC0415
+    from infra.project import from_the_root  # noqa: PLC0415
 
+    place = from_the_root(folder)
+    refuse_what_is_there(place)
     ask = Questions(asks=sys.stdin.isatty() and not yes)
     chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", _told(cloud), _checked_cloud))
-    default_name = re.sub(r"[^A-Za-z0-9_.-]+", "-", folder.resolve().name).strip("-.") or "platform"
-    called = ask.answer("--name", "Name of the project", name, parts.checked_name, default_name)
+    told = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
+    options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), told, strict=True)
+    parts.refuse_options_of_others(chosen, [option for option, value in options if value is not None])
+    called = ask.answer("--name", "Name of the project", name, parts.checked_name, _default_name(place))
     responsible = ask.answer("--owner", "Who answers for it (a team's name)", owner, parts.checked_owner)
     teams = parts.checked_teams(
         team or [ask.answer("--team", "Teams, with commas between", None, lambda told: ",".join(parts.checked_teams([told])))]
@@ -64,7 +70,13 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams)
     if chosen is not Platform.LOCAL:
         found = _in_cloud(found, ask, (account, prod_account), region, zone or [], machine, (dev_gpus, prod_gpus), cidr or [])
-    _show(folder, found, write_project(folder, project_files(found)))
+    made = project_files(found)
+    _show(folder, place, found, write_project(place, made.files), made.warnings)
+
+
+def _default_name(place: Path) -> str:
+    """The folder's, as far as Pulumi takes it."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", place.name).strip("-.")[:100].rstrip("-.") or "platform"
 
 
 def _in_cloud(  # noqa: PLR0913, PLR0917 -- as told on the command line
@@ -90,15 +102,20 @@ def _in_cloud(  # noqa: PLR0913, PLR0917 -- as told on the command line
         account if cloud is Platform.EKS else None,
     )
     where = ask.answer("--region", "Region", region, lambda told: parts.checked_region(cloud, told), parts.REGIONS[cloud])
-    usual = parts.MACHINES[cloud]
-    kind = ask.answer("--machine", "Machine of the GPU pools", machine, lambda told: parts.checked_machine(cloud, told), usual)
+    named = parts.named_zones(cloud, where, zones)
+
+    def checked_machine(told: str) -> str:
+        parts.zones_with(cloud, where, parts.checked_machine(cloud, told), named)
+        return told
+
+    kind = ask.answer("--machine", "Machine of the GPU pools", machine, checked_machine, parts.MACHINES[cloud])
     placed = replace(
         found,
         account=account,
         prod_account=prod_account,
         region=where,
         machine=kind,
-        zones=parts.checked_zones(cloud, where, kind, zones),
+        zones=parts.zones_with(cloud, where, kind, named),
         cidrs=tuple(cidrs),
     )
     per_node = placed.gpus_per_node
@@ -135,9 +152,11 @@ class Questions:
         from infra.new_project.answers import checked_gpus, wrong  # noqa: PLC0415
 
         def checked(told: str) -> str:
-            if re.fullmatch(r"-?\d{1,9}", told) is None:
-                raise wrong(option, told, "is no number", "a whole number of GPUs")
-            return str(checked_gpus(option, int(told), per_node))
+            try:
+                gpus = int(told)
+            except ValueError:
+                raise wrong(option, told, "is no number", "a whole number of GPUs") from None
+            return str(checked_gpus(option, gpus, per_node))
 
         return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))
 
@@ -154,16 +173,19 @@ def _checked_cloud(told: str) -> str:
     return told
 
 
-def _show(folder: Path, answers: Answers, written: Written) -> None:
+def _show(folder: Path, place: Path, answers: Answers, written: Written, warnings: tuple[str, ...]) -> None:
     from infra.new_project.deploying import commands, reach  # noqa: PLC0415
+    from infra.project import here  # noqa: PLC0415
 
-    out.print(f"{len(written.made)} files are in {folder.resolve()}:", ", ".join(written.made), markup=False)
+    out.print(f"{len(written.made)} files are in {place}:", ", ".join(written.made), markup=False)
     for each in written.kept:
         out.print(f"{each} was there and is as it was.", markup=False)
+    for each in warnings:
+        out.print(f"warning: {each}", markup=False)
     first = "local" if answers.cloud is Platform.LOCAL else "dev"
     out.print("\nNext, without any account:")
-    if folder.resolve() != Path.cwd():
-        out.print(f"  cd {folder}", markup=False)
+    if place != here():
+        out.print(f"  cd {shlex.quote(str(folder))}", markup=False)
     for line in (f"flexspot settings check -s {first}", f"flexspot preview -s {first} --offline", "flexspot lint ."):
         out.print(f"  {line}", markup=False)
     out.print("\n`up` on this machine's own control plane:\n  flexspot lab start\n  flexspot up -s local")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
@@ -187,16 +188,18 @@ class GcpPriceList:
 
     def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
         """See PriceList."""
+        from capacity.catalog.fresh_prices import sold_as  # noqa: PLC0415
+
         for machine in machines:
-            sold = (CapacityType.ON_DEMAND, CapacityType.SPOT, *((CapacityType.FLEX_START,) if machine.flex_start else ()))
-            for capacity_type in sold:
+            for capacity_type in sold_as(machine):
                 yield machine.name, capacity_type, self._prices.of_machine(machine, region, capacity_type)
 
     def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
         """See PriceList."""
-        from capacity.catalog.price_book import ServiceItem  # noqa: PLC0415
+        from capacity.catalog.fresh_prices import listed_items  # noqa: PLC0415
+        from capacity.catalog.machines import Cloud  # noqa: PLC0415
 
-        for item in (ServiceItem.PD_BALANCED, ServiceItem.LOCAL_SSD):
+        for item in listed_items(Cloud.GCP):
             yield item, self._prices.of_service(item, region)
 
 
@@ -226,7 +229,7 @@ def library(module: str, extra: str) -> Any:
     except ImportError:
         raise ExplainedError(
             f"the library {module.partition('.')[0]} is not installed.",
-            f"install it with Flexspot: `uv sync --inexact --extra {extra}`, or `pip install 'flexspot[{extra}]'`.",
+            f"install it with Flexspot: `uv sync --inexact --extra {extra}` in a checkout, or flexspot[{extra}] in your requirements.",
             exit_code=ExitCode.BAD_USAGE,
         ) from None
 
@@ -263,7 +266,7 @@ def refresh(
 
     asked_cloud = _cloud(cloud)
     asked_machines = _machines(asked_cloud, machines)
-    asked_regions = sorted(set(regions or _regions_of_stacks(asked_cloud)))
+    asked_regions = _regions(asked_cloud, regions)
     before = _read(file, asked_cloud)
     today = datetime.now(UTC).date()
     price_list: PriceList = price_list_of(asked_cloud, err.print)
@@ -312,26 +315,43 @@ def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
     return [known[name] for name in names or known]
 
 
-def _regions_of_stacks(cloud: Cloud) -> list[str]:
+def _regions(cloud: Cloud, written: list[str] | None) -> list[str]:
+    """Those that are written, else those of the project's stacks on the cloud. Raises ExplainedError for what is none, and for none."""
     from capacity.catalog.machines import Cloud as Clouds  # noqa: PLC0415
-    from capacity.catalog.platform import Platform  # noqa: PLC0415
+    from capacity.values.names import AWS_REGION, FORMS, GCP_REGION  # noqa: PLC0415
+
+    form = AWS_REGION if cloud is Clouds.AWS else GCP_REGION
+    for region in written or ():
+        if re.fullmatch(form, region) is None:
+            told = f"--region {region!r} is no region of {cloud}."
+            raise ExplainedError(told, f"give {FORMS[form]}.", exit_code=ExitCode.BAD_USAGE)
+    regions = written or _regions_of_stacks(cloud)
+    if not regions:
+        told = f"no stack of this project is on {cloud}."
+        raise ExplainedError(told, "name regions with --region.", exit_code=ExitCode.BAD_USAGE)
+    return sorted(set(regions))
+
+
+def _regions_of_stacks(cloud: Cloud) -> list[str]:
+    from capacity.catalog.platform import VOCABULARIES, Platform  # noqa: PLC0415
     from infra.cli.stacks import planned  # noqa: PLC0415
     from infra.project import project_here  # noqa: PLC0415
 
-    platform = Platform.EKS if cloud is Clouds.AWS else Platform.GKE
     plans = [planned(stack).plan for stack in project_here().stack_names()]
-    return [plan.region for plan in plans if plan.cloud is platform]
+    # Fake nodes cost nothing.
+    return [plan.region for plan in plans if plan.cloud is not Platform.LOCAL and VOCABULARIES[plan.cloud].catalog is cloud]
 
 
 def _read(path: Path, cloud: Cloud) -> PriceFile | None:
     from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
     from capacity.catalog.price_book import PriceFile  # noqa: PLC0415
+    from infra.project import from_the_root  # noqa: PLC0415
 
     remedy = "mend it, or name another file; its form is that of capacity/catalog/prices."
     try:
         found = read_records(path, PriceFile)
     except FileNotFoundError:
-        if not path.absolute().parent.is_dir():
+        if not from_the_root(path).parent.is_dir():
             # Said before a cloud is asked, which takes minutes that would be lost.
             told = f"there is no folder {path.parent} to write {path.name} into."
             raise ExplainedError(told, "make it, or name another file.", exit_code=ExitCode.BAD_USAGE) from None

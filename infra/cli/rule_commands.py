@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import Annotated
 
 import typer
@@ -12,6 +12,7 @@ import typer
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
 from infra.cli.console import out
+from infra.project import here
 
 app = command_group("The rules that lint, previews and clusters judge by.")
 
@@ -37,7 +38,7 @@ def try_rules(
     from policies.lint.formats import printable  # noqa: PLC0415
     from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
 
-    path = config or find_configuration(Path.cwd())
+    path = config or find_configuration(here())
     configuration = None if path is None else read_configuration(path)
     if configuration is None or not configuration.own:
         where = path or "here or above"
@@ -70,7 +71,7 @@ def list_rules(
     """List every rule with its code, its severity, the level that the configuration gives it, and what it finds."""
     from policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415
 
-    path = config or find_configuration(Path.cwd())
+    path = config or find_configuration(here())
     configuration = Configuration() if path is None else read_configuration(path)
     rules = sorted(configuration.known_rules, key=lambda rule: rule.code)
     levels = {rule.name: configuration.settings.level(rule).value for rule in rules}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import yaml
 
 from capacity.catalog.gcp_project import apis_for
-from capacity.catalog.platform import partition_of
+from capacity.catalog.platform import VOCABULARIES, partition_of
 from capacity.plan.project_needs import parts_of
 from capacity.settings.platform import EksSettings
 from capacity.values.errors import ExitCode, ExplainedError
@@ -29,6 +29,7 @@ from infra.state_file import SCHEME
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from capacity.catalog.platform import Platform
     from capacity.settings.platform import GkeSettings
 
 
@@ -106,7 +107,17 @@ def plugin_folder() -> Path:
     return Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
 
 
-def missing_pieces(found: CommandLine | None, cloud: str) -> tuple[list[str], list[str]]:
+def plugins_of(cloud: Platform) -> tuple[str, str]:
+    """The provider plugins that a stack of a cloud (gke or eks) is deployed by."""
+    return VOCABULARIES[cloud].catalog.value, "kubernetes"
+
+
+def plugin_command(name: str) -> str:
+    """What brings a provider plugin of the version that the SDK asks for."""
+    return f"pulumi plugin install resource {name} {PLUGINS[name]}"
+
+
+def missing_pieces(found: CommandLine | None, cloud: Platform) -> tuple[list[str], list[str]]:
     """What a stack of `cloud` (gke or eks) cannot be deployed without and is not here, and the commands that bring it."""
     missing: list[str] = []
     remedies: list[str] = []
@@ -116,12 +127,12 @@ def missing_pieces(found: CommandLine | None, cloud: str) -> tuple[list[str], li
             there = f"{found.path} is version {found.version}, and the SDK needs {sdk_version()} or a later {sdk_version().major}"
         missing.append(there)
         remedies.append(f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install")
-    for name in ({"gke": "gcp", "eks": "aws"}[cloud], "kubernetes"):
+    for name in plugins_of(cloud):
         if not has_plugin(name):
             others = sorted(each.name.rpartition("-v")[2] for each in plugin_folder().glob(f"resource-{name}-v*") if each.is_dir())
             instead = f" (there: {', '.join(others)})" if others else ""
             missing.append(f"resource plugin {name} {PLUGINS[name]} is not in {plugin_folder()}{instead}")
-            remedies.append(f"pulumi plugin install resource {name} {PLUGINS[name]}")
+            remedies.append(plugin_command(name))
     return missing, remedies
 
 
@@ -262,7 +273,7 @@ def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitSt
     there, before any state is opened.
     """
     found = command_line()
-    missing, remedies = missing_pieces(found, settings.cloud.value)
+    missing, remedies = missing_pieces(found, settings.cloud)
     if found is None or missing:
         raise refused(stack, f"it needs the official pieces: {'; '.join(missing)}.", "; ".join(remedies))
     access = require_access(stack, settings)

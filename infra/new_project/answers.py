@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import Cloud, machines_of
-from capacity.catalog.platform import Platform
+from capacity.catalog.machines import is_zone_id, machines_of, zone_in_region, zone_names_differ
+from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.plan.checks.classes import is_taken_namespace
+from capacity.settings.network import EKS_ZONES
 from capacity.values.errors import ExitCode, ExplainedError, nearest
 from capacity.values.names import AWS_ACCOUNT, AWS_REGION, FORMS, GCP_PROJECT, GCP_REGION, NAME, ZONE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from capacity.catalog.machines import Machine
 
 MACHINES = {Platform.EKS: "g6.xlarge", Platform.GKE: "g2-standard-8", Platform.LOCAL: "g6.xlarge"}
@@ -67,13 +72,37 @@ class Answers:
     @property
     def described_machine(self) -> Machine:
         """The pools' machine, as the catalog has it."""
-        return machines_of(Cloud.GCP if self.cloud is Platform.GKE else Cloud.AWS)[self.machine]
+        return _machines(self.cloud)[self.machine]
 
     @property
     def gpus_per_node(self) -> int:
         """How many GPUs a node of that machine has."""
         gpu = self.described_machine.gpu
         return 0 if gpu is None else gpu.count
+
+
+def _machines(cloud: Platform) -> dict[str, Machine]:
+    return machines_of(VOCABULARIES[cloud].catalog)
+
+
+def _with_gpus(cloud: Platform) -> dict[str, Machine]:
+    """The machines that a pool can have without further words: those with GPUs in a fixed number."""
+    return {name: each for name, each in _machines(cloud).items() if each.gpu is not None and len(each.gpu.counts) == 1}
+
+
+OF_THE_CLOUDS = ("--account", "--prod-account", "--region", "--zone", "--machine", "--dev-gpus", "--prod-gpus")
+"""The options of which the lab has nothing."""
+
+OF_EKS = ("--cidr",)
+"""Those of EKS alone."""
+
+
+def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
+    """Raises ExplainedError that names those of the options `given` that are of no use on `cloud`."""
+    unused = OF_EKS if cloud is Platform.GKE else (*OF_THE_CLOUDS, *OF_EKS) if cloud is Platform.LOCAL else ()
+    if named := ", ".join(each for each in given if each in unused):
+        problem = f"{named}: a project of {cloud} has nothing of it."
+        raise ExplainedError(problem, f"leave out {named}, or give another --cloud.", exit_code=ExitCode.BAD_USAGE)
 
 
 def checked_name(name: str) -> str:
@@ -104,12 +133,14 @@ def checked_owner(owner: str) -> str:
 
 
 def checked_teams(written: list[str]) -> tuple[str, ...]:
-    """The teams, of words that may each hold several with commas between. Raises ExplainedError for what is no name, and for doubles."""
+    """The teams, of words that may each hold several with commas between. Raises ExplainedError for no name, doubles and taken ones."""
     teams = [name.strip() for each in written for name in each.split(",")]
     for name in teams:
         of_form("--team", name, NAME)
         if teams.count(name) > 1:
             raise wrong("--team", name, "is named more than once", "each team once")
+        if is_taken_namespace(name):
+            raise wrong("--team", name, "is a namespace of the cluster's own", "another name")
     return tuple(teams)
 
 
@@ -118,27 +149,56 @@ def checked_region(cloud: Platform, region: str) -> str:
     return of_form("--region", region, _REGION_FORMS[cloud])
 
 
+def named_zones(cloud: Platform, region: str, written: list[str]) -> tuple[str, ...]:
+    """The zones that are written, each once. Raises ExplainedError for what is none of the region, and on EKS for a single one."""
+    for zone in written:
+        if not zone_in_region(VOCABULARIES[cloud].catalog, region, of_form("--zone", zone, ZONE)):
+            raise wrong("--zone", zone, f"is not in region {region}", "a zone of it")
+    zones = tuple(dict.fromkeys(written))
+    if cloud is Platform.EKS and len(zones) == 1:
+        raise wrong("--zone", zones[0], "is alone", f"{EKS_ZONES[0]} zones at least, which a cluster of EKS needs")
+    return zones
+
+
 def checked_machine(cloud: Platform, machine: str) -> str:
     """The machine of the pools. Raises ExplainedError for one that is not known, has no GPU, or may have several numbers of them."""
-    known = machines_of(Cloud.GCP if cloud is Platform.GKE else Cloud.AWS)
-    fitting = sorted(name for name, each in known.items() if each.gpu is not None and len(each.gpu.counts) == 1)
+    fitting = _with_gpus(cloud)
     if machine not in fitting:
-        problem = "has no GPUs, or none of a fixed number" if machine in known else "is not in the catalog"
-        raise wrong("--machine", machine, problem, nearest(machine, fitting))
+        problem = "has no GPUs, or none of a fixed number" if machine in _machines(cloud) else "is not in the catalog"
+        raise wrong("--machine", machine, problem, nearest(machine, sorted(fitting)))
     return machine
 
 
-def checked_zones(cloud: Platform, region: str, machine: str, written: list[str]) -> tuple[str, ...]:
-    """The zones: those that are written, else up to three that offer the machine. Raises ExplainedError where none is known."""
-    for zone in written:
-        of_form("--zone", zone, ZONE)
-    if written:
-        return tuple(dict.fromkeys(written))
-    zones = machines_of(Cloud.GCP if cloud is Platform.GKE else Cloud.AWS)[machine].zones
-    if region not in zones:
-        known = f"a region that is known to have it ({nearest(region, sorted(zones))}), or its zones with --zone"
-        raise wrong("--region", region, f"is not known to offer {machine}", known)
-    return zones[region][:_ZONES]
+def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...]) -> tuple[str, ...]:
+    """The zones: those that are named, else up to three that offer the machine, filled up to as many as a cluster of EKS needs.
+
+    Raises ExplainedError where the machine is not known to be offered.
+    """
+    found = _machines(cloud)[machine]
+    if not found.zones:
+        if not named:
+            raise wrong("--machine", machine, "is offered where nobody knows", f"another machine, or with --zone the zones of {region}")
+        return named
+    if region not in found.zones:
+        there = sorted(name for name, each in _with_gpus(cloud).items() if region in each.zones)
+        allowed = f"one that is ({nearest(machine, there)}), or with --region where it is: {nearest(region, sorted(found.zones))}"
+        raise wrong("--machine", machine, f"is not known to be offered in {region}", allowed)
+    if named:
+        # A name may mean another zone in another account.
+        sure = all(map(is_zone_id, named)) or not zone_names_differ(region)
+        if sure and not set(named) & found.offered_in(region):
+            allowed = f"another machine, or with --zone those that have it: {', '.join(found.zones[region])}"
+            raise wrong("--machine", machine, f"is not offered in {', '.join(named)}", allowed)
+        return named
+    offered = found.zones[region][:_ZONES]
+    others = [each for each in _usual_zones(cloud, region) if each not in offered]
+    return (*offered, *others[: max(0, EKS_ZONES[0] - len(offered))]) if cloud is Platform.EKS else offered
+
+
+def _usual_zones(cloud: Platform, region: str) -> list[str]:
+    """The zones of a region, those first that offer most machines: old ones, where EKS may have no control plane, come last."""
+    offering = Counter(zone for each in _machines(cloud).values() for zone in each.zones.get(region, ()))
+    return sorted(offering, key=lambda zone: (-offering[zone], zone))
 
 
 def checked_gpus(option: str, gpus: int, per_node: int) -> int:

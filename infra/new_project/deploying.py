@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import VOCABULARIES, Platform
+from infra.deployment.cloud_run import plugin_command, plugins_of
 
 if TYPE_CHECKING:
     from infra.new_project.answers import Answers
 
-_CLOUD_PLUGINS = {Platform.GKE: "gcp", Platform.EKS: "aws"}
+_LOGINS = {Platform.GKE: "gcloud auth application-default login", Platform.EKS: "aws sso login"}
+
+
+def requirement(answers: Answers, version: str) -> str:
+    """What the project requires of Flexspot: this version, for a cloud's stacks with the libraries that ask that cloud."""
+    extra = "" if answers.cloud is Platform.LOCAL else f"[prices-{VOCABULARIES[answers.cloud].catalog}]"
+    return f"flexspot{extra}=={version}"
 
 
 def commands(answers: Answers) -> list[str]:
     """What to run before the first `up` of a cloud's stack, one command a line; none for a project of the lab alone."""
     if answers.cloud is Platform.LOCAL:
         return []
-    names = (_CLOUD_PLUGINS[answers.cloud], "kubernetes")
-    plugins = [f"pulumi plugin install resource {name} {version(f'pulumi-{name}')}" for name in names]
-    if answers.cloud is Platform.GKE:
-        login = ["pip install 'flexspot[prices-gcp]'", "gcloud auth application-default login"]
-    else:
-        login = ["pip install 'flexspot[prices-aws]'", "aws sso login"]
-    return [*plugins, *login, "pulumi login", "flexspot settings needs -s dev"]
+    return [*map(plugin_command, plugins_of(answers.cloud)), _LOGINS[answers.cloud], "pulumi login", "flexspot settings needs -s dev"]
 
 
 def reach(answers: Answers) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -15,14 +16,15 @@ from capacity.cost.costed_plan import costed, shipped_use
 from capacity.cost.plan_cost import plan_cost
 from capacity.settings.stack_schema import stack_file_schema
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
-from infra.new_project.deploying import deploying
+from infra.new_project.deploying import deploying, requirement
 from infra.new_project.stack_files import cloud_stack, flow, lab_stack
 from infra.rules import checked_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from decimal import Decimal
 
+    from capacity.plan.build import StackPlan
     from infra.new_project.answers import Answers
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -35,6 +37,14 @@ SHARED = ("README.md", ".gitignore")
 
 
 @dataclass(frozen=True)
+class NewProject:
+    """Every file of a project by its path, and what its stacks are warned of."""
+
+    files: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Written:
     """What was written, and what was there already and is as it was."""
 
@@ -42,30 +52,58 @@ class Written:
     kept: tuple[str, ...]
 
 
-def project_files(answers: Answers) -> dict[str, str]:
-    """Every file of the project, by its path. Raises ExplainedError for answers whose stacks cannot work."""
+_TEMPLATE_OF = {
+    "Pulumi.yaml": "project.yaml",
+    "__main__.py": "program.txt",
+    "requirements.txt": "requirements.txt",
+    RULES: "rules.yaml",
+    ".gitignore": "gitignore.txt",
+    ".pre-commit-config.yaml": "pre-commit.yaml",
+    ".github/workflows/flexspot.yaml": "workflow.yaml",
+}
+_SCHEMA = "stacks/platform.schema.json"
+
+
+def refuse_what_is_there(folder: Path, names: Iterable[str] = (*_TEMPLATE_OF, _SCHEMA, "stacks/Pulumi.local.yaml")) -> None:
+    """Raises ExplainedError where files of a project could not be made in `folder`; those that every project has, when none are named.
+
+    Because one is there already that is not SHARED (a link counts, whatever it leads to), or something that is no folder is where their
+    folder must be.
+    """
+    paths = {name: folder / name for name in names}
+    above = sorted({each for path in paths.values() for each in path.parents})
+    if blocking := [each for each in above if os.path.lexists(each) and not each.is_dir()]:
+        raise ExplainedError(
+            f"{blocking[0]} is no folder, and files of the project must be below it; nothing was written.",
+            "name another folder, or move it away.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
+    if taken := [name for name, path in paths.items() if name not in SHARED and os.path.lexists(path)]:
+        raise ExplainedError(
+            f"{folder} has {', '.join(taken)} already; nothing was written.",
+            "name another folder, or move these away.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
+
+
+def project_files(answers: Answers) -> NewProject:
+    """Every file of the project. Raises ExplainedError for answers whose stacks cannot work."""
     shown = {
         "name": flow(answers.name),
         "owner": answers.owner,
         "version": version("flexspot"),
+        "requirement": requirement(answers, version("flexspot")),
         "pulumi": version("pulumi"),
         "teams": ", ".join(answers.teams),
     }
-    files = {
-        "Pulumi.yaml": _filled("project.yaml", shown),
-        "__main__.py": _filled("program.txt", shown),
-        "requirements.txt": _filled("requirements.txt", shown),
-        RULES: _filled("rules.yaml", shown),
-        ".gitignore": _filled("gitignore.txt", shown),
-        ".pre-commit-config.yaml": _filled("pre-commit.yaml", shown),
-        ".github/workflows/flexspot.yaml": _filled("workflow.yaml", shown),
-        "stacks/platform.schema.json": json.dumps(stack_file_schema(), indent=2) + "\n",
-    }
-    stacks = _stacks(answers, files[RULES])
+    files = {name: _filled(template, shown) for name, template in _TEMPLATE_OF.items()}
+    files[_SCHEMA] = json.dumps(stack_file_schema(), indent=2) + "\n"
+    stacks, warnings = _checked_stacks(answers, files[RULES])
     rows = "\n".join(f"| `{name}` | {_about(answers, name)} |" for name in stacks)
     first = next(iter(stacks))
     told = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": deploying(answers, shown["pulumi"])}
-    return files | {f"stacks/Pulumi.{name}.yaml": text for name, text in stacks.items()} | {"README.md": _filled("readme.md", told)}
+    files |= {_stack_file(name): text for name, text in stacks.items()}
+    return NewProject(files | {"README.md": _filled("readme.md", told)}, warnings)
 
 
 def write_project(folder: Path, files: Mapping[str, str]) -> Written:
@@ -74,14 +112,8 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
     What is there stays: of README.md and .gitignore nothing more is said than that; for any other nothing at all is written. Raises
     ExplainedError then, and where a file cannot be written.
     """
-    # A link counts, whatever it leads to.
-    there = [name for name in files if (folder / name).exists() or (folder / name).is_symlink()]
-    if taken := [name for name in there if name not in SHARED]:
-        raise ExplainedError(
-            f"{folder} has {', '.join(taken)} already; nothing was written.",
-            "name another folder, or move these away.",
-            exit_code=ExitCode.BAD_USAGE,
-        )
+    refuse_what_is_there(folder, files)
+    there = [name for name in files if os.path.lexists(folder / name)]
     made: list[str] = []
     for name, text in files.items():
         if name in there:
@@ -102,41 +134,48 @@ def write_project(folder: Path, files: Mapping[str, str]) -> Written:
     return Written(tuple(made), tuple(there))
 
 
-def _stacks(answers: Answers, rules: str) -> dict[str, str]:
-    """The stack files by stack, each tried as `settings check` would."""
-    if answers.cloud is Platform.LOCAL:
-        found: dict[str, str] = {}
-    else:
-        found = {name: _with_budget(answers, name, rules) for name in ("dev", "prod")}
-    found["local"] = lab_stack(answers)
-    _worst_usd(found["local"], "local", rules)
-    return found
+def _stack_file(name: str) -> str:
+    return f"stacks/Pulumi.{name}.yaml"
 
 
-def _with_budget(answers: Answers, name: str, rules: str) -> str:
-    worst = _worst_usd(cloud_stack(answers, name, None), name, rules)
-    text = cloud_stack(answers, name, None if worst is None else _rounded_up(worst))
-    _worst_usd(text, name, rules)
-    return text
+def _checked_stacks(answers: Answers, rules: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The stack files by stack, tried side by side as `settings check` would, and what is warned of.
+
+    A budget, which is what the plan of the same stack costs at worst, is added to what was tried.
+    """
+    clouds = () if answers.cloud is Platform.LOCAL else ("dev", "prod")
+    tried = {name: cloud_stack(answers, name, None) for name in clouds} | {"local": lab_stack(answers)}
+    with tempfile.TemporaryDirectory() as written:
+        folder = Path(written)
+        (folder / "stacks").mkdir()
+        (folder / RULES).write_text(rules, encoding="utf-8")
+        for name, text in tried.items():
+            (folder / _stack_file(name)).write_text(text, encoding="utf-8")
+        found = {name: _tried(folder, name, answers.cloud) for name in tried}
+    budgets = {name: _worst_usd(found[name]) for name in clouds}
+    stacks = {name: cloud_stack(answers, name, None if usd is None else _rounded_up(usd)) for name, usd in budgets.items()}
+    warnings = (f"stack {name}: {each.rule}: {each.path}: {each.text}" for name, stack in found.items() for each in stack.plan.warnings)
+    return tried | stacks, tuple(warnings)
 
 
-def _worst_usd(text: str, name: str, rules: str) -> Decimal | None:
-    """What a stack costs a month at worst; None where a price is not known. Raises ExplainedError for one that cannot work."""
-    with tempfile.TemporaryDirectory() as folder:
-        stack = Path(folder) / "stacks" / f"Pulumi.{name}.yaml"
-        stack.parent.mkdir()
-        stack.write_text(text, encoding="utf-8")
-        (Path(folder) / RULES).write_text(rules, encoding="utf-8")
-        try:
-            found = checked_stack(stack)
-        except SettingsError as error:
-            raise ExplainedError(
-                f"these answers make no stack {name} that can work; nothing was written.",
-                "answer otherwise where a line names what you gave: --machine, --region, --zone, --cidr, --team or the number of GPUs.",
-                exit_code=ExitCode.BAD_USAGE,
-                evidence=tuple(map(str, error.problems)),
-            ) from error
-    cost = plan_cost(costed(found.plan), found.prices, shipped_use())
+def _tried(folder: Path, name: str, cloud: Platform) -> StackPlan:
+    try:
+        return checked_stack(folder / _stack_file(name))
+    except SettingsError as error:
+        given = ["--owner", "--team"]
+        given += [] if cloud is Platform.LOCAL else ["--account", "--prod-account", "--region", "--zone", "--machine"]
+        given += ["--cidr"] if cloud is Platform.EKS else []
+        raise ExplainedError(
+            f"these answers make no stack {name} that can work; nothing was written.",
+            f"answer otherwise where a line names what you gave with {', '.join(given)}.",
+            exit_code=ExitCode.BAD_USAGE,
+            evidence=tuple(map(str, error.problems)),
+        ) from error
+
+
+def _worst_usd(stack: StackPlan) -> Decimal | None:
+    """What a stack costs a month at worst; None where a price is not known."""
+    cost = plan_cost(costed(stack.plan), stack.prices, shipped_use())
     return None if cost.unknown else cost.total.worst_usd
 
 
@@ -150,7 +189,8 @@ def _rounded_up(usd: Decimal) -> int:
 def _about(answers: Answers, stack: str) -> str:
     if stack == "local":
         return "the lab on this machine: fake nodes, real decisions"
-    gpus, more = (answers.dev_gpus, "") if stack == "dev" else (answers.prod_gpus, ", and on demand one machine a team")
+    gpus = answers.dev_gpus if stack == "dev" else answers.prod_gpus
+    more = ", and on demand one machine a team" if stack == "prod" and answers.described_machine.on_demand else ""
     return f"{answers.cloud.value.upper()} in {answers.region}, at most {gpus} GPUs on Spot{more}"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from capacity.catalog.node_images import shipped_images
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import VOCABULARIES, Platform
 from infra.new_project.answers import MACHINES
 
 if TYPE_CHECKING:
@@ -66,21 +66,30 @@ def lab_stack(answers: Answers) -> str:
 def cloud_stack(answers: Answers, environment: str, budget_usd: int | None) -> str:
     """The stack of an environment, `dev` or `prod`, in the answers' cloud."""
     production = environment == "prod"
+    sold_on_demand = answers.described_machine.on_demand
     gpu = answers.described_machine.gpu
     model = "gpu" if gpu is None else gpu.model
     gpus = answers.prod_gpus if production else answers.dev_gpus
     spot, on_demand = f"{model}-spot", f"{model}-on-demand"
     owned, per_node = shares(gpus, answers.teams), answers.gpus_per_node
-    teams = [{"name": team, "shares": {spot: owned[team]}} | ({"unqueued": {on_demand: per_node}} if production else {}) for team in owned]
+    teams = [
+        {"name": team, "shares": {spot: owned[team]}} | ({"unqueued": {on_demand: per_node}} if production and sold_on_demand else {})
+        for team in owned
+    ]
     first: dict[str, Any] = {"name": spot, "machine": answers.machine}
     if answers.machine in _ALTERNATIVES:
         first["alternatives"] = _ALTERNATIVES[answers.machine]
     pools = [first | {"capacity_type": "spot", "max_nodes": gpus // per_node, "serves": ["training", "interactive", "best-effort"]}]
-    if production:
+    if production and sold_on_demand:
         nodes = len(answers.teams)
         capped = {"capacity_type": "on-demand", "max_nodes": nodes, "serves": ["inference"]}
         pools.append({"name": on_demand, "machine": answers.machine} | capped)
-    said = "Production: Spot for what can wait, on demand with a ceiling for inference." if production else "Development: Spot alone."
+    if not production:
+        said = "Development: Spot alone."
+    elif sold_on_demand:
+        said = "Production: Spot for what can wait, on demand with a ceiling for inference."
+    else:
+        said = f"Production: Spot alone, since {answers.machine} is not sold on demand. Inference needs a pool of another machine."
     return "\n".join(
         [
             "# yaml-language-server: $schema=platform.schema.json",
@@ -102,7 +111,7 @@ def cloud_stack(answers: Answers, environment: str, budget_usd: int | None) -> s
 
 def _budget(usd: int | None, environment: str, answers: Answers) -> Iterator[str]:
     if usd is None:
-        cloud = {Platform.GKE: "gcp", Platform.EKS: "aws"}[answers.cloud]
+        cloud = VOCABULARIES[answers.cloud].catalog
         yield f"    # No budget yet: not every price of {answers.region} is known. `flexspot prices check -s {environment}` lists which,"
         yield f"    # `flexspot prices refresh --cloud {cloud} --file stacks/prices.yaml` asks for them; then:"
         yield "    # prices_file: prices.yaml"

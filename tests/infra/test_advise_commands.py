@@ -163,6 +163,7 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     found = data("spot", *P4D, *COURSE, "--hours", "72", "--interruptions-per-hour", "0.25", "--deadline-hours", "110")
 
     assert found["best_interval_minutes"] == pytest.approx(29.665, abs=1e-3)
+    assert found["gang_share_taken"] == 0.5
     assert found["usd_per_useful_hour"] == "14.86"
     assert 0 <= found["late_share"] <= found["late_share_at_most"] <= 1
     assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
@@ -270,7 +271,13 @@ def test_a_job_saves_on_notice_where_its_checkpoint_fits(
 
     assert data(*asked)["notice_seconds"] == seconds
     said = f"it saves when it is warned, {seconds} s before" if seconds else "it does not save when it is warned"
-    assert said in run(*asked)
+    said += " (with the pools' shutdown_grace_seconds)" if seconds == 105 else ""
+    assert f"each interruption: {said}." in run(*asked)
+
+
+def test_help_says_of_what_a_share_is_and_what_no_notice_means() -> None:
+    assert "Share of a gang that one interruption takes." in " ".join(run("spot", "--help").split())
+    assert "if a checkpoint fits into it; 0: it does not save." in " ".join(run("simulate", "--help").split())
 
 
 def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> None:

@@ -172,8 +172,9 @@ def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_t
     assert lines["committed: 6 reserved p5.48xlarge in us-east-1"]["idle_floor_usd"] == str(2 * 30 * 730) + ".00"
     assert "a price or commitment is of pool l4-ondemand, which the plan does not have" in shown
     assert [each["as_of"] for each in found["old_prices"] if "contract" in each["source"]] == ["2019-05-01"]
-    assert "days old: p5.48xlarge reserved and 1 more, of 2019-05-01; expected 131,619.00 and worst case 136,152.00 rest on it; " in shown
-    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` asks the cloud for what its lists tell" in shown
+    assert "days old: p5.48xlarge reserved and 1 more, of 2019-05-01; expected 131,619.00 and worst case 136,152.00 rest on them; " in shown
+    [told] = [line for line in shown.splitlines() if "days old: p5.48xlarge reserved" in line]
+    assert told.endswith("no list is asked for them: give newer ones with --prices")
 
 
 def test_a_plan_compared_with_itself_differs_in_no_line(eks: Path) -> None:
@@ -313,3 +314,22 @@ def test_an_old_spot_price_is_told_though_the_list_prices_of_its_source_are_not_
     assert (old["age_days"], old["of"]) == (60, ["g4dn.xlarge spot"])
     line = next(each for each in found["lines"] if each["name"] == "t4-spot" and each["section"] == "pool")
     assert (old["expected_usd"], old["worst_usd"]) == (line["expected_usd"], line["worst_case_usd"])
+    [told] = [each for each in run(eks, "--prices", tmp_path / "list.yaml").splitlines() if "days old: g4dn.xlarge spot" in each]
+    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` asks the cloud for what its lists tell" in told
+
+
+FAMILY = """
+cloud: gcp
+sources: {list: {citation: a list of one family's prices, as_of: 2019-05-01, verified: true}}
+families:
+  - {family: e2-standard, region: us-central1, vcpu: 2, memory_gib: 8, usd_per_hour: "9", source: list}
+"""
+
+
+def test_for_old_prices_that_no_list_is_asked_for_the_command_is_no_advice(tmp_path: Path) -> None:
+    """It was given for families, too, which `prices refresh` never writes."""
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    shown = run(plan_file(tmp_path, "dev-gke"), "--prices", tmp_path / "family.yaml", code=1)
+
+    [told] = [each for each in shown.splitlines() if "days old: smallest e2-standard on-demand" in each]
+    assert told.endswith("rest on them; no list is asked for them: give newer ones with --prices")

@@ -11,45 +11,29 @@ import jsonschema
 import pytest
 import yaml
 from command_line import flexspot
-from github_files import actionlint
+from github_files import actionlint, used_and_unpinned
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from new_projects import COMMANDS, EKS, GKE, LOCAL, init, stacks_of
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, machines_of
 from capacity.catalog.platform import Platform
+from capacity.cost.plan_cost import plan_cost
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import init_commands
-from infra.cli.app import app
 from infra.cli.init_commands import Questions
+from infra.new_project import files
 from infra.new_project.answers import GPUS_AT_MOST, MACHINES, Answers
 from infra.new_project.files import project_files
 from infra.new_project.stack_files import shares
+from infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-GKE = ("--cloud", "gke", "--owner", "ml-platform", "--team", "research", "--account", "acme-ai-dev", "--prod-account", "acme-ai-prod")
-EKS = ("--cloud", "eks", "--owner", "ml-platform", "--team", "research", "--account", "111122223333")
-LOCAL = ("--cloud", "local", "--owner", "ml-platform", "--team", "research")
-COMMANDS = {"gke": GKE, "eks": EKS, "local": LOCAL}
-
-
-def init(folder: Path, *arguments: str, **changed: str | None) -> str:
-    """What the command prints. `changed` replaces the value of an option, or leaves it out."""
-    options: list[str] = []
-    for name, value in zip(arguments[::2], arguments[1::2], strict=True):
-        kept = changed.pop(name.removeprefix("--").replace("-", "_"), value)
-        options += [] if kept is None else [name, kept]
-    for name, value in changed.items():
-        options += [] if value is None else [f"--{name.replace('_', '-')}", value]
-    result = CliRunner().invoke(app, ["init", str(folder), *options], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-def stacks_of(folder: Path) -> dict[str, dict[str, Any]]:
-    return {path.stem.removeprefix("Pulumi."): yaml.safe_load(path.read_text()) for path in sorted((folder / "stacks").glob("*.yaml"))}
+    from capacity.cost.costed_plan import CostedPlan
+    from capacity.cost.plan_cost import PlanCost
+    from capacity.plan.build import StackPlan
 
 
 @pytest.mark.parametrize(
@@ -77,6 +61,9 @@ def test_a_new_project_passes_its_own_checks_without_a_warning_and_says_what_up_
     assert (linted.returncode, "no findings" in linted.stdout) == (0, True)
     assert needed in told
     assert needed in (tmp_path / "acme" / "README.md").read_text()
+    extra = {"gke": "[prices-gcp]", "eks": "[prices-aws]", "local": ""}[cloud]
+    assert f"\nflexspot{extra}==" in (tmp_path / "acme" / "requirements.txt").read_text()
+    assert "pip install" not in told, "the requirements have all of it"
 
 
 @pytest.mark.thorough
@@ -94,7 +81,7 @@ def test_every_region_that_is_known_to_have_the_usual_machine_gives_stacks_that_
     account = "111122223333" if platform is Platform.EKS else "acme-ai-dev"
     zones = machines_of(cloud)[machine].zones[region][:3]
 
-    files = project_files(Answers(platform, "acme", "ml", ("a", "b"), account, f"{account[:-1]}4", region, zones, machine))
+    files = project_files(Answers(platform, "acme", "ml", ("a", "b"), account, f"{account[:-1]}4", region, zones, machine)).files
 
     for name in ("dev", "prod"):
         content = yaml.safe_load(files[f"stacks/Pulumi.{name}.yaml"])["config"]["flexspot:platform"]
@@ -114,7 +101,7 @@ def test_what_is_answered_is_what_the_stacks_say_and_no_gpu_is_left_over(teams: 
     place = ("acme-dev", "acme-prod", "us-central1", ("us-central1-a",), "g2-standard-8")
     answers = Answers(Platform.GKE, "acme", owner, tuple(teams), *place, dev, prod)
     try:
-        files = project_files(answers)
+        files = project_files(answers).files
     except ExplainedError as refused:
         # Names that clouds or Kubernetes keep for themselves, such as default.
         assert re.search("teams|owner", " ".join(refused.evidence)), refused  # noqa: PT017
@@ -161,20 +148,28 @@ def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path:
         pytest.param("eks", {"account": "1111-2222-3333"}, "--account '1111-2222-3333' cannot be used", id="hyphens in a number"),
         pytest.param("eks", {"account": None}, "--account is not given", id="no account"),
         pytest.param("eks", {"region": "us_east"}, "--region 'us_east' cannot be used", id="no region"),
-        pytest.param("eks", {"region": "eu-west-1"}, "--region 'eu-west-1' is not known to offer g6.xlarge", id="without the machine"),
+        pytest.param("eks", {"region": "eu-west-1"}, "--machine 'g6.xlarge' is not known to be offered in eu-west-1", id="elsewhere"),
         pytest.param("eks", {"machine": "g6.xlrge"}, "--machine 'g6.xlrge' is not in the catalog", id="typing error"),
         pytest.param("eks", {"machine": "m6i.large"}, "--machine 'm6i.large'", id="without GPUs"),
         pytest.param("gke", {"machine": "n1-standard-8"}, "--machine 'n1-standard-8' has no GPUs, or none of a fixed number", id="n1"),
         pytest.param("eks", {"dev_gpus": "0"}, "--dev-gpus 0 cannot be had", id="none"),
+        pytest.param("eks", {"dev_gpus": "10000000000"}, "--dev-gpus 10000000000 cannot be had", id="far too many"),
         pytest.param("eks", {"prod_gpus": "-4"}, "--prod-gpus -4 cannot be had", id="less than none"),
         pytest.param("eks", {"prod_gpus": str(GPUS_AT_MOST + 1)}, f"--prod-gpus {GPUS_AT_MOST + 1} cannot be had", id="too many"),
         pytest.param("eks", {"machine": "p5.48xlarge", "dev_gpus": "12"}, "--dev-gpus 12 cannot be had", id="half a node"),
         pytest.param("eks", {"cidr": "anywhere"}, "these answers make no stack dev that can work", id="no range"),
-        pytest.param("eks", {"zone": "us-west-2a"}, "these answers make no stack dev that can work", id="another region's zone"),
+        pytest.param("eks", {"zone": "us-west-2a"}, "--zone 'us-west-2a' is not in region us-east-1", id="another region's zone"),
+        pytest.param("eks", {"zone": "us-east-1a"}, "--zone 'us-east-1a' is alone", id="one zone for EKS"),
+        pytest.param("gke", {"zone": "us-central1-f"}, "--machine 'g2-standard-8' is not offered in us-central1-f", id="zone without it"),
+        pytest.param("gke", {"machine": "g4-standard-48"}, "--machine 'g4-standard-48' is offered where nobody knows", id="nowhere known"),
         pytest.param("eks", {"zone": "a: b"}, "--zone 'a: b' cannot be used", id="no zone"),
         pytest.param("eks", {"team": "Red Team"}, "--team 'Red Team' cannot be used", id="no name"),
         pytest.param("eks", {"team": "a}, {name: b"}, "--team 'a}' cannot be used", id="YAML in a name"),
         pytest.param("eks", {"team": "a,b,a"}, "--team 'a' is named more than once", id="twice"),
+        pytest.param("eks", {"team": "kube-system"}, "--team 'kube-system' is a namespace of the cluster's own", id="a taken namespace"),
+        pytest.param("gke", {"cidr": "10.0.0.0/8"}, "--cidr: a project of gke has nothing of it", id="an option of EKS on GKE"),
+        pytest.param("local", {"region": "us-east-1"}, "--region: a project of local has nothing of it", id="a region of the lab"),
+        pytest.param("local", {"account": "111122223333", "dev_gpus": "4"}, "--account, --dev-gpus: a project of local", id="two of them"),
         pytest.param("eks", {"team": ""}, "--team '' cannot be used", id="empty"),
         pytest.param("eks", {"owner": "x\nconfig: 1"}, "--owner 'x\\nconfig: 1' cannot be used", id="a line more"),
         pytest.param("eks", {"name": "a/b"}, "--name 'a/b' cannot be used", id="a path as name"),
@@ -194,47 +189,6 @@ def test_what_cannot_be_used_is_named_with_its_option_and_what_is_allowed_and_no
     assert not (tmp_path / "acme").exists()
 
 
-@pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/Pulumi.dev.yaml", "__main__.py", ".github/workflows/flexspot.yaml"])
-def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, tmp_path: Path) -> None:
-    (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / there).write_text("mine\n")
-
-    with pytest.raises(ExplainedError, match=f"has {re.escape(there)} already; nothing was written"):
-        init(tmp_path, *GKE)
-
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / there]
-    assert (tmp_path / there).read_text() == "mine\n"
-
-
-def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path: Path) -> None:
-    (tmp_path / "acme").mkdir()
-    (tmp_path / "acme" / "__main__.py").symlink_to(tmp_path / "elsewhere.py")
-
-    with pytest.raises(ExplainedError, match=r"has __main__\.py already"):
-        init(tmp_path / "acme", *GKE)
-
-    assert not (tmp_path / "elsewhere.py").exists()
-
-
-def test_a_readme_and_what_git_ignores_stay_as_they_were_and_that_is_said(tmp_path: Path) -> None:
-    for name in ("README.md", ".gitignore"):
-        (tmp_path / name).write_text("mine\n")
-
-    told = init(tmp_path, *GKE)
-
-    assert "README.md was there and is as it was." in told
-    assert ".gitignore was there and is as it was." in told
-    assert {(tmp_path / name).read_text() for name in ("README.md", ".gitignore")} == {"mine\n"}
-    assert (tmp_path / "stacks" / "Pulumi.prod.yaml").is_file()
-
-
-def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "acme").write_text("a file\n")
-
-    with pytest.raises(ExplainedError, match="cannot be written"):
-        init(tmp_path / "acme", *GKE)
-
-
 def _asking(made: type[Questions], *, asks: bool) -> Questions:
     return made(asks=not asks)
 
@@ -243,7 +197,14 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    answers = iter(["gks", "gke", "acme", "ml-platform", "Research", "research, product", "acme-ai-dev", "acme-ai-dev", "acme-ai-prod"])
+    answers = iter(
+        [
+            *("gks", "gke", "acme", "ml-platform"),
+            *("Research", "kube-system", "research, product"),
+            *("acme-ai-dev", "acme-ai-dev", "acme-ai-prod"),
+            *("us-west1", "a4-highgpu-8g", "g2-standard-8"),
+        ]
+    )
 
     def prompt(question: str, default: str | None = None) -> str:
         asked.append(question)
@@ -254,17 +215,86 @@ def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be
     monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
     told = init(tmp_path)
 
-    assert len(asked) == len(set(asked)) + 3, "three answers could not be used"
+    assert len(asked) == len(set(asked)) + 5, "five answers could not be used"
+    assert "--machine 'a4-highgpu-8g' is not known to be offered in us-west1" in told
     assert "give --cloud: gke, eks or local" in told
     assert "which" in asked[0].lower()
     assert list(stacks_of(tmp_path)) == ["dev", "local", "prod"]
     assert yaml.safe_load((tmp_path / "Pulumi.yaml").read_text())["name"] == "acme"
 
 
+@pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/platform.schema.json", "stacks/Pulumi.local.yaml"])
+def test_nobody_is_asked_anything_for_a_folder_that_has_a_project(there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / there).parent.mkdir(exist_ok=True)
+    (tmp_path / there).touch()
+    monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
+
+    with pytest.raises(ExplainedError, match="already; nothing was written"):
+        init(tmp_path)
+
+
+def test_the_stacks_are_tried_side_by_side_once_each_and_what_they_are_warned_of_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[str, list[str]]] = []
+    costs: list[str] = []
+
+    def checked(path: Path) -> StackPlan:
+        tried.append((path.name, sorted(each.name for each in path.parent.iterdir())))
+        return checked_stack(path)
+
+    def cost(plan: CostedPlan, *more: Any) -> PlanCost:
+        costs.append(plan.environment)
+        return plan_cost(plan, *more)
+
+    monkeypatch.setattr(files, "checked_stack", checked)
+    monkeypatch.setattr(files, "plan_cost", cost)
+    told = init(tmp_path, *GKE, machine="g4-standard-48", zone="us-central1-b")
+
+    stacks = [f"Pulumi.{name}.yaml" for name in ("dev", "local", "prod")]
+    assert sorted(tried) == [(name, stacks) for name in stacks]
+    assert costs == ["dev", "prod"]
+    assert "warning: stack dev: region-not-known: pools.0.machine: where g4-standard-48 is offered is not known" in told
+    assert "warning: stack prod: region-not-known" in told
+
+
+@pytest.mark.parametrize(
+    "machine,region,offered",
+    [
+        ("p4d.24xlarge", "eu-west-1", "eu-west-1c"),
+        ("p5.48xlarge", "ca-central-1", "ca-central-1d"),
+        ("trn1.32xlarge", "us-east-2", "us-east-2c"),
+    ],
+)
+def test_a_machine_that_one_zone_has_gets_a_cluster_in_two_where_eks_puts_control_planes(
+    machine: str, region: str, offered: str, tmp_path: Path
+) -> None:
+    told = init(tmp_path, *EKS, machine=machine, region=region)
+
+    zones = stacks_of(tmp_path)["dev"]["config"]["flexspot:platform"]["zones"]
+    assert (len(set(zones)), zones[0]) == (2, offered)
+    ids = {
+        zone: name
+        for each in machines_of(Cloud.AWS).values()
+        for zone, name in zip(each.zones.get(region, ()), each.zone_ids.get(region, ()), strict=False)
+    }
+    assert {ids[zone] for zone in zones if zone in ids} & ZONES_WITHOUT_EKS == set()
+    assert "zone-without-eks" not in told
+
+
+def test_the_folder_is_quoted_where_a_shell_is_to_go_there(tmp_path: Path) -> None:
+    told = init(tmp_path / "our platform", *LOCAL)
+
+    assert f"  cd '{tmp_path / 'our platform'}'\n" in told
+
+
 def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_path: Path) -> None:
     init(tmp_path / "Our new platform!", *LOCAL)
 
+    init(tmp_path / ("a" * 120), *LOCAL)
+
     assert yaml.safe_load((tmp_path / "Our new platform!" / "Pulumi.yaml").read_text())["name"] == "Our-new-platform"
+    assert yaml.safe_load((tmp_path / ("a" * 120) / "Pulumi.yaml").read_text())["name"] == "a" * 100
 
 
 @pytest.mark.engine
@@ -280,6 +310,13 @@ def test_actionlint_has_nothing_to_say_of_the_workflow_and_it_may_write_nothing(
     assert content["permissions"] == {}
     assert [job["permissions"] for job in content["jobs"].values()] == [{"contents": "read"}]
     assert "secrets." not in path.read_text()
-    used = re.findall(r"uses: (\S+ # \S+)", path.read_text())
-    assert used
-    assert [each for each in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
+    assert used_and_unpinned(path) == (1, [])
+
+
+@pytest.mark.parametrize("machine,kinds", [("a3-highgpu-1g", ["spot"]), ("a3-highgpu-8g", ["spot", "on-demand"])])
+def test_production_has_a_pool_on_demand_only_of_a_machine_that_is_sold_so(machine: str, kinds: list[str], tmp_path: Path) -> None:
+    init(tmp_path, *GKE, machine=machine)
+
+    platform = stacks_of(tmp_path)["prod"]["config"]["flexspot:platform"]
+    assert [pool["capacity_type"] for pool in platform["pools"]] == kinds
+    assert ("on demand one machine a team" in (tmp_path / "README.md").read_text()) == ("on-demand" in kinds)

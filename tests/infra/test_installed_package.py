@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,29 @@ from components.hosting.host import hosted
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from installed_fixtures import Installed
 
 pytestmark = pytest.mark.engine
 
 FOLDERS = ("capacity", "components", "policies", "infra", "lab")
+
+
+@contextmanager
+def served(python: Path, plugin: Path, *, folder: Path) -> Generator[grpc.Channel]:
+    """A channel to a plugin that `python` starts in `folder`, and that says its port when it can be asked."""
+    environment = outside_of_the_checkout() | {"PYTHONWARNINGS": "ignore"}
+    command = [python, "-u", plugin, "127.0.0.1:1"]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            # The schema is larger than what gRPC takes by default.
+            whole = [("grpc.max_receive_message_length", -1)]
+            with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}", options=whole) as channel:
+                yield channel
+        finally:
+            process.kill()
 
 
 @pytest.fixture
@@ -71,24 +90,24 @@ def test_the_same_sources_make_the_same_wheel_byte_for_byte(installed: Installed
 
 
 def test_every_module_of_the_wheel_can_be_imported_beside_packages_of_the_same_names(installed: Installed, project: Path) -> None:
-    program = """
+    program = f"""
 import importlib, json, pkgutil, sys
-import capacity, components, infra, lab, policies
 import flexspot
+FOLDERS = {FOLDERS}
 for each in pkgutil.walk_packages(flexspot.__path__, "flexspot."):
     # What begins to work when it is imported, what is a program for a container or for Google's Python, and what needs the extra own-rules.
     if not each.name.endswith(("__main__", "stock_out_watch", "notebook_stop", "own_rules.evaluation")):
         importlib.import_module(each.name)
-own = [module.OWN for module in (capacity, components, infra, lab, policies)]
+own = [importlib.import_module(name).OWN for name in FOLDERS]
 count = sum(name.startswith("flexspot.") for name in sys.modules)
-foreign = [name for name in sys.modules if name.partition(".")[0] in ("capacity", "components", "infra", "lab", "policies") and "." in name]
+foreign = [name for name in sys.modules if name.partition(".")[0] in FOLDERS and "." in name]
 print(json.dumps([own, count, foreign]))
 """
     told = installed.run(installed.python, "-W", "ignore", "-c", program, folder=project)
 
     assert told.returncode == 0, told.stderr
     own, count, foreign = json.loads(told.stdout)
-    assert own == [f"the {name} of acme" for name in ("capacity", "components", "infra", "lab", "policies")]
+    assert own == [f"the {name} of acme" for name in FOLDERS]
     assert count > 300
     assert foreign == []
 
@@ -205,14 +224,8 @@ def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_ca
     assert options["toolchain"] == "pip"
     python = pack / options["virtualenv"] / "bin" / "python"
 
-    command = [python, "-u", str(pack), "127.0.0.1:1"]
-    with subprocess.Popen(command, cwd=tmp_path, env=outside_of_the_checkout(), stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
-                described = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=60)
-        finally:
-            process.kill()
+    with served(python, pack, folder=tmp_path) as channel:
+        described = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=60)
 
     assert {rule.name for rule in all_rules()} <= {each.name for each in described.policies}
 
@@ -221,17 +234,8 @@ def test_the_installed_components_are_a_plugin_that_pulumis_python_host_can_star
     plugin = installed.package / "components"
     options = yaml.safe_load((plugin / "PulumiPlugin.yaml").read_text())["runtime"]["options"]
     assert options["toolchain"] == "pip"
-    command = [plugin / options["virtualenv"] / "bin" / "python", "-u", str(plugin), "127.0.0.1:1"]
-    environment = outside_of_the_checkout() | {"PYTHONWARNINGS": "ignore"}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            with grpc.insecure_channel(
-                f"127.0.0.1:{int(process.stdout.readline())}", options=[("grpc.max_receive_message_length", -1)]
-            ) as channel:
-                told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
-        finally:
-            process.kill()
+    with served(plugin / options["virtualenv"] / "bin" / "python", plugin, folder=tmp_path) as channel:
+        told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
 
     schema = json.loads(told.schema)
     assert len(schema["resources"]) == len(hosted())
@@ -242,10 +246,7 @@ def test_the_installed_pack_starts_with_a_python_that_has_none_of_its_packages(i
     """`env python3` finds whichever is first; here one without Pulumi."""
     bare = project / "bare"
     uv("venv", "--quiet", bare)
-    command = [bare / "bin" / "python", "-u", installed.package / "policies" / "pack", "127.0.0.1:1"]
-    with subprocess.Popen(command, cwd=project, env=outside_of_the_checkout(), stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            assert int(process.stdout.readline()) > 0
-        finally:
-            process.kill()
+    with served(bare / "bin" / "python", installed.package / "policies" / "pack", folder=project) as channel:
+        described = analyzer_pb2_grpc.AnalyzerStub(channel).GetAnalyzerInfo(empty_pb2.Empty(), timeout=60)
+
+    assert described.policies

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from capacity.catalog.platform import Platform
 from infra.deployment.cloud_run import PLUGINS, command_line, missing_pieces, sdk_version
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def version(major: int = 0, minor: int = 0, patch: int = 0) -> str:
 
 
 def test_a_machine_without_pulumi_lacks_everything_and_is_told_how_to_get_it(machine: Path) -> None:
-    missing, remedies = missing_pieces(command_line(), "gke")
+    missing, remedies = missing_pieces(command_line(), Platform.GKE)
 
     assert missing == [
         "the pulumi command line is not on PATH",
@@ -49,8 +50,8 @@ def test_a_machine_without_pulumi_lacks_everything_and_is_told_how_to_get_it(mac
     ]
 
 
-@pytest.mark.parametrize("cloud,provider", [("gke", "gcp"), ("eks", "aws")])
-def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: str, provider: str, machine: Path) -> None:
+@pytest.mark.parametrize("cloud,provider", [(Platform.GKE, "gcp"), (Platform.EKS, "aws")])
+def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: Platform, provider: str, machine: Path) -> None:
     put_command_line(machine, f"v{version()}")
     for name in (provider, "kubernetes"):
         put_plugin(machine, name, PLUGINS[name])
@@ -68,7 +69,7 @@ def test_a_command_line_fits_when_it_is_as_new_as_the_sdk(said: str, fits: bool,
 
     assert found is not None
     assert (str(found.version), found.fits) == (said, fits)
-    assert any("is version" in each for each in missing_pieces(command_line(), "gke")[0]) is not fits
+    assert any("is version" in each for each in missing_pieces(command_line(), Platform.GKE)[0]) is not fits
 
 
 def test_a_command_line_that_says_no_version_does_not_fit(machine: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_plugin_of_another_version_is_named(machine: Path) -> None:
     put_plugin(machine, "gcp", "9.0.0")
     put_plugin(machine, "kubernetes", PLUGINS["kubernetes"])
 
-    assert missing_pieces(command_line(), "gke")[0] == [
+    assert missing_pieces(command_line(), Platform.GKE)[0] == [
         f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'} (there: 9.0.0)"
     ]
 

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from made_projects import project
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra import own_program, program
@@ -22,12 +23,6 @@ with open('ran', 'a') as file:
     print(__name__, os.path.basename(os.getcwd()), declared_beside.TIMES, file=file)
 """
 BESIDE = "import builtins\nbuiltins.times_beside = TIMES = getattr(builtins, 'times_beside', 0) + 1\n"
-
-
-def project(folder: Path, written: str = "runtime: python\n") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "Pulumi.yaml").write_text(f"name: acme\n{written}")
-    return folder
 
 
 def programmed(folder: Path) -> Path:
@@ -100,6 +95,7 @@ def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_pat
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert "pulumi preview" in refused.value.remedy
+    assert "None" not in refused.value.problem
 
 
 def test_flexspot_itself_is_never_taken_for_a_part_of_the_program() -> None:

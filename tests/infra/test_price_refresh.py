@@ -234,7 +234,9 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
     [
         (("--cloud", "azure"), "write aws or gcp"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
-        (("--cloud", "gcp"), "has prices of aws, not of gcp"),
+        (("--cloud", "gcp", "--region", "us-central1"), "has prices of aws, not of gcp"),
+        (("--cloud", "aws", "--region", "mars"), "--region 'mars' is no region of aws."),
+        (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
@@ -242,6 +244,17 @@ def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(arguments: 
     own.write_text(OWN)
 
     assert told in refresh(*arguments, "--file", own, code=2)
+
+
+def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS was said to have no price of what was asked for, which was nothing."""
+    (tmp_path / "Pulumi.yaml").write_text("name: acme\nruntime: python\n")
+    monkeypatch.chdir(tmp_path)
+
+    told = refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", code=2)
+
+    assert "no stack of this project is on aws." in told
+    assert "name regions with --region" in told
 
 
 def test_a_folder_that_is_not_there_is_told_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -115,9 +115,9 @@ def test_h100s_with_their_local_ssd_flex_start_and_disks_are_refreshed(catalog: 
     assert book.prices["a3-highgpu-8g", "us-central1", CapacityType.FLEX_START].usd_per_hour == shipped.usd_per_hour
     by_hand = 208 * Decimal("0.029327") + 1872 * Decimal("0.002553") + 8 * Decimal("9.79597") + 6000 * Decimal("0.08") / 730
     assert book.prices["a3-highgpu-8g", "us-central1", ON_DEMAND].usd_per_hour == by_hand.quantize(Decimal("0.000001"))
-    assert "not found, and left as it was: on-demand price of a3-highgpu-1g in us-central1" in shown, (
-        "it is sold as Spot and flex-start alone"
-    )
+    assert "spot price of a3-highgpu-1g in us-central1" in shown
+    assert "on-demand price of a3-highgpu-1g" not in shown, "it is not sold on demand, so that nothing is missing"
+    assert ("a3-highgpu-1g", "us-central1", ON_DEMAND) not in book.prices
     assert "not found, and left as it was: flex-start price of a3-highgpu-8g in europe-west4" in shown
     disks = {(item.value, region): row.usd for (item, region), row in book.services.items() if row.source.startswith("gcp.yaml")}
     assert disks == {

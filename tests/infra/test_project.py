@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from made_projects import project
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.project import project_here
@@ -13,14 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def project(folder: Path, text: str = "name: acme\nruntime: python\n") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "Pulumi.yaml").write_text(text)
-    return folder
-
-
 def test_the_project_is_the_nearest_folder_with_a_project_file_as_for_pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outer, inner = project(tmp_path / "outer"), project(tmp_path / "outer" / "inner", "name: inner\nruntime: python\n")
+    outer, inner = project(tmp_path / "outer"), project(tmp_path / "outer" / "inner", name="inner")
     (inner / "src").mkdir()
     monkeypatch.chdir(inner / "src")
 
@@ -34,7 +29,7 @@ def test_stack_files_are_where_the_project_file_says_and_else_beside_it(tmp_path
 
     (tmp_path / "environments").mkdir()
     (tmp_path / "environments" / "Pulumi.dev.yaml").touch()
-    there = project_here(project(tmp_path, "name: acme\nruntime: python\nstackConfigDir: environments\n"))
+    there = project_here(project(tmp_path, "runtime: python\nstackConfigDir: environments\n"))
 
     assert there.stack_names() == ["dev"]
     assert there.shown(there.stack_file("dev")) == "environments/Pulumi.dev.yaml"
@@ -77,3 +72,10 @@ def test_the_name_of_a_stack_is_no_path(tmp_path: Path, stack: str) -> None:
 
     with pytest.raises(ExplainedError, match="there is no stack"):
         there.stack_file(stack)
+
+
+def test_where_stacks_would_be_is_named_as_a_person_says_it(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError) as refused:
+        project_here(project(tmp_path)).stack_file("dev")
+
+    assert refused.value.remedy.endswith("in the project's folder.")

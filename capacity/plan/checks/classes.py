@@ -80,10 +80,15 @@ def alternatives_are_other_machines(resolved: ResolvedSettings) -> Iterator[Sett
                 yield SettingsProblem(path, repr(name), "stands twice", "leave one of them out", "duplicate-name")
 
 
+def is_taken_namespace(name: str) -> bool:
+    """Whether the cluster or a controller has a namespace of this name."""
+    return name in _TAKEN_NAMESPACES or name.startswith(_TAKEN_PREFIXES)
+
+
 def teams_do_not_take_a_namespace_of_the_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A team's name is its namespace, which must not be one that the cluster or a controller has."""
     for number, team in enumerate(resolved.settings.teams):
-        if team.name in _TAKEN_NAMESPACES or team.name.startswith(_TAKEN_PREFIXES):
+        if is_taken_namespace(team.name):
             path = f"teams.{number}.name"
             yield SettingsProblem(path, repr(team.name), "is a namespace of the cluster's own", "choose another name", "reserved-name")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix
+from capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix, zone_in_region
 from capacity.settings.network import EKS_ZONES
 from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.values.errors import SettingsProblem, nearest
@@ -90,13 +90,9 @@ def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...])
 
 
 def _outside(resolved: ResolvedSettings, path: str, zone: str) -> Iterator[SettingsProblem]:
-    separator = "-" if resolved.words.catalog is Cloud.GCP else ""
-    if _is_id(resolved, zone):
-        inside, example = zone.startswith(zone_id_prefix(resolved.region)), f"has the id {zone_id_prefix(resolved.region)}1"
-    else:
-        inside = zone[:-1] == f"{resolved.region}{separator}" and zone[-1:].isalpha()
-        example = f"is called {resolved.region}{separator}a"
-    if not inside:
+    if not zone_in_region(resolved.words.catalog, resolved.region, zone):
+        name = f"{resolved.region}{ZONE_SEPARATORS[resolved.words.catalog]}a"
+        example = f"has the id {zone_id_prefix(resolved.region)}1" if _is_id(resolved, zone) else f"is called {name}"
         yield SettingsProblem(path, repr(zone), f"is not in region {resolved.region}", f"a zone of it {example}", "zone-outside-region")
 
 

@@ -194,3 +194,10 @@ def test_small_a3_machines_have_no_on_demand_price_as_google_does_not_sell_them_
     kinds = {kind for name, _, kind in PRICES if name in {"a3-highgpu-1g", "a3-highgpu-2g", "a3-highgpu-4g"}}
 
     assert kinds == {CapacityType.SPOT, CapacityType.FLEX_START}
+
+
+def test_a_machine_that_is_not_sold_on_demand_has_no_such_price() -> None:
+    unsold = {name for name, each in machines_of(Cloud.GCP).items() if not each.on_demand}
+
+    assert unsold == {f"a3-highgpu-{gpus}g{disks}" for gpus in (1, 2, 4) for disks in ("", "-nolssd")}
+    assert not [key for key in PRICES if key[0] in unsold and key[2] is CapacityType.ON_DEMAND]

@@ -204,3 +204,19 @@ def test_a_service_price_is_refused_without_source_twice_unknown_or_free(change:
 @pytest.mark.parametrize("item", ServiceItem)
 def test_every_item_is_billed_by_some_measure(item: ServiceItem) -> None:
     assert item.measure in Measure
+
+
+@pytest.mark.parametrize("region,in_the_shipped_list", [("europe-west9", 0), ("us-central1", 1)])
+def test_one_family_in_a_file_of_ones_own_says_nothing_of_the_others(region: str, in_the_shipped_list: int, tmp_path: Path) -> None:
+    """One row made all others "not sold there", and the worst case no bound."""
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "cloud: gcp\nsources:\n  offer: {citation: an offer of November, as_of: 2026-11-21, verified: true}\nfamilies:\n"
+        f'  - {{family: e2-standard, region: {region}, vcpu: 2, memory_gib: 8, usd_per_hour: "0.08", source: offer}}\n'
+    )
+    shipped = prices_of(Cloud.GCP)
+
+    book = shipped.overridden_by(path)
+
+    others = [each for each in shipped.family_names if each != "e2-standard"]
+    assert book.unpriced_families(region) == ([] if in_the_shipped_list else others)

@@ -47,6 +47,12 @@ A100: dict[str, Any] = {"pools.0.machine": "a2-highgpu-1g"}
         ),
         pytest.param(FLEX | {"pools.0.machine": "a3-edgegpu-8g"}, "machine-not-in-dws", "machine", id="flex-start without the machine"),
         pytest.param(QUEUED | {"pools.0.machine": "a3-edgegpu-8g"}, "machine-not-in-dws", "machine", id="queued without the machine"),
+        pytest.param(
+            {"pools.0.capacity_type": "on-demand", "pools.0.machine": "a3-highgpu-4g-nolssd"},
+            "machine-not-on-demand",
+            "machine",
+            id="on demand without the machine",
+        ),
         pytest.param(FLEX | {"pools.0.min_nodes": 1}, "dws-pool-with-floor", "min_nodes", id="flex-start that keeps a node"),
         pytest.param(FLEX | {"pools.0.surge": {"max_surge": 1}}, "upgrades-of-dws-pool", "surge", id="flex-start with upgrades"),
         pytest.param(FLEX | {"pools.0.hold_upgrades": True}, "upgrades-of-dws-pool", "hold_upgrades", id="flex-start with held upgrades"),

@@ -147,7 +147,7 @@ def test_on_autopilot_pods_select_the_gpu_itself_and_a_choice_that_no_label_tell
 def test_a_part_of_a_gpu_has_a_part_of_its_memory(option: dict[str, Any], gb: int) -> None:
     settings = autopilot_settings()
     settings["cluster"], settings["classes"] = {"min_version": "1.35"}, {}
-    desk = {"name": "h100-desk", "machine": "a3-highgpu-1g", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
+    desk = {"name": "h100-desk", "machine": "a3-highgpu-8g", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
     settings["pools"] = [pool("l4", "g2-standard-4"), {**desk, **option}]
     settings["teams"] = [{"name": "red", "shares": {"l4": 1}}]
     plan = build_plan(parse_settings(settings, "settings"))

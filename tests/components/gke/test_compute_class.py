@@ -169,6 +169,11 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
             ACCOUNT,
             "machine is a3-edgegpu-8g; DWS does not give it",
         ),
+        (
+            [{**SPOT, "capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb", "gpus": 1}],
+            AUTOPILOT,
+            "machine is a3-highgpu-1g; Google does not sell it on demand",
+        ),
         ([{**SPOT, "driver": "newest"}], ACCOUNT, "driver is newest; it is default, latest, disabled"),
         ([{**SPOT, "boot_disk_gib": 0}], ACCOUNT, "boot_disk_gib is 0; GKE takes 10 to 65536"),
         ([{**SPOT, "recycling_lead_seconds": 60}], ACCOUNT, "recycling_lead_seconds is 60; it belongs to flex-start"),

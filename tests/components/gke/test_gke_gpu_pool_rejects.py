@@ -72,6 +72,10 @@ def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict
         ({**FLEX, "min_nodes": 1}, "min_nodes (is 1): it is 0 for flex-start, which starts from nothing"),
         ({"min_nodes": 5}, "min_nodes (is 5): it is 0 to max_nodes, 4"),
         ({**FLEX, **H100_EDGE}, "machine (is a3-edgegpu-8g): DWS does not give it, as flex-start needs"),
+        (
+            {"capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"},
+            "machine (is a3-highgpu-1g): Google does not sell it on demand; make the pool spot or flex-start, or use a machine that",
+        ),
         ({**FLEX, "compact_placement": True}, "compact_placement (is true): with flex-start only a3-ultragpu and a4 have it, not g2-st"),
         ({**QUEUED, "compact_placement": True}, "compact_placement (is true): a queued pool has none"),
         ({**T4, "compact_placement": True}, "compact_placement (is true): n1-standard-8 cannot be placed compactly"),

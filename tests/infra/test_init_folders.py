@@ -1,0 +1,96 @@
+"""Where `flexspot init` writes: nothing that is there is touched, and what cannot be written is told before half of it is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from new_projects import GKE, init
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/Pulumi.dev.yaml", "__main__.py", ".github/workflows/flexspot.yaml"])
+def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, tmp_path: Path) -> None:
+    (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / there).write_text("mine\n")
+
+    with pytest.raises(ExplainedError, match=f"has {re.escape(there)} already; nothing was written"):
+        init(tmp_path, *GKE)
+
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / there]
+    assert (tmp_path / there).read_text() == "mine\n"
+
+
+def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "acme" / "__main__.py").symlink_to(tmp_path / "elsewhere.py")
+
+    with pytest.raises(ExplainedError, match=r"has __main__\.py already"):
+        init(tmp_path / "acme", *GKE)
+
+    assert not (tmp_path / "elsewhere.py").exists()
+
+
+def test_a_readme_and_what_git_ignores_stay_as_they_were_and_that_is_said(tmp_path: Path) -> None:
+    for name in ("README.md", ".gitignore"):
+        (tmp_path / name).write_text("mine\n")
+
+    told = init(tmp_path, *GKE)
+
+    assert "README.md was there and is as it was." in told
+    assert ".gitignore was there and is as it was." in told
+    assert {(tmp_path / name).read_text() for name in ("README.md", ".gitignore")} == {"mine\n"}
+    assert (tmp_path / "stacks" / "Pulumi.prod.yaml").is_file()
+
+
+@pytest.mark.parametrize("blocking", ["acme", "acme/stacks", "acme/.github", "acme/.github/workflows"])
+def test_what_is_no_folder_where_one_must_be_is_told_and_nothing_is_written(blocking: str, tmp_path: Path) -> None:
+    """Half of a project was written until it was met."""
+    (tmp_path / blocking).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / blocking).write_text("a file\n")
+
+    with pytest.raises(ExplainedError, match=f"{re.escape(blocking)} is no folder, and files of the project must be below it; nothing was"):
+        init(tmp_path / "acme", *GKE)
+
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / blocking]
+
+
+def test_a_link_that_leads_in_a_circle_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "acme").symlink_to(tmp_path / "acme")
+
+    with pytest.raises(ExplainedError, match="acme is no folder"):
+        init(tmp_path / "acme", *GKE)
+
+
+def test_a_folder_whose_name_is_too_long_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ExplainedError, match="cannot be written: File name too long"):
+        init(tmp_path / ("a" * 300), *GKE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("init", ".", *GKE),
+        ("settings", "check", "-s", "dev"),
+        ("rules", "test"),
+        ("prices", "refresh", "--cloud", "aws", "--region", "us-east-1", "--file", "x.yaml"),
+    ],
+)
+def test_a_current_folder_that_somebody_has_deleted_is_told(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    with pytest.raises(ExplainedError, match="the current folder cannot be read") as refused:
+        CliRunner().invoke(app, list(command), catch_exceptions=False)
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
