@@ -172,7 +172,7 @@ def test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_cl
     made["metadata"]["ownerReferences"] = [{"kind": "Operator", "name": "a", "controller": True}]
     ended = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "ended", "namespace": "team-a"}, "spec": deployment("a")["spec"]}
     ended["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-    objects = [namespace("team-a"), deployment("web"), made, ended, deployment("addon", "kube-system")]
+    objects = [*map(namespace, ("team-a", "kube-system")), deployment("web"), made, ended, deployment("addon", "kube-system")]
 
     _, told = audited(Served(objects), tmp_path)
     _, asked_for = audited(Served(objects), tmp_path, "--namespace", "kube-system")
@@ -307,3 +307,51 @@ def test_ten_thousand_pods_take_seconds_and_no_memory_to_speak_of(tmp_path: Path
     # The server's share included, which is as large.
     assert time.process_time() - began < 30
     assert grown < 400 * 1024
+
+
+@pytest.mark.parametrize("path", ["/version", "/apis", "/api/v1"])
+def test_what_answers_without_being_an_api_server_has_not_been_audited(path: str, tmp_path: Path) -> None:
+    with serving(Served([namespace("team-a")], missing={path}), tmp_path) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig)])
+
+    assert isinstance(ended.exception, ExplainedError)
+    assert "does not answer" in ended.exception.problem
+
+
+def test_a_version_that_went_away_while_it_was_asked_for_has_nothing(tmp_path: Path) -> None:
+    _, told = audited(Served([namespace("team-a"), deployment("web")], missing={"/apis/apps/v1"}), tmp_path)
+
+    assert told["summary"]["objects"] == 1
+
+
+def test_a_kind_that_a_groups_preferred_version_lacks_is_listed_in_another(tmp_path: Path) -> None:
+    metadata = {"name": "a", "namespace": "team-a"}
+    both = [
+        {"apiVersion": f"serving.kserve.io/{version}", "kind": kind, "metadata": metadata, "spec": {}}
+        for version, kind in (("v1beta1", "InferenceService"), ("v1alpha1", "LLMInferenceService"), ("v1alpha1", "InferenceService"))
+    ]
+    served = Served([namespace("team-a"), *both])
+
+    audited(served, tmp_path)
+
+    lists = [each.partition("?")[0] for each in served.asked if "limit=" in each and "kserve" in each]
+    # A kind that two versions have is listed once, in the preferred one.
+    assert lists == ["GET /apis/serving.kserve.io/v1beta1/inferenceservices", "GET /apis/serving.kserve.io/v1alpha1/llminferenceservices"]
+
+
+@pytest.mark.parametrize(
+    "name,remedy", [("team-aa", "did you mean team-a? allowed: team-a, team-b"), ("", "small letters"), ("a/b", "small letters")]
+)
+def test_a_namespace_that_is_not_there_is_told_with_those_that_are(name: str, remedy: str, tmp_path: Path) -> None:
+    with serving(Served([namespace("team-a"), namespace("team-b"), deployment("web")]), tmp_path) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "-n", "team-b", "-n", name])
+
+    assert isinstance(ended.exception, ExplainedError)
+    assert f"--namespace {name!r}: the cluster has no such namespace" in ended.exception.problem
+    assert remedy in ended.exception.remedy
+
+
+def test_whether_a_namespace_is_there_is_left_open_where_namespaces_may_not_be_listed(tmp_path: Path) -> None:
+    _, told = audited(Served([namespace("team-a"), deployment("web")], forbidden={"namespaces"}), tmp_path, "-n", "team-b")
+
+    assert told["summary"]["lacking"] == ["list namespaces"]
