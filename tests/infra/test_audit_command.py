@@ -119,9 +119,14 @@ def test_a_new_node_is_not_idle_yet_and_one_whose_price_nobody_knows_costs_nobod
         ("trn1.32xlarge", {"aws.amazon.com/neuron": "16", "aws.amazon.com/neuroncore": "32"}, 16),
         ("p4d.24xlarge", {"nvidia.com/gpu": "0", "nvidia.com/mig-1g.5gb": "56"}, 8),
         ("g6.12xlarge", {"nvidia.com/gpu": "16"}, 4),
+        ("g6.12xlarge", {"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "16"}, 4),
+        ("m9.huge", {"nvidia.com/gpu.shared": "2"}, 2),
         ("m9.huge", {"nvidia.com/gpu": "2"}, 2),
     ],
-    ids=["whole ones", "Neuron devices and their cores", "partitions", "shared by time", "a machine that is not known"],
+    ids=[
+        *("whole ones", "Neuron devices and their cores", "partitions", "shared by time", "shared under another name"),
+        *("shared ones of a machine that is not known", "a machine that is not known"),
+    ],
 )
 def test_gpus_are_counted_once_whatever_a_node_calls_them(machine: str, offers: dict[str, str], gpus: int, tmp_path: Path) -> None:
     one = node("one", machine, {}, gpus=0)
@@ -131,7 +136,7 @@ def test_gpus_are_counted_once_whatever_a_node_calls_them(machine: str, offers: 
 
     assert told["summary"]["gpus"] == gpus
     [untainted] = of_rule(told, "untainted-gpu-nodes")
-    key = next(each for each in offers if "core" not in each)
+    key = next(each for each in offers if "core" not in each).removesuffix(".shared")
     assert f"taint the pool: {key}=present:NoSchedule" in untainted["remediation"]
 
 
@@ -355,3 +360,53 @@ def test_whether_a_namespace_is_there_is_left_open_where_namespaces_may_not_be_l
     _, told = audited(Served([namespace("team-a"), deployment("web")], forbidden={"namespaces"}), tmp_path, "-n", "team-b")
 
     assert told["summary"]["lacking"] == ["list namespaces"]
+
+
+def test_a_container_is_held_against_nodes_with_its_kind_of_device(tmp_path: Path) -> None:
+    def asking(name: str, kind: str, count: int) -> dict[str, Any]:
+        made = deployment(name)
+        made["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {kind: str(count)}}
+        return made
+
+    neuron = node("trn", "trn1.32xlarge", {"eks.amazonaws.com/nodegroup": "trn"}, gpus=0)
+    neuron["status"]["allocatable"] |= {"aws.amazon.com/neuron": "16", "aws.amazon.com/neuroncore": "32"}
+    booting = node("boots", "g6.12xlarge", {"eks.amazonaws.com/nodegroup": "l4"}, gpus=0)
+    ready = node("ready", "g6.12xlarge", {"eks.amazonaws.com/nodegroup": "l4"}, gpus=4)
+    work = [asking("too-much", "nvidia.com/gpu", 8), asking("fits", "nvidia.com/gpu", 4), asking("neuron", "aws.amazon.com/neuron", 16)]
+
+    _, told = audited(Served([namespace("team-a"), booting, ready, neuron, *work]), tmp_path)
+    _, boots = audited(Served([namespace("team-a"), booting, neuron, *work]), tmp_path)
+
+    [found] = of_rule(told, "gpu-container-above-maximum")
+    assert found["object"] == "apps/v1/Deployment/team-a/too-much"
+    assert "no node that it may have has more than 4" in found["message"]
+    # What a node will offer that has only just come is not known yet.
+    assert not of_rule(boots, "gpu-container-above-maximum")
+
+
+def test_work_that_kueue_admitted_does_not_wait(tmp_path: Path) -> None:
+    version = "kueue.x-k8s.io/v1beta2"
+    container = {"name": "a", "image": "a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    spec = {"template": {"spec": {"containers": [container]}}}
+    labels = {"kueue.x-k8s.io/queue-name": "gpus"}
+    jobs = [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": "team-a", "labels": labels},
+            "spec": {**spec, "suspend": suspend},
+        }
+        for name, suspend in (("runs", False), ("waits", True))
+    ]
+    local = {
+        "apiVersion": version,
+        "kind": "LocalQueue",
+        "metadata": {"name": "gpus", "namespace": "team-a"},
+        "spec": {"clusterQueue": "q"},
+    }
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "8"}]}]}]
+    queue = {"apiVersion": version, "kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": {"resourceGroups": groups}}
+
+    _, told = audited(Served([namespace("team-a"), local, queue, *jobs]), tmp_path)
+
+    assert [each["object"] for each in of_rule(told, "work-in-the-wrong-queue")] == ["batch/v1/Job/team-a/waits"]
