@@ -92,7 +92,7 @@ PARTITION_PREFIX = "nvidia.com/mig-"
 SHARED_SUFFIX = ".shared"
 """How the names of resources end that several pods share by time, where their plugin is told to say so.
 
-NVIDIA's k8s-device-plugin v0.19.1, README.md, "With CUDA Time-Slicing", `renameByDefault`; read 2026-11-26.
+https://github.com/NVIDIA/k8s-device-plugin, README.md, `renameByDefault`: RESOURCE.shared (2026-11-26).
 """
 
 

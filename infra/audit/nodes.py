@@ -15,6 +15,7 @@ from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GK
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
 from capacity.chargeback.nodes import NodeFacts, cloud_of, gpus_of_node, node_facts
 from capacity.chargeback.queries import EKS_POOL_LABEL, label_of
+from infra.audit import NEW_MINUTES
 from policies.inventory.pod_gpus import asks_for_gpus, exemption
 from policies.inventory.views import Taint
 from policies.pods.scheduling_options import KEEPS_AWAY, tolerates
@@ -30,8 +31,7 @@ _OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", 
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
-NEW: Final = timedelta(minutes=15)
-"""How long a node is given to get its work."""
+NEW: Final = timedelta(minutes=NEW_MINUTES)
 
 
 @dataclass

@@ -208,7 +208,7 @@ def read_configuration(path: Path) -> Configuration:
         raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
     held = cast("dict[str, Any]", written)
     problems += [f"{key}: there is no such key; there are {', '.join(_KEYS)}" for key in held if key not in _KEYS]
-    own = read_own_rules(held.get(OWN_RULES), [rule.name for rule in judged_rules()], problems)
+    own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
     known = (*judged_rules(), *own)
     settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
     exclude = _patterns(held.get("exclude"), problems)

@@ -292,7 +292,8 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
         files=reading.files,
         documents=reading.documents,
         objects=sum(not each.unread for each in manifests),
-        unjudged=_kinds(each for each in manifests if not each.unread and id(each) not in looked_at),
+        # Under --select other rules may look at them.
+        unjudged=_kinds(each for each in manifests if configuration.chosen is None and not each.unread and id(each) not in looked_at),
         clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )

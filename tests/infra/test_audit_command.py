@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from served_cluster import Served, serving
 from typer.testing import CliRunner
 
@@ -271,11 +272,16 @@ def test_objects_with_findings_are_saved_as_they_would_be_written_for_lint_to_me
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
 
-    with serving(Served([namespace("team-a"), deployment("web")]), tmp_path) as kubeconfig:
-        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--save", str(tmp_path / "taken")])
+    served = Served([namespace("team-a"), deployment("web")])
+
+    with serving(served, tmp_path) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--save", str(tmp_path / "taken" / "deeper")])
 
     assert isinstance(ended.exception, ExplainedError)
-    assert f"cannot be written to {tmp_path / 'taken'}: File exists" in ended.exception.problem
+    assert f"cannot be written to {tmp_path / 'taken' / 'deeper'}: " in ended.exception.problem
+    assert f"{tmp_path / 'taken'} is a file" in ended.exception.remedy
+    # Nobody waits for lists that come to nothing.
+    assert not served.asked
     assert (tmp_path / "taken").read_text() == "mine"
 
 
@@ -410,3 +416,22 @@ def test_work_that_kueue_admitted_does_not_wait(tmp_path: Path) -> None:
     _, told = audited(Served([namespace("team-a"), local, queue, *jobs]), tmp_path)
 
     assert [each["object"] for each in of_rule(told, "work-in-the-wrong-queue")] == ["batch/v1/Job/team-a/waits"]
+
+
+def test_an_idle_time_beyond_any_is_bad_usage() -> None:
+    ended = CliRunner().invoke(app, ["audit", "--idle-after", "99999999999999"])
+
+    assert ended.exit_code == 2
+    assert "--idle-after" in ended.output
+
+
+def test_an_audit_prints_what_the_locale_has_no_letters_for(tmp_path: Path) -> None:
+    rules = [{"name": "named", "kinds": ["Deployment"], "check": "false", "message": "größer"}]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"own-rules": rules}))
+
+    with serving(Served([namespace("team-a"), deployment("web")]), tmp_path) as kubeconfig:
+        options = ["audit", "--kubeconfig", str(kubeconfig), "--config", str(tmp_path / "rules.yaml")]
+        ended = CliRunner(charset="ascii").invoke(app, options)
+
+    assert isinstance(ended.exception, SystemExit)
+    assert "größer" in ended.stdout_bytes.decode()

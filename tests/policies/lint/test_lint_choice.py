@@ -72,6 +72,48 @@ def test_the_command_takes_selected_rules_and_refuses_what_is_none(tmp_path: Pat
     assert "job-without-queue" in wrong.output
 
 
+@pytest.mark.parametrize("nothing", ["", ",", " , "])
+def test_a_choice_of_no_rule_is_refused_as_it_would_pass_everything(nothing: str, tmp_path: Path) -> None:
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+
+    ended = CliRunner().invoke(app, ["lint", str(tmp_path), "--select", nothing])
+
+    assert ended.exit_code == 2
+    assert "flexspot rules list" in ended.output
+
+
+def test_a_selected_rule_that_is_off_is_told_and_stays_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+    (tmp_path / "flexspot-lint.yaml").write_text(
+        "flexspot: {gpu-pool-without-taint: disabled, gpu-pool-without-limit: disabled}\n"
+        "paths: [{match: [a/*], rules: {gpu-pool-without-limit: advisory}}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(app, ["lint", "pool.yaml", "--select", "gpu-pool-*"])
+
+    assert ended.exit_code == 0
+    # What is on under some path is judged by.
+    assert " ".join(ended.stderr.split()) == "disabled by the configuration, and not judged by: gpu-pool-without-taint."
+
+
+def test_a_run_of_selected_rules_says_nothing_of_what_others_look_at_and_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pool.yaml").write_text(f"{UNTAINTED_POOL}---\napiVersion: v1\nkind: Service\nmetadata: {{name: a}}\n")
+    options = ["lint", "pool.yaml", "--baseline", "b.json"]
+    written = CliRunner().invoke(app, [*options, "--write-baseline"])
+    whole = CliRunner().invoke(app, ["lint", "pool.yaml"])
+
+    part = CliRunner().invoke(app, [*options, "--select", TAINT_RULE])
+    refused = CliRunner().invoke(app, [*options, "--select", TAINT_RULE, "--write-baseline"])
+
+    assert (written.exit_code, part.exit_code, refused.exit_code) == (0, 0, 2)
+    assert "no rule looks at: 1 Service" in whole.output
+    assert "1 suppressed." in part.output
+    assert "no rule looks at" not in part.output
+    assert "entries of the baseline" not in part.output
+
+
 PATHS = """\
 paths:
   - {match: ["examples/*"], rules: {gpu-pool-without-taint: advisory, missing-owner-labels: disabled}}
@@ -103,6 +145,8 @@ def test_a_rule_that_is_off_is_on_where_a_path_says_so(tmp_path: Path) -> None:
         ("paths: [{match: [a]}]", "paths.0: allowed is an entry with `match`"),
         ("paths: [{match: [a], rules: {gpu-pool-without-tain: advisory}}]", "did you mean gpu-pool-without-taint?"),
         ("paths: [{match: [a], rules: {gpu-pool-without-taint: loud}}]", "'loud' is not allowed"),
+        ("paths: [{match: [], rules: {}}]", "paths.0.match: [] is not allowed; allowed is a list of patterns"),
+        ("paths: [{match: [1, a], rules: {}}]", "paths.0.match: [1, 'a'] is not allowed; allowed is a list of patterns"),
         ("pages: [a]", "pages: allowed is the address"),
     ],
 )

@@ -16,8 +16,10 @@ from infra.cli.app import app
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS
+from policies.lint.choice import selected
 from policies.lint.configuration import Configuration, read_configuration
 from policies.lint.formats import as_json, as_sarif, as_text
+from policies.lint.report import with_baseline, written_baseline
 from policies.own_rules.reading import read_own_rules
 from policies.values.field import UNKNOWN
 
@@ -177,6 +179,7 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
             {"name": "fractional-gpu", "kinds": ["Job"], "check": "true", "message": "m"},
             "there is a rule fractional-gpu already",
         ),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "code": "FLX001"}, "code: there is a rule FLX001 already"),
         ({"name": "a", "kinds": "Job", "check": "true", "message": "m"}, "own-rules.0.kinds: allowed is a list of kinds"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "levl": "x"}, "did you mean level?"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "severity": "loud"}, "'loud' is not allowed"),
@@ -186,7 +189,7 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
 def test_what_is_wrong_with_a_rule_is_told_where_it_stands(entry: Any, told: str) -> None:
     problems: list[str] = []
 
-    read_own_rules([entry], ["fractional-gpu"], problems)
+    read_own_rules([entry], ["fractional-gpu", "FLX001"], problems)
 
     assert any(told in each for each in problems), problems
 
@@ -262,3 +265,41 @@ def test_a_configuration_without_own_rules_is_bad_usage(tmp_path: Path) -> None:
 
     ended = CliRunner().invoke(app, ["rules", "test", "--config", str(tmp_path / "flexspot-lint.yaml")])
     assert isinstance(ended.exception, ExplainedError)
+    assert ended.exception.problem == f"{tmp_path / 'flexspot-lint.yaml'} has no own rules."
+
+
+def test_where_no_configuration_is_there_are_no_own_rules_to_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(app, ["rules", "test"])
+    assert isinstance(ended.exception, ExplainedError)
+    assert ended.exception.problem == "no flexspot-lint.yaml here or above has own rules."
+
+
+def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
+    def rules(*names: str) -> str:
+        return yaml.safe_dump({"own-rules": [{"name": each, "kinds": ["Deployment"], "check": "false", "message": each} for each in names]})
+
+    manifest = yaml.safe_dump(deployment("a"))
+    before = linted(tmp_path, configuration=configured(tmp_path, rules("first")), a_yaml=manifest)
+    (tmp_path / "baseline.json").write_text(written_baseline(before, tmp_path / "baseline.json"))
+
+    after = with_baseline(linted(tmp_path, configuration=configured(tmp_path, rules("second", "first"))), tmp_path / "baseline.json")
+
+    assert {each.finding.rule for each in after.open} == {"second"}
+
+
+def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
+    rules = [{"name": each, "code": "ACME1", "kinds": ["Job"], "check": "true", "message": "m"} for each in ("a", "b")]
+
+    with pytest.raises(ExplainedError) as raised:
+        configured(tmp_path, yaml.safe_dump({"own-rules": rules}))
+
+    assert raised.value.evidence == ("own-rules.1.code: there is a rule ACME1 already",)
+
+
+def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Path) -> None:
+    configuration = configured(tmp_path)
+
+    assert selected(["own-*"], configuration.known_rules) == {"quota-is-small"}
