@@ -74,7 +74,7 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             report = _accepting(run(paths, configuration, details=details), configuration)
         if diff:
             raise typer.Exit(1 if report.failed else 0)
-    print_whole(_formatted(report, form, details=details))
+    print_whole(_formatted(report, form, configuration, details=details))
     if report.failed:
         raise typer.Exit(1)
 
@@ -154,7 +154,7 @@ def _write_baseline(report: Report, path: Path | None) -> None:
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 
 
-def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
+def _formatted(report: Report, form: LintFormat, configuration: Configuration, *, details: bool) -> str:
     if form is LintFormat.JSON:
         from policies.lint.formats import as_json  # noqa: PLC0415
 
@@ -164,7 +164,7 @@ def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
 
         from policies.lint.formats import as_sarif  # noqa: PLC0415
 
-        return as_sarif(report, version("flexspot"))
+        return as_sarif(report, version("flexspot"), configuration)
     if form is LintFormat.JUNIT:
         from policies.lint.junit import as_junit  # noqa: PLC0415
 

@@ -66,6 +66,9 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
 )
 
 
+_OF_TEXTS: Final = frozenset(rule.name for rule in INPUT_RULES)
+
+
 def problem_finding(problem: Problem) -> Finding:
     """The finding that tells of a problem."""
     [rule] = [each for each in INPUT_RULES if each.name == problem.kind]
@@ -128,10 +131,14 @@ class Configuration:
 
     @property
     def running(self) -> Settings:
-        """The settings that rules are run with: what is off but under some path is run, and told of there alone."""
+        """The settings that rules on objects are run with: what is off but under some path is run, and told of there alone.
+
+        They know no rule on texts, and would take a suppression of one for a mistake.
+        """
         somewhere = {rule for each in self.paths for rule, level in each.levels.items() if level is not Level.DISABLED}
         on = {rule: Level.ADVISORY for rule in somewhere if self.level(rule) is Level.DISABLED}
-        return replace(self.settings, levels={**self.settings.levels, **on})
+        of_objects = tuple(each for each in self.settings.suppressions if each.rule not in _OF_TEXTS)
+        return replace(self.settings, levels={**self.settings.levels, **on}, suppressions=of_objects)
 
     @property
     def locked(self) -> dict[str, bool]:

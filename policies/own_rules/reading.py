@@ -101,16 +101,23 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
 def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
     """What does not compile, each with the evaluator's own words."""
     try:
-        from policies.own_rules.evaluation import CelError, compiled, other_than_truth  # noqa: PLC0415 -- 50 MB that only own rules need
+        from policies.own_rules.evaluation import CelError, compiled, other_than_truth, used_variables  # noqa: PLC0415 -- 50 MB that only own rules need
     except ImportError:
         yield f"check: {MISSING}"
         return
-    named = {"when": expressions.when, "check": expressions.check, **{f"variables.{name}": each for name, each in expressions.variables}}
-    for place, expression in named.items():
+    places = {**{f"variables.{name}": each for name, each in expressions.variables}, "when": expressions.when, "check": expressions.check}
+    defined: set[str] = set()
+    for place, expression in places.items():
         try:
             compiled(expression)
         except CelError as error:
             yield f"{place}: it is no expression of CEL: {' '.join(str(error).split())}"
             continue
+        # As in a policy of the API server, where a variable sees those before it alone.
+        before = "" if place in {"when", "check"} else " before it"
+        yield from (
+            f"{place}: it names variables.{each}, which is not defined{before}" for each in sorted(used_variables(expression) - defined)
+        )
+        defined |= {place.removeprefix("variables.")}
         if place in {"when", "check"} and (given := other_than_truth(expression)):
             yield f"{place}: it gives {given}, and must give true or false, as `object.spec.suspend == true` does"
