@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import resource
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,10 +18,10 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.values.errors import ExplainedError
+from infra.audit.cluster_lists import wanted_kinds
 from infra.cli.app import app
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from policies.lint.configuration import Configuration
+from policies.rules import all_rules
 
 OLD = "2026-01-01T00:00:00Z"
 
@@ -435,3 +437,52 @@ def test_an_audit_prints_what_the_locale_has_no_letters_for(tmp_path: Path) -> N
 
     assert isinstance(ended.exception, SystemExit)
     assert "größer" in ended.stdout_bytes.decode()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_rule_that_is_broken_is_told_without_details(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_view: Any, _parameters: Any) -> Any:
+        raise KeyError("hunter2")
+
+    [rule] = [each for each in all_rules() if each.name == "gpu-request-differs-from-limit"]
+    monkeypatch.setattr(Configuration, "rules_of_objects", (replace(rule, judge=broken, judge_among=None),))
+
+    with serving(Served([namespace("team-a"), deployment("web")]), tmp_path) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--format", form])
+
+    assert "the rule itself is broken: KeyError" in ended.output
+
+
+def test_kinds_of_own_rules_that_are_not_listed_are_named(tmp_path: Path) -> None:
+    def rule(name: str, kind: str, level: str = "advisory") -> dict[str, Any]:
+        return {"name": name, "kinds": [kind, "Deployment"], "check": "true", "message": "m", "level": level}
+
+    rules = [rule("a", "Service"), rule("b", "networking.k8s.io/*"), rule("c", "apps/*"), rule("d", "Secret", "disabled")]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"own-rules": rules}))
+    served = Served([namespace("team-a")])
+
+    with serving(served, tmp_path) as kubeconfig:
+        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--config", str(tmp_path / "rules.yaml")])
+    _, told = audited(served, tmp_path, "--config", str(tmp_path / "rules.yaml"))
+
+    assert "own rules look at kinds that are not listed, so that nothing was judged of: Service, networking.k8s.io/*." in ended.output
+    assert told["summary"]["unlisted"] == ["Service", "networking.k8s.io/*"]
+
+
+def test_a_suppression_of_a_rule_on_texts_is_no_mistake_on_a_cluster(tmp_path: Path) -> None:
+    suppression = {"rule": "duplicate-key", "object": "*", "reason": "generated"}
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"flexspot": {"suppressions": [suppression]}}))
+
+    _, told = audited(Served([namespace("team-a"), deployment("web")]), tmp_path, "--config", str(tmp_path / "rules.yaml"))
+
+    assert told["findings"]
+    assert not of_rule(told, "suppression")
+
+
+def test_the_guides_role_lists_whatever_an_audit_asks_for() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "guides" / "audit.md").read_text()
+    role = yaml.safe_load(text.partition("```yaml")[2].partition("```")[0])
+
+    allowed = {group for each in role["rules"] for group in each["apiGroups"]}
+    assert wanted_kinds().keys() <= allowed
+    assert not any(word in str(role) for word in ("secrets", "configmaps", "get"))

@@ -12,6 +12,7 @@ from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
+from capacity.values.verdict import Severity
 from infra.cli.app import app
 from policies.lint.choice import selected
 from policies.lint.configuration import Configuration, judged_rules, read_configuration
@@ -202,6 +203,18 @@ def test_a_comment_elsewhere_in_the_file_or_of_another_rule_accepts_nothing(tmp_
 
     assert [path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE] == ["a.yaml", "b.yaml"]
     assert [path for path, _, rule in found(report, tmp_path) if rule == "missing-owner-labels"] == ["a.yaml"]
+
+
+def test_a_comment_that_does_not_count_fails_a_run_as_an_annotation_does_and_refers_to_the_same_page(tmp_path: Path) -> None:
+    configuration = replace(configured(tmp_path, "pages: https://git.acme.com/flexspot\n"), fail_on=Severity.LOW)
+    annotated = UNTAINTED_POOL.replace("  name: gpu\n", "  name: gpu\n  annotations: {flexspot.dev/ignore-gpu-pool-without-taint: ''}\n")
+    comment = commented("flexspot.dev/ignore-gpu-pool-without-taint:", "above")
+    misspelt = commented("flexspot.dev/ignore-gpu-pool-without-tain: for now", "above")
+
+    report = linted(tmp_path, configuration=configuration, a_yaml=annotated, b_yaml=comment, c_yaml=misspelt)
+
+    told = [(each.path.rpartition("/")[2], each.binding, each.references) for each in report.open if each.finding.rule == "suppression"]
+    assert told == [(each, True, "https://git.acme.com/flexspot/docs/policies.md") for each in ("a.yaml", "b.yaml", "c.yaml")]
 
 
 def test_a_locked_rule_is_not_ended_by_a_comment(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from lint_runs import linted
+from lint_runs import linted, valid_sarif
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
@@ -19,6 +20,7 @@ from policies.judging import DEFAULTS
 from policies.lint.choice import selected
 from policies.lint.configuration import Configuration, read_configuration
 from policies.lint.formats import as_json, as_sarif, as_text
+from policies.lint.junit import as_junit
 from policies.lint.report import with_baseline, written_baseline
 from policies.own_rules.reading import read_own_rules
 from policies.values.field import UNKNOWN
@@ -173,6 +175,22 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
         ({"name": "a", "kinds": ["Job"], "check": "true", "variables": {"b": "("}, "message": "m"}, "own-rules.0.variables.b: it is no"),
         ({"name": "a", "kinds": ["Job"], "check": "1 + 1", "message": "m"}, "own-rules.0.check: it gives a value of type int"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "when": "object.spec", "message": "m"}, "own-rules.0.when: it gives a"),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.x"}, "message": "m"},
+            "own-rules.0.variables.x: it names variables.x, which is not defined before it",
+        ),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.y", "y": "1"}, "message": "m"},
+            "own-rules.0.variables.x: it names variables.y, which is not defined before it",
+        ),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "variables.nope == 1", "message": "m"},
+            "own-rules.0.check: it names variables.nope, which is not defined",
+        ),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "true", "when": "variables.nope", "message": "m"},
+            "own-rules.0.when: it names variables.nope, which is not defined",
+        ),
         ({"name": "a", "kinds": ["Job"], "message": "m"}, "own-rules.0.check: it is missing"),
         ({"name": "A b", "kinds": ["Job"], "check": "true", "message": "m"}, "own-rules.0.name: 'A b' is not allowed"),
         (
@@ -303,3 +321,97 @@ def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Pa
     configuration = configured(tmp_path)
 
     assert selected(["own-*"], configuration.known_rules) == {"quota-is-small"}
+
+
+def test_what_keeps_a_fixture_from_being_read_is_told_with_its_place(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE)
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+    folder = tmp_path / "flexspot-rules" / "image-of-our-registry"
+    (folder / "passes_folder.yaml").mkdir()
+    (folder / "fails_link.yaml").symlink_to(tmp_path / "nowhere")
+    (folder / "passes_broken.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a\nspec: {}\n")
+
+    code, told = tried(tmp_path)
+
+    assert code == 1
+    assert f"{folder}/passes_folder.yaml:1: it cannot be opened: Is a directory" in told
+    assert f"{folder}/fails_link.yaml:1: it cannot be opened: No such file" in told
+    assert f"{folder}/passes_broken.yaml:" in told
+    assert "1 rules, 2 objects as their files say, 3 problems." in told
+
+
+def test_a_rule_that_is_off_is_tested_all_the_same(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE.replace("level: mandatory", "level: disabled"))
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+
+    assert tried(tmp_path) == (0, "1 rules, 2 objects as their files say, 0 problems.\n")
+
+
+def checking(folder: Path, check: str, kind: str = "Secret") -> Configuration:
+    return configured(folder, yaml.safe_dump({"own-rules": [{"name": "checked", "kinds": [kind], "check": check, "message": "m"}]}))
+
+
+def secret(**data: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "b"}, "stringData": data}
+
+
+@pytest.mark.parametrize(
+    "check,data",
+    [
+        ("object.stringData.n > 1", {"n": 2**70, "password": "hunter2"}),
+        ("object.stringData.n > 1", {"n": -(2**70), "password": "hunter2"}),
+        ("object.stringData.n > 1", {"n": 10**400, "password": "hunter2"}),
+        ("quantity(object.stringData.password).isGreaterThan(quantity('1'))", {"password": "hunter2"}),
+        ("object.stringData[object.stringData.password] == 'a'", {"password": "hunter2"}),
+    ],
+)
+def test_no_message_quotes_what_is_in_a_secret(check: str, data: dict[str, Any], tmp_path: Path) -> None:
+    _, message = verdict(checking(tmp_path, check), secret(**data), "checked")
+
+    assert "hunter2" not in message
+    assert "118059162" not in message
+
+
+@pytest.mark.parametrize(
+    "number,wanted", [(2**63 - 1, Verdict.PASS), (2**63, Verdict.PASS), (2**70, Verdict.PASS), (-(2**70), Verdict.FAIL)]
+)
+def test_numbers_beyond_64_bits_are_judged_as_the_api_server_reads_them(number: int, wanted: Verdict, tmp_path: Path) -> None:
+    manifest = {**deployment("a"), "spec": {"number": number}}
+
+    found, message = verdict(checking(tmp_path, "double(object.spec.number) > 1.0", "Deployment"), manifest, "checked")
+
+    assert (found, "the check fails on" in message) == (wanted, False)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "[1.5, 2.5].min() == 1.5",
+        "['a', 'b'].max() == 'b'",
+        "object.spec.list.sum() == 3.5",
+        "object.spec.list.max() == 2.5",
+        "[1, 2].sum() == 3",
+    ],
+)
+def test_the_least_the_most_and_the_sum_are_of_whatever_a_list_holds(check: str, tmp_path: Path) -> None:
+    manifest = {**deployment("a"), "spec": {"list": [1.0, 2.5]}}
+
+    assert verdict(checking(tmp_path, check, "Deployment"), manifest, "checked") == (Verdict.PASS, "")
+
+
+def test_formats_describe_own_rules_and_refer_to_no_page_of_theirs(tmp_path: Path) -> None:
+    configuration = configured(tmp_path, f"pages: https://git.acme.com/flexspot\n{ONE_RULE}")
+    report = linted(tmp_path, configuration=configuration, a_yaml=yaml.safe_dump(WRONG))
+
+    told = json.loads(as_sarif(report, "1", configuration))
+
+    [run] = told["runs"]
+    rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}
+    [result] = [each for each in run["results"] if each["ruleId"] == "image-of-our-registry"]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "image-of-our-registry"
+    assert "helpUri" not in rules["image-of-our-registry"]
+    assert "Reference" not in rules["image-of-our-registry"]["help"]["markdown"]
+    assert rules["image-not-pinned"]["help"]["markdown"].endswith("Reference: https://git.acme.com/flexspot/docs/rules/image-not-pinned.md")
+    valid_sarif(told)
+    [case] = [each for each in as_junit(report).split("<testcase") if "ACME001" in each]
+    assert "See " not in case
