@@ -71,7 +71,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         taken = next((each for each in (folder, *folder.parents) if each.is_file()), None)
-        raise _unwritable(folder, error, "" if taken is None else f"; {taken} is a file") from error
+        raise _unwritable(folder, error, "" if taken is None else f"name a folder; {taken} is a file.") from error
 
 
 def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
@@ -88,6 +88,6 @@ def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
         raise _unwritable(folder, error) from error
 
 
-def _unwritable(folder: Path, error: OSError, why: str = "") -> ExplainedError:
+def _unwritable(folder: Path, error: OSError, remedy: str = "") -> ExplainedError:
     problem = f"the objects with findings cannot be written to {folder}: {error.strerror or error}."
-    return ExplainedError(problem, f"name a folder that is yours and has room{why}.", exit_code=ExitCode.BAD_USAGE)
+    return ExplainedError(problem, remedy or "name a folder that is yours and has room.", exit_code=ExitCode.BAD_USAGE)

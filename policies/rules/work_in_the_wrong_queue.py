@@ -45,7 +45,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
 
 def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
     """Kueue admits nothing that asks for a resource which no group of its queue covers, by exactly its name."""
-    if pods.object_spec.at("suspend").equals("false") is True or not pods.pod.at("nodeName").absent:
+    if pods.object_spec.at("suspend").equals("false") is True or isinstance(pods.pod.at("nodeName").text(), str):
         return not_applicable("it waits for no queue: it is admitted, or nobody suspended it")
     asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
     if not asked:

@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from lint_runs import linted, valid_sarif
-from typer.testing import CliRunner
+from own_rule_configurations import ONE_RULE, RULES, WRONG, configured, deployment, verdict
 
 from capacity.values.errors import ExplainedError
 from capacity.values.verdict import Verdict
-from infra.cli.app import app
-from policies.core import judge
-from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS
 from policies.lint.choice import selected
-from policies.lint.configuration import Configuration, read_configuration
 from policies.lint.formats import as_json, as_sarif, as_text
 from policies.lint.junit import as_junit
 from policies.lint.report import with_baseline, written_baseline
@@ -28,37 +23,7 @@ from policies.values.field import UNKNOWN
 if TYPE_CHECKING:
     from pathlib import Path
 
-RULES = """\
-own-rules:
-  - name: image-of-our-registry
-    code: ACME001
-    severity: high
-    level: mandatory
-    kinds: [Deployment, batch/Job]
-    when: object.metadata.?namespace.orValue('default').startsWith('team-')
-    variables:
-      pod: object.spec.template.spec
-      foreign: variables.pod.containers.filter(c, !c.image.startsWith('registry.acme.com/')).map(c, c.name)
-    check: size(variables.foreign) == 0
-    message: a container's image is not of registry.acme.com
-    remediation: push the image to registry.acme.com, and name it there
-    at: spec.template.spec.containers
-  - name: quota-is-small
-    kinds: [kueue.x-k8s.io/*]
-    check: "!has(object.spec.limit) || quantity(object.spec.limit).compareTo(quantity('1k')) <= 0"
-    message: a quota above a thousand
-"""
-
-
-def configured(folder: Path, text: str = RULES) -> Configuration:
-    folder.mkdir(exist_ok=True)
-    (folder / "flexspot-lint.yaml").write_text(text)
-    return read_configuration(folder / "flexspot-lint.yaml")
-
-
-def deployment(image: Any, **metadata: Any) -> dict[str, Any]:
-    spec = {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "team-a", **metadata}, "spec": spec}
+    from policies.lint.configuration import Configuration
 
 
 def with_variable(value: Any) -> dict[str, Any]:
@@ -66,11 +31,6 @@ def with_variable(value: Any) -> dict[str, Any]:
     manifest = deployment("registry.acme.com/web:1")
     manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": value}]
     return manifest
-
-
-def verdict(configuration: Configuration, manifest: dict[str, Any], rule: str = "image-of-our-registry") -> tuple[Verdict, str]:
-    [finding] = [each for each in judge(from_manifest(manifest), configuration.own, DEFAULTS) if each.rule == rule]
-    return finding.verdict, finding.message
 
 
 @pytest.mark.parametrize(
@@ -234,67 +194,6 @@ def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.M
     assert problems == ["own-rules.0.check: the evaluator of CEL is not installed: install flexspot with its extra, flexspot[own-rules]"]
 
 
-def fixtures(folder: Path, **files: dict[str, Any]) -> None:
-    for name, manifest in files.items():
-        path = folder / "flexspot-rules" / "image-of-our-registry" / f"{name}.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(manifest))
-
-
-RIGHT, WRONG = deployment("registry.acme.com/web:1"), deployment("docker.io/web:1")
-ONE_RULE = RULES.partition("  - name: quota-is-small")[0]
-
-
-def tried(folder: Path) -> tuple[int, str]:
-    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(folder / "flexspot-lint.yaml")])
-    return ended.exit_code, ended.output
-
-
-def test_fixtures_that_are_right_pass(tmp_path: Path) -> None:
-    configured(tmp_path, ONE_RULE)
-    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG, ignores_one={**WRONG, "kind": "StatefulSet"})
-
-    assert tried(tmp_path) == (0, "1 rules, 3 objects as their files say, 0 problems.\n")
-
-
-def test_an_object_that_gets_another_verdict_is_told_with_its_place(tmp_path: Path) -> None:
-    configured(tmp_path, ONE_RULE)
-    fixtures(tmp_path, passes_one=WRONG, fails_one=RIGHT)
-
-    code, told = tried(tmp_path)
-
-    assert code == 1
-    assert "passes_one.yaml:1: image-of-our-registry fails, and the file says passes. a container's image is not of" in told
-    assert "fails_one.yaml:1: image-of-our-registry passes, and the file says fails." in told
-
-
-def test_a_rule_without_fixtures_is_not_tested(tmp_path: Path) -> None:
-    configured(tmp_path)
-    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
-
-    code, told = tried(tmp_path)
-
-    assert code == 1
-    assert "quota-is-small: there is no object in flexspot-rules/quota-is-small/passes_*.yaml" in told
-
-
-def test_a_configuration_without_own_rules_is_bad_usage(tmp_path: Path) -> None:
-    configured(tmp_path, "closed: true\n")
-
-    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(tmp_path / "flexspot-lint.yaml")])
-    assert isinstance(ended.exception, ExplainedError)
-    assert ended.exception.problem == f"{tmp_path / 'flexspot-lint.yaml'} has no own rules."
-
-
-def test_where_no_configuration_is_there_are_no_own_rules_to_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.chdir(tmp_path)
-
-    ended = CliRunner().invoke(app, ["rules", "test"])
-    assert isinstance(ended.exception, ExplainedError)
-    assert ended.exception.problem == "no flexspot-lint.yaml here or above has own rules."
-
-
 def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
     def rules(*names: str) -> str:
         return yaml.safe_dump({"own-rules": [{"name": each, "kinds": ["Deployment"], "check": "false", "message": each} for each in names]})
@@ -321,30 +220,6 @@ def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Pa
     configuration = configured(tmp_path)
 
     assert selected(["own-*"], configuration.known_rules) == {"quota-is-small"}
-
-
-def test_what_keeps_a_fixture_from_being_read_is_told_with_its_place(tmp_path: Path) -> None:
-    configured(tmp_path, ONE_RULE)
-    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
-    folder = tmp_path / "flexspot-rules" / "image-of-our-registry"
-    (folder / "passes_folder.yaml").mkdir()
-    (folder / "fails_link.yaml").symlink_to(tmp_path / "nowhere")
-    (folder / "passes_broken.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a\nspec: {}\n")
-
-    code, told = tried(tmp_path)
-
-    assert code == 1
-    assert f"{folder}/passes_folder.yaml:1: it cannot be opened: Is a directory" in told
-    assert f"{folder}/fails_link.yaml:1: it cannot be opened: No such file" in told
-    assert f"{folder}/passes_broken.yaml:" in told
-    assert "1 rules, 2 objects as their files say, 3 problems." in told
-
-
-def test_a_rule_that_is_off_is_tested_all_the_same(tmp_path: Path) -> None:
-    configured(tmp_path, ONE_RULE.replace("level: mandatory", "level: disabled"))
-    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
-
-    assert tried(tmp_path) == (0, "1 rules, 2 objects as their files say, 0 problems.\n")
 
 
 def checking(folder: Path, check: str, kind: str = "Secret") -> Configuration:
