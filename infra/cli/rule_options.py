@@ -36,7 +36,7 @@ def configuration_of(config: Path | None) -> Configuration:
 
 def choosing(configuration: Configuration, asked: list[str] | None) -> Configuration:
     """The configuration with the rules alone that `--select` names. Those of them that are off are told of: they stay off."""
-    if asked is None or not asked:
+    if not asked:
         return configuration
     from dataclasses import replace  # noqa: PLC0415
 
@@ -48,7 +48,8 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
         chosen = selected(names, configuration.known_rules)
     except ValueError as error:
         raise typer.BadParameter(f"--select: {error}") from error
-    off = [each.name for each in configuration.known_rules if each.name in chosen and configuration.running.level(each) is Level.DISABLED]
+    running = configuration.running
+    off = [each.name for each in configuration.known_rules if each.name in chosen and running.level(each) is Level.DISABLED]
     if off:
         err.print(f"disabled by the configuration, and not judged by: {', '.join(off)}.", markup=False)
     return replace(configuration, chosen=chosen)

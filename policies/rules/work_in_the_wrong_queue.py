@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.objects import ClusterQueue, KueueConfiguration, ResourceFlavor, named
-from policies.inventory.pod_gpus import gpu_resources
+from policies.inventory.pod_gpus import POD_MAKERS, gpu_resources
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
@@ -45,7 +45,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
 
 def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
     """Kueue admits nothing that asks for a resource which no group of its queue covers, by exactly its name."""
-    if pods.object_spec.at("suspend").equals("false") is True or isinstance(pods.pod.at("nodeName").text(), str):
+    if _runs(pods):
         return not_applicable("it waits for no queue: it is admitted, or nobody suspended it")
     asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
     if not asked:
@@ -64,6 +64,15 @@ def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: In
         f"name a LocalQueue whose ClusterQueue has quota of {named}, or take the limits on it away",
         "metadata.labels",
     )
+
+
+_SUSPENDED = frozenset(each.kind for each in POD_MAKERS.values() if each.suspended)
+
+
+def _runs(pods: PodSet) -> bool:
+    """Whether Kueue has let the pods go, or never held them. A CronJob's `suspend` is about its next run, and not about Kueue."""
+    marks = (pods.object_spec.at("suspend"), pods.object_spec.at("runPolicy", "suspend")) if pods.kind in _SUSPENDED else ()
+    return any(each.equals("false") is True for each in marks) or isinstance(pods.pod.at("nodeName").text(), str)
 
 
 def _covers(queue: ClusterQueue, resource: str) -> Tri:
