@@ -199,12 +199,12 @@ def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
         return yaml.safe_dump({"own-rules": [{"name": each, "kinds": ["Deployment"], "check": "false", "message": each} for each in names]})
 
     manifest = yaml.safe_dump(deployment("a"))
-    before = linted(tmp_path, configuration=configured(tmp_path, rules("first")), a_yaml=manifest)
+    before = linted(tmp_path, configuration=configured(tmp_path, rules("second")), a_yaml=manifest)
     (tmp_path / "baseline.json").write_text(written_baseline(before, tmp_path / "baseline.json"))
 
-    after = with_baseline(linted(tmp_path, configuration=configured(tmp_path, rules("second", "first"))), tmp_path / "baseline.json")
+    after = with_baseline(linted(tmp_path, configuration=configured(tmp_path, rules("first", "second"))), tmp_path / "baseline.json")
 
-    assert {each.finding.rule for each in after.open} == {"second"}
+    assert {each.finding.rule for each in after.open} == {"first"}
 
 
 def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
