@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from capacity.values.errors import nearest
 from policies.inventory.views import View
 from policies.values.field import plain
 from policies.values.finding import ConfiguredSuppression, read_suppression
@@ -196,7 +196,7 @@ def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Setti
             suppressions = _suppressions(setting, known, problems)
             continue
         if name not in known:
-            problems.append(_unknown_name(name, name, known))
+            problems.append(unknown_name(name, name, known))
             continue
         entries = cast("dict[str, Any]", setting) if isinstance(setting, dict) else {LEVEL: setting}
         parameters = {parameter.name: parameter for parameter in known[name].parameters}
@@ -209,7 +209,7 @@ def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Setti
                 elif key in parameters:
                     values.setdefault(name, {})[key] = parameters[key].read(value)
                 else:
-                    problems.append(_unknown_name(f"{name}.{key}", key, [LEVEL, *parameters]))
+                    problems.append(unknown_name(f"{name}.{key}", key, [LEVEL, *parameters]))
             except ValueError as error:
                 problems.append(f"{name}.{key}: {value!r} is not allowed; allowed is {error}")
     return Settings(levels, values, tuple(problems), frozenset(locked), tuple(suppressions))
@@ -226,12 +226,12 @@ def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> li
             problems.append(f"{path}: {each!r} is not allowed; allowed is an entry with {', '.join(_ENTRY)}")
             continue
         entry = cast("dict[str, Any]", each)
-        wrong = [_unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
+        wrong = [unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
         wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
         odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}
         wrong += [f"{path}.{key}: {value!r} is not allowed; allowed is {_ALLOWED[key]}" for key, value in odd.items()]
         if not wrong and entry["rule"] not in known:
-            wrong = [_unknown_name(f"{path}.rule", entry["rule"], known)]
+            wrong = [unknown_name(f"{path}.rule", entry["rule"], known)]
         try:
             suppression = read_suppression(entry.get("reason"), entry.get("until"), entry.get("by", ""))
         except ValueError as error:
@@ -260,8 +260,6 @@ def _level(written: Any) -> Level:
     raise ValueError(f"one of {', '.join(Level)}")
 
 
-def _unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
-    """`name` is what a person wrote, which in YAML may be anything."""
-    names = sorted(allowed)
-    nearest = get_close_matches(str(name), names, n=1)
-    return f"{path}: there is no {name!r}; " + (f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(names)}")
+def unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
+    """That there is no `name`, which is what a person wrote and in YAML may be anything, and what there is."""
+    return f"{path}: there is no {name!r}; {nearest(str(name), sorted(allowed))}"

@@ -86,6 +86,22 @@ RESOURCES = tuple(BY_RESOURCE)
 """What pods ask for whole devices by, of whatever kind."""
 
 
+PARTITION_PREFIX = "nvidia.com/mig-"
+"""How the names of resources begin that are parts of a GPU."""
+
+SHARED_SUFFIX = ".shared"
+"""How the names of resources end that several pods share by time, where their plugin is told to say so.
+
+https://github.com/NVIDIA/k8s-device-plugin, README.md, `renameByDefault`: RESOURCE.shared (2026-11-26).
+"""
+
+
+def kind_of_resource(name: str) -> Accelerator | None:
+    """The kind of what a resource is a device, a shared device or a partition of; None for any other, such as cores of a Neuron device."""
+    whole = name.removesuffix(SHARED_SUFFIX)
+    return BY_RESOURCE.get(whole) or (NVIDIA if whole.startswith(PARTITION_PREFIX) else None)
+
+
 def of_ec2_machine(name: str) -> Accelerator:
     """Which kind a machine of EC2 with accelerators has, by its family; NVIDIA's where nothing else is known."""
     family = name.partition(".")[0]

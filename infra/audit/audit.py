@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from infra.audit.cluster_lists import wanted_kinds
 from infra.audit.live_objects import as_written, is_anybodys, is_managed
 from infra.audit.live_pools import live_pools
 from infra.audit.nodes import DEAR, IDLE, NEW, UNTAINTED, Occupancy, shipped_prices, waste_of
@@ -14,6 +15,7 @@ from policies.core import is_defect, judge_all
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
 from policies.lint.report import GRAVEST_FIRST
+from policies.own_rules.rule import is_of_kind
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:
@@ -55,7 +57,10 @@ class Audited:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Everything that an audit says. `told` is what was listed and what not, `managed` how many objects are the cloud's own."""
+    """Everything that an audit says. `told` is what was listed and what not, `managed` how many objects are the cloud's own.
+
+    `unlisted` are kinds that own rules look at and that are not listed.
+    """
 
     findings: tuple[Audited, ...]
     undecided: tuple[Finding, ...]
@@ -65,6 +70,7 @@ class AuditReport:
     nodes: int
     gpus: int
     suppressed: int = 0
+    unlisted: tuple[str, ...] = ()
     managed: int = 0
     manifests: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, "dict[str, Any]"])
     """The objects that have findings, as they would be written, by identity."""
@@ -142,6 +148,7 @@ def audit(lists: ClusterLists, configuration: Configuration, *, idle_after: time
         nodes=len(nodes),
         gpus=int(sum(node.gpus for node in nodes)),
         suppressed=suppressed,
+        unlisted=_unlisted(configuration),
         managed=managed,
         manifests=manifests,
     )
@@ -151,6 +158,14 @@ def _rules(configuration: Configuration) -> tuple[AnyRule, ...]:
     settings = configuration.settings
     rules = (each for each in configuration.rules_of_objects if each.name not in OF_TEXTS)
     return tuple(each for each in rules if settings.level(each) is not Level.DISABLED)
+
+
+def _unlisted(configuration: Configuration) -> tuple[str, ...]:
+    """The kinds of own rules none of which is listed, as they are written."""
+    judging = {each.name for each in _rules(configuration)}
+    kinds = {kind for rule in configuration.own if rule.name in judging for kind in rule.expressions.kinds}
+    listed = [(group, kind) for group, of_group in wanted_kinds().items() for kind in of_group]
+    return tuple(sorted(kind for kind in kinds if not any(is_of_kind(kind, *each) for each in listed)))
 
 
 def _once(findings: Iterable[Finding]) -> list[Finding]:
@@ -186,6 +201,5 @@ def _wasted(waste: Waste, configuration: Configuration) -> Audited:
         remediation=waste.remedy,
         page="docs/guides/audit.md",
     )
-    bar = configuration.fail_on or Severity.HIGH
-    binding = GRAVEST_FIRST.index(severity) <= GRAVEST_FIRST.index(bar)
+    binding = configuration.binding(waste.rule, severity, "")
     return Audited(replace(finding, page=configuration.page(finding.page)), waste.usd_per_month, binding, waste.nodes)

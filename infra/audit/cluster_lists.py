@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kubernetes.client.exceptions import ApiException
 
+from capacity.values.errors import ExitCode, ExplainedError, nearest
 from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
@@ -44,6 +46,10 @@ _BESIDE_WORK: Final[Mapping[str, frozenset[str]]] = {
 """Kinds that rules look at. No Secret and no ConfigMap is among them."""
 
 
+_NAMESPACE_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names"""
+
+
 def wanted_kinds() -> dict[str, set[str]]:
     """Every kind that is listed, by API group: what rules look at, and what makes pods."""
     found = {group: set(kinds) for group, kinds in _BESIDE_WORK.items()}
@@ -78,9 +84,13 @@ class Listed:
         """Whether all of the cluster was listed."""
         return not self.lacking and not self.namespaces
 
+    def lists_any(self, resource: str) -> bool:
+        """Whether a resource was listed, of all namespaces or of those that were asked for."""
+        return all(each.resource != resource for each in self.lacking)
+
     def lists_all(self, resource: str) -> bool:
         """Whether all of a resource was listed."""
-        return not self.namespaces and all(each.resource != resource for each in self.lacking)
+        return not self.namespaces and self.lists_any(resource)
 
 
 class ClusterLists:
@@ -97,17 +107,43 @@ class ClusterLists:
     def objects(self) -> Iterator[dict[str, Any]]:
         """Every object of the kinds that are wanted, as it is served, one page after the other.
 
-        A list that the asker may not have is noted, and passed over. Raises ExplainedError for a cluster that does not answer.
+        A list that the asker may not have is noted, and passed over. Raises ExplainedError for a cluster that does not answer, and for a
+        namespace that is not there.
         """
+        for each in self._namespaces:
+            if not _NAMESPACE_NAME.fullmatch(each):
+                raise _no_namespace(each, "allowed are small letters, digits and dashes, such as team-alpha.")
         self.told.version = str(self._get("/version").get("gitVersion", ""))
-        wanted = wanted_kinds()
-        served = {each["name"]: each["preferredVersion"]["groupVersion"] for each in self._get("/apis").get("groups", [])}
-        self.told.groups = frozenset(served)
-        for group, kinds in sorted(wanted.items()):
-            path = "/api/v1" if not group else f"/apis/{served[group]}" if group in served else ""
-            for resource in self._get(path).get("resources", []) if path else ():
-                if resource["kind"] in kinds and "/" not in resource["name"] and "list" in resource["verbs"]:
+        groups = {each["name"]: each for each in self._get("/apis").get("groups", [])}
+        self.told.groups = frozenset(groups)
+        for group, kinds in sorted(wanted_kinds().items()):
+            paths = _paths(groups[group]) if group in groups else () if group else ("/api/v1",)
+            for path, resource in self._resources(paths, kinds):
+                if (group, resource["kind"]) == ("", "Namespace"):
+                    yield from self._checked(self._of_resource(path, resource, group))
+                else:
                     yield from self._of_resource(path, resource, group)
+
+    def _resources(self, paths: Sequence[str], kinds: set[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each kind of a group in the first of its versions that has it, the namespaces before all else."""
+        left = set(kinds)
+        for path in paths:
+            served = [each for each in self._get(path).get("resources", []) if "/" not in each["name"] and "list" in each["verbs"]]
+            there = sorted((each for each in served if each["kind"] in left), key=lambda each: each["kind"] != "Namespace")
+            left -= {each["kind"] for each in there}
+            yield from ((path, each) for each in there)
+            if not left:
+                return
+
+    def _checked(self, namespaces: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The namespaces, unless one that was asked for is not among all that there are."""
+        listed = list(namespaces)
+        names = {each["metadata"]["name"] for each in listed}
+        if self.told.lists_any("namespaces"):
+            for each in self._namespaces:
+                if each not in names:
+                    raise _no_namespace(each, f"{nearest(each, sorted(names))}.")
+        yield from listed
 
     def _of_resource(self, path: str, resource: dict[str, Any], group: str) -> Iterator[dict[str, Any]]:
         name = resource["name"] if not group else f"{resource['name']}.{group}"
@@ -141,9 +177,23 @@ class ClusterLists:
                 return
 
     def _get(self, path: str) -> dict[str, Any]:
+        """What the server says of itself. A version of a group that went away since has nothing; what lacks the others is no API server."""
         try:
-            return self._access.ask("GET", path)
+            told = self._access.ask("GET", path)
         except ApiException as error:
-            if error.status == _NOT_FOUND:
+            if error.status == _NOT_FOUND and path.startswith("/apis/"):
                 return {}
             raise self._access.unanswered(error) from error
+        if not isinstance(told, dict):
+            raise self._access.unanswered(ValueError(f"what it says at {path} is nothing that an API server says"))
+        return cast("dict[str, Any]", told)
+
+
+def _paths(group: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of a group's versions that are served, the preferred one first."""
+    versions = [group["preferredVersion"], *group.get("versions", ())]
+    return tuple(dict.fromkeys(f"/apis/{each['groupVersion']}" for each in versions))
+
+
+def _no_namespace(name: str, remedy: str) -> ExplainedError:
+    return ExplainedError(f"--namespace {name!r}: the cluster has no such namespace.", remedy, exit_code=ExitCode.BAD_USAGE)

@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from policies.core import is_defect
 from policies.lint.formats import printable
 from policies.lint.report import GRAVEST_FIRST
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.audit.audit import Audited, AuditReport
+    from policies.values.finding import Finding
 
 _UNKNOWN: Final = "?"
 
@@ -31,8 +33,15 @@ def _lines(report: AuditReport, *, details: bool) -> Iterator[str]:
         told = f"{each.finding.rule} ({each.finding.code}): {each.finding.message}"
         yield f"{number:>2} {severity:<{max(widths[0], 8)}}  {usd:>{max(widths[1], 9)}}  {name:<{widths[2]}}  {told}"
         yield f"     To fix it: {each.finding.remediation}"
-    yield from (f"undecided: {each.rule} ({each.code}): {each.object.described}: {each.message}" for each in report.undecided if details)
+    yield from (
+        f"undecided: {each.rule} ({each.code}): {each.object.described}: {each.message}" for each in _listed(report, details=details)
+    )
     yield from _summary(report)
+
+
+def _listed(report: AuditReport, *, details: bool) -> list[Finding]:
+    """What is undecided, as far as it is told: of a broken rule always, as nobody judged."""
+    return [each for each in report.undecided if details or is_defect(each)]
 
 
 def _summary(report: AuditReport) -> Iterator[str]:
@@ -48,6 +57,8 @@ def _summary(report: AuditReport) -> Iterator[str]:
         yield f"{len(report.undecided)} could not be decided."
     if report.managed:
         yield f"{report.managed} objects of the cloud's own namespaces are not told of; --namespace names one to be judged."
+    if report.unlisted:
+        yield f"own rules look at kinds that are not listed, so that nothing was judged of: {', '.join(report.unlisted)}."
     if report.told.namespaces:
         yield f"of the namespaces {', '.join(report.told.namespaces)} alone: what is missing may be elsewhere."
     if report.lacking:
@@ -61,9 +72,10 @@ def _usd(each: Audited) -> str:
 def as_json(report: AuditReport, *, details: bool = False) -> str:
     """The findings in order, what they come to, and what was listed; with `details` also what is undecided."""
     told: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
-    if details:
+    undecided = _listed(report, details=details)
+    if details or undecided:
         told["undecided"] = [
-            {"rule": each.rule, "code": each.code, "object": str(each.object), "message": each.message} for each in report.undecided
+            {"rule": each.rule, "code": each.code, "object": str(each.object), "message": each.message} for each in undecided
         ]
     counts = {severity.value: sum(each.finding.severity is severity for each in report.findings) for severity in GRAVEST_FIRST}
     summary = {
@@ -77,6 +89,7 @@ def as_json(report: AuditReport, *, details: bool = False) -> str:
         "undecided": len(report.undecided),
         "suppressed": report.suppressed,
         "managed": report.managed,
+        "unlisted": list(report.unlisted),
         "namespaces": list(report.told.namespaces),
         "lacking": [str(each) for each in report.lacking],
         "complete": report.told.complete,

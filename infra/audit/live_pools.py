@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.capacity_type import CapacityType
 from capacity.chargeback.queries import EKS_POOL_LABEL
 from capacity.values.verdict import ObjectIdentity
@@ -49,11 +50,12 @@ def live_pools(nodes: Iterable[LiveNode], told: Listed) -> LivePools:
     On GKE and EKS there may be others that have no node now, of which the API server knows nothing.
     """
     found = LivePools()
-    first: dict[tuple[str, str], LiveNode] = {}
+    shown: dict[tuple[str, str], LiveNode] = {}
     for node in nodes:
-        if node.gpus > 0 and node.pool[0] != "NodePool":
-            first.setdefault(node.pool, node)
-    for (word, name), node in first.items():
+        if node.gpus > 0 and node.pool[0] != "NodePool" and (node.pool not in shown or not shown[node.pool].units):
+            # A node that boots does not offer its GPUs yet.
+            shown[node.pool] = node
+    for (word, name), node in shown.items():
         found.add(_of_node(f"{word} {name}", node))
     if "-gke." in told.version or "-eks-" in told.version:
         found.add(_without_nodes())
@@ -67,6 +69,7 @@ def _of_node(name: str, node: LiveNode) -> GpuPool:
     """What is not on a node, such as the pool's maximum and whose it is, is said elsewhere: it is a part."""
     labels = {key: Field(value) for key, value in node.labels.items() if key != "kubernetes.io/hostname"}
     capacity_type = node.facts.capacity_type
+    kinds = {kind.resource: node.units.get(kind.resource, Decimal(0)) for kind in node.kinds}
     return GpuPool(
         identity=ObjectIdentity(_LIVE, "", name),
         concerned=True,
@@ -84,7 +87,8 @@ def _of_node(name: str, node: LiveNode) -> GpuPool:
         gpus=UNKNOWN,
         owner_labels=Field(UNKNOWN),
         owner_field="",
-        node_gpus=sum(node.units.values(), Decimal(0)),
+        node_gpus=max(kinds.values()) if node.units else UNKNOWN,
+        resources=tuple(kinds),
     )
 
 
@@ -108,4 +112,5 @@ def _without_nodes() -> GpuPool:
         owner_labels=Field(UNKNOWN),
         owner_field="",
         node_gpus=UNKNOWN,
+        resources=RESOURCES,
     )

@@ -8,14 +8,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from capacity.catalog.accelerators import BY_RESOURCE, NVIDIA, series_value
+from capacity.catalog.accelerators import ACCELERATORS, Accelerator, kind_of_resource, of_ec2_machine, series_value
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, KARPENTER_POOL_LABEL
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
 from capacity.chargeback.nodes import NodeFacts, cloud_of, gpus_of_node, node_facts
 from capacity.chargeback.queries import EKS_POOL_LABEL, label_of
-from policies.inventory.pod_gpus import PARTITION_PREFIX, asks_for_gpus, exemption
+from infra.audit import NEW_MINUTES
+from policies.inventory.pod_gpus import asks_for_gpus, exemption
 from policies.inventory.views import Taint
 from policies.pods.scheduling_options import KEEPS_AWAY, tolerates
 from policies.values.field import Field, quantity
@@ -30,8 +31,7 @@ _OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", 
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
-NEW: Final = timedelta(minutes=15)
-"""How long a node is given to get its work."""
+NEW: Final = timedelta(minutes=NEW_MINUTES)
 
 
 @dataclass
@@ -43,7 +43,6 @@ class LivePod:
     gpus: bool
     exempt: bool
     tolerations: list[dict[str, Any]]
-    priority: str = ""
 
 
 @dataclass
@@ -60,7 +59,6 @@ class LiveNode:
     gpus: Fraction
     units: Mapping[str, Decimal]
     made: datetime
-    cordoned: bool
     pods: list[LivePod] = field(default_factory=list[LivePod])
 
     @property
@@ -68,6 +66,12 @@ class LiveNode:
         """The sort and the name of its pool; its own name where it is in none."""
         found = next(((word, self.labels[label]) for label, word in _POOLS.items() if label in self.labels), None)
         return found or ("node", self.name)
+
+    @property
+    def kinds(self) -> tuple[Accelerator, ...]:
+        """The kinds of its devices: of what it offers, or of its machine while it boots."""
+        offered = {kind for key in self.units if (kind := kind_of_resource(key))} or {of_ec2_machine(self.facts.machine)}
+        return tuple(kind for kind in ACCELERATORS if kind in offered)
 
     @property
     def lasting_taints(self) -> list[dict[str, Any]]:
@@ -103,8 +107,8 @@ class Occupancy:
         facts = node_facts({label_of(key): value for key, value in labels.items()})
         units = _units({**status.get("capacity", {}), **status.get("allocatable", {})})
         gpus = gpus_of_node(facts.catalogued, {series_value(key): float(amount) for key, amount in units.items()}) if units else Fraction(0)
-        name, cordoned = metadata["name"], bool(spec.get("unschedulable"))
-        self.nodes[name] = LiveNode(name, labels, facts, taints, gpus, units, made, cordoned)
+        name = metadata["name"]
+        self.nodes[name] = LiveNode(name, labels, facts, taints, gpus, units, made)
 
     def add_pod(self, written: Mapping[str, Any]) -> None:
         """A pod as the API server has it, of whoever made it."""
@@ -128,7 +132,7 @@ class Occupancy:
 
 def _units(amounts: Mapping[str, Any]) -> dict[str, Decimal]:
     """The devices and partitions among what a node has, by resource, but for second names of the same devices."""
-    found = {key: quantity(str(amount)) for key, amount in amounts.items() if key in BY_RESOURCE or key.startswith(PARTITION_PREFIX)}
+    found = {key: quantity(str(amount)) for key, amount in amounts.items() if kind_of_resource(key)}
     return {key: amount for key, amount in found.items() if amount}
 
 
@@ -201,7 +205,7 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud,
 
 def _taint_key(node: LiveNode) -> str:
     """The key of the taint of its devices: Kubernetes itself adds the toleration of it to pods that ask for them."""
-    return next((BY_RESOURCE[key].taint_key for key in node.units if key in BY_RESOURCE), NVIDIA.taint_key)
+    return node.kinds[0].taint_key
 
 
 def _would_do_on_spot(node: LiveNode) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from capacity.values.verdict import Severity  # noqa: TC001 -- typer reads the annotations
+from infra.audit import MOST_MINUTES, NEW_MINUTES
+from infra.cli.rule_options import Config, FailOn, Select, choosing, configuration_of, print_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,18 +32,12 @@ def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         list[str] | None, typer.Option("--namespace", "-n", help="Judge this namespace alone; the option may come again. Default: all.")
     ] = None,
     form: Annotated[AuditFormat, typer.Option("--format", help="text for people, json for programs.")] = AuditFormat.TEXT,
-    fail_on: Annotated[
-        Severity | None,
-        typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: at those of mandatory rules."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
-    ] = None,
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="RULE", help="Judge by these rules alone: names, codes, or patterns such as FLX00* or gpu-*."),
-    ] = None,
-    idle_after: Annotated[int, typer.Option("--idle-after", min=0, metavar="MINUTES", help="How long a node may wait for its work.")] = 15,
+    fail_on: FailOn = None,
+    config: Config = None,
+    select: Select = None,
+    idle_after: Annotated[
+        int, typer.Option("--idle-after", min=0, max=MOST_MINUTES, metavar="MINUTES", help="How long a node may wait for its work.")
+    ] = NEW_MINUTES,
     details: Annotated[bool, typer.Option("--details", help="List undecided verdicts too.")] = False,
     save: Annotated[
         Path | None,
@@ -56,18 +51,27 @@ def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from infra.audit.audit import audit as run  # noqa: PLC0415 -- only this command needs it
     from infra.audit.cluster_lists import ClusterLists  # noqa: PLC0415
     from infra.audit.formats import as_json, as_text  # noqa: PLC0415
-    from infra.cli.lint_commands import chosen_configuration  # noqa: PLC0415
     from infra.kubeconfig import access  # noqa: PLC0415
 
-    configuration = chosen_configuration(config, fail_on, select or [])
+    read = configuration_of(config)
+    configuration = choosing(read if fail_on is None else replace(read, fail_on=fail_on), select)
     lists = ClusterLists(access(kubeconfig, context, also_in_pod=True), namespace or ())
+    if save is not None:
+        _make(save)
     report = run(lists, configuration, idle_after=timedelta(minutes=idle_after))
+    print_whole(as_json(report, details=details) if form is AuditFormat.JSON else as_text(report, details=details))
     if save is not None:
         _save(report.manifests, save)
-    told = as_json(report, details=details) if form is AuditFormat.JSON else as_text(report, details=details)
-    sys.stdout.write(told)
     if report.failed:
         raise typer.Exit(1)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        taken = next((each for each in (folder, *folder.parents) if each.is_file()), None)
+        raise _unwritable(folder, error, "" if taken is None else f"name a folder; {taken} is a file.") from error
 
 
 def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
@@ -77,10 +81,13 @@ def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
     import yaml  # noqa: PLC0415
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for identity, manifest in manifests.items():
             name = re.sub(r"[^A-Za-z0-9.-]+", "_", identity)
             (folder / f"{name}.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
     except OSError as error:
-        problem = f"the objects with findings cannot be written to {folder}: {error.strerror or error}."
-        raise ExplainedError(problem, "name a folder that is yours and has room.", exit_code=ExitCode.BAD_USAGE) from error
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError, remedy: str = "") -> ExplainedError:
+    problem = f"the objects with findings cannot be written to {folder}: {error.strerror or error}."
+    return ExplainedError(problem, remedy or "name a folder that is yours and has room.", exit_code=ExitCode.BAD_USAGE)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capacity.values.verdict import Severity  # noqa: TC001 -- typer reads the annotations
 from infra.cli.console import err, out
+from infra.cli.rule_options import Config, FailOn, Select, choosing, configuration_of, print_whole
 
 if TYPE_CHECKING:
+    from capacity.values.verdict import Severity
     from policies.lint.configuration import Configuration
     from policies.lint.report import Report
 
@@ -32,26 +32,18 @@ class LintFormat(StrEnum):
 def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders of YAML, JSON or Markdown; - is standard input.")],
     form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
-    fail_on: Annotated[
-        Severity | None,
-        typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: at those of mandatory rules."),
-    ] = None,
+    fail_on: FailOn = None,
     closed: Annotated[
         bool | None, typer.Option("--closed", help="Treat the input as complete: whatever it refers to but does not contain is missing.")
     ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
-    ] = None,
+    config: Config = None,
     cluster: Annotated[
         list[str] | None,
         typer.Option("--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared inside one alone."),
     ] = None,
     baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="RULE", help="Judge by these rules alone: names, codes, or patterns such as FLX00* or gpu-*."),
-    ] = None,
+    select: Select = None,
     details: Annotated[bool, typer.Option("--details", help="List suppressed and undecided verdicts too.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Write what surely mends a finding into the YAML, then judge it again.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change, and write nothing.")] = False,
@@ -68,7 +60,10 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     gc.disable()
     from policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
 
-    configuration = _choosing(_configured(config, fail_on, closed, baseline, cluster or []), select or [])
+    if write_baseline and select:
+        raise typer.BadParameter("--write-baseline writes the findings of all rules: leave out --select.")
+
+    configuration = choosing(_configured(config, fail_on, closed, baseline, cluster or []), select)
     report = run(paths, configuration, details=details)
     if write_baseline:
         _write_baseline(report, configuration.baseline)
@@ -79,14 +74,9 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             report = _accepting(run(paths, configuration, details=details), configuration)
         if diff:
             raise typer.Exit(1 if report.failed else 0)
-    _print(_formatted(report, form, details=details))
+    print_whole(_formatted(report, form, configuration, details=details))
     if report.failed:
         raise typer.Exit(1)
-
-
-def chosen_configuration(config: Path | None, fail_on: Severity | None, select: list[str]) -> Configuration:
-    """The configuration file's word, with what a command line says of levels and rules over it."""
-    return _choosing(_configured(config, fail_on, None, None, []), select)
 
 
 def _configured(
@@ -99,10 +89,7 @@ def _configured(
     """The configuration file's word, and over it that of the command line."""
     from dataclasses import replace  # noqa: PLC0415
 
-    from policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415
-
-    path = config or find_configuration(Path.cwd())
-    read = Configuration() if path is None else read_configuration(path)
+    read = configuration_of(config)
     return replace(
         read,
         fail_on=read.fail_on if fail_on is None else fail_on,
@@ -110,20 +97,6 @@ def _configured(
         baseline=read.baseline if baseline is None else baseline,
         clusters=_clusters(clusters) if clusters else read.clusters,
     )
-
-
-def _choosing(configuration: Configuration, asked: list[str]) -> Configuration:
-    if not asked:
-        return configuration
-    from dataclasses import replace  # noqa: PLC0415
-
-    from policies.lint.choice import selected  # noqa: PLC0415
-
-    try:
-        chosen = selected([name for each in asked for name in each.split(",") if name], configuration.known_rules)
-    except ValueError as error:
-        raise typer.BadParameter(f"--select: {error}") from error
-    return replace(configuration, chosen=chosen)
 
 
 def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
@@ -146,7 +119,7 @@ def _accepting(report: Report, configuration: Configuration) -> Report:
         return report
     from policies.lint.report import with_baseline  # noqa: PLC0415
 
-    return with_baseline(report, configuration.baseline)
+    return with_baseline(report, configuration.baseline, whole=configuration.chosen is None)
 
 
 def _fixed(report: Report, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
@@ -156,7 +129,7 @@ def _fixed(report: Report, configuration: Configuration, owner: str | None, *, d
     fixes = fixes_of(report, owner_label(owner, configuration.settings) if owner else None)
     for change in fixes.changes:
         if diff:
-            _print(change.diff())
+            print_whole(change.diff())
         else:
             change.write()
     mended = sum(change.mended for change in fixes.changes)
@@ -181,7 +154,7 @@ def _write_baseline(report: Report, path: Path | None) -> None:
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 
 
-def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
+def _formatted(report: Report, form: LintFormat, configuration: Configuration, *, details: bool) -> str:
     if form is LintFormat.JSON:
         from policies.lint.formats import as_json  # noqa: PLC0415
 
@@ -191,7 +164,7 @@ def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
 
         from policies.lint.formats import as_sarif  # noqa: PLC0415
 
-        return as_sarif(report, version("flexspot"))
+        return as_sarif(report, version("flexspot"), configuration)
     if form is LintFormat.JUNIT:
         from policies.lint.junit import as_junit  # noqa: PLC0415
 
@@ -203,12 +176,3 @@ def _formatted(report: Report, form: LintFormat, *, details: bool) -> str:
     from policies.lint.formats import as_text  # noqa: PLC0415
 
     return as_text(report, colours=out.is_terminal and "NO_COLOR" not in os.environ, details=details)
-
-
-def _print(text: str) -> None:
-    """To standard output as UTF-8, whatever the locale; whoever reads only its beginning is not told of a broken pipe."""
-    try:
-        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
 from infra.cli.console import out
-from infra.project import here
+from infra.cli.rule_options import Config, configuration_of
 
 app = command_group("The rules that lint, previews and clusters judge by.")
 
@@ -26,23 +25,19 @@ class ListFormat(StrEnum):
 
 @app.command("test")
 def try_rules(
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Try the configuration's own rules on their fixtures: files passes_*.yaml, fails_*.yaml and ignores_*.yaml in flexspot-rules/RULE.
 
     Exit code 0: each object got the verdict of its file's name. 1: one did not, or a rule has no object that passes, or none that fails.
     """
-    from policies.lint.configuration import find_configuration, read_configuration  # noqa: PLC0415
     from policies.lint.formats import printable  # noqa: PLC0415
     from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
 
-    path = config or find_configuration(here())
-    configuration = None if path is None else read_configuration(path)
-    if configuration is None or not configuration.own:
-        where = path or "here or above"
-        raise ExplainedError(f"there are no own rules in {where}.", "docs/lint.md says how to write one.", exit_code=ExitCode.BAD_USAGE)
+    configuration = configuration_of(config)
+    if not configuration.own:
+        where = f"{config} has no own rules" if config else "no flexspot-lint.yaml here or above has own rules"
+        raise ExplainedError(f"{where}.", "docs/lint.md says how to write one.", exit_code=ExitCode.BAD_USAGE)
     words = {verdict: word for word, verdict in WORDS.items()}
     right = 0
     told: list[str] = []
@@ -64,15 +59,10 @@ def try_rules(
 @app.command("list")
 def list_rules(
     form: Annotated[ListFormat, typer.Option("--format", help="text for people, json for programs.")] = ListFormat.TEXT,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     """List every rule with its code, its severity, the level that the configuration gives it, and what it finds."""
-    from policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415
-
-    path = config or find_configuration(here())
-    configuration = Configuration() if path is None else read_configuration(path)
+    configuration = configuration_of(config)
     rules = sorted(configuration.known_rules, key=lambda rule: rule.code)
     levels = {rule.name: configuration.settings.level(rule).value for rule in rules}
     if form is ListFormat.JSON:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from capacity.values.verdict import not_applicable, undecided
 from policies.inventory.views import View
 from policies.metrics.promql import parsed
-from policies.values.field import UNKNOWN, Field
+from policies.values.field import UNKNOWN, Field, all_of, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,10 +152,31 @@ class TerminationHandler(View):
 
 @dataclass(frozen=True)
 class KueueConfiguration(View):
-    """Kueue's own configuration: its file, or what installs it. `where` is the path to it, `fair_sharing` whether it turns that on."""
+    """Kueue's own configuration: its file, or what installs it. `where` is the path to it, `fair_sharing` whether it turns that on.
+
+    `resources` is what it says of how workloads' resources are counted.
+    """
 
     where: str
     fair_sharing: Tri
+    resources: Field
+
+    def counts_otherwise(self, resource: str) -> Tri:
+        """Whether it leaves a resource out of what it counts, or counts others in its place.
+
+        A transformation keeps the resource beside what it adds, unless its strategy is Replace.
+        https://kueue.sigs.k8s.io/docs/reference/kueue-config.v1beta2/#ResourceTransformation (2026-11-26)
+        """
+
+        def begins(prefix: Field) -> Tri:
+            text = prefix.text()
+            return UNKNOWN if text is UNKNOWN else text is not None and resource.startswith(text)
+
+        def replaces(each: Field) -> Tri:
+            return all_of([each.at("input").equals(resource), each.at("strategy").equals("Replace")])
+
+        excluded = self.resources.at("excludeResourcePrefixes").parts().any(begins)
+        return any_of([excluded, self.resources.at("transformations").parts().any(replaces)])
 
 
 @dataclass(frozen=True)

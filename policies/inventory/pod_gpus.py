@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import RESOURCES
+from capacity.catalog.accelerators import PARTITION_PREFIX, RESOURCES
 from policies.inventory.gpu_machines import gpu_selection
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
@@ -86,9 +86,6 @@ POD_MAKERS: Mapping[tuple[str, str], PodMaker] = {(each.group, each.kind): each 
 """Every kind, by API group and kind."""
 
 
-PARTITION_PREFIX = "nvidia.com/mig-"
-"""How the names of resources begin that are parts of a GPU."""
-
 GPU_PREFIXES = (*RESOURCES, PARTITION_PREFIX)
 """How the names of resources that are GPUs begin: whole, shared or sliced ones, and single cores of Neuron devices."""
 
@@ -159,13 +156,21 @@ def asks_for_gpus(pod: Field) -> Tri:
 
 
 def _limits_gpus(limits: Field) -> Tri:
-    listed = limits.parts()
-    answers: list[Tri] = [UNKNOWN] if not listed.complete else []
-    for resource, amount in listed.named:
+    return any_of([*(answer for _, answer in _limited(limits)), *([] if limits.parts().complete else [UNKNOWN])])
+
+
+def _limited(limits: Field) -> Iterator[tuple[str, Tri]]:
+    """The GPUs that limits name, by resource, each with whether it is more than none of it."""
+    for resource, amount in limits.parts().named:
         if resource.startswith(GPU_PREFIXES):
             number = amount.number()
-            answers.append(UNKNOWN if number is UNKNOWN else number is not None and number > 0)
-    return any_of(answers)
+            yield resource, UNKNOWN if number is UNKNOWN else number is not None and number > 0
+
+
+def gpu_resources(pod: Field) -> list[str]:
+    """The resources by which the pod surely asks for GPUs: whole, shared or sliced ones. A claim on devices (DRA) names none."""
+    limits = (container.at("resources", "limits") for _, container in containers(pod))
+    return sorted({resource for each in limits for resource, answer in _limited(each) if answer is True})
 
 
 def placed_on_gpus(pod: Field) -> tuple[Tri, str]:

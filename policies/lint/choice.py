@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
-from policies.judging import Level
+from capacity.values.errors import nearest
+from policies.judging import Level, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -30,17 +30,17 @@ class PathLevels:
 def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
     """The names of the rules that are asked for by name, by code, or by a pattern of either.
 
-    Raises ValueError for what no rule is called.
+    Raises ValueError for what no rule is called, and for no name at all.
     """
-    known = list(rules)
+    known, names = list(rules), list(asked)
+    if not names:
+        raise ValueError("it names no rule; `flexspot rules list` names them all.")
     found: set[str] = set()
-    for each in asked:
-        names = {rule.name for rule in known if fnmatchcase(rule.name, each) or fnmatchcase(rule.code, each.upper())}
-        if not names:
-            nearest = get_close_matches(each, [text for rule in known for text in (rule.name, rule.code)], n=1)
-            hint = f"did you mean {nearest[0]}?" if nearest else "`flexspot rules list` names them all."
-            raise ValueError(f"no rule is called {each}; {hint}")
-        found |= names
+    for each in names:
+        named = {rule.name for rule in known if fnmatchcase(rule.name, each) or fnmatchcase(rule.code.upper(), each.upper())}
+        if not named:
+            raise ValueError(f"no rule is called {each}; {nearest(each, [text for rule in known for text in (rule.name, rule.code)])}")
+        found |= named
     return frozenset(found)
 
 
@@ -59,12 +59,13 @@ def read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]
         if set(entry) != {"match", "rules"} or not isinstance(patterns, list) or not isinstance(levels, dict):
             problems.append(f"paths.{place}: allowed is an entry with `match`, a list of patterns, and `rules`, levels by rule")
             continue
-        texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str))
+        texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str) and pattern)
+        if not texts or len(texts) != len(cast("list[Any]", patterns)):
+            problems.append(f"paths.{place}.match: {patterns!r} is not allowed; allowed is a list of patterns such as tests/*")
         read: dict[str, Level] = {}
         for rule, level in cast("dict[Any, Any]", levels).items():
             if rule not in known:
-                nearest = get_close_matches(str(rule), sorted(known), n=1)
-                problems.append(f"paths.{place}.rules.{rule}: there is no such rule" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+                problems.append(unknown_name(f"paths.{place}.rules.{rule}", rule, known))
             elif level not in list(Level):
                 problems.append(f"paths.{place}.rules.{rule}: {level!r} is not allowed; allowed is one of {', '.join(Level)}")
             else:

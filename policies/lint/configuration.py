@@ -66,6 +66,9 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
 )
 
 
+_OF_TEXTS: Final = frozenset(rule.name for rule in INPUT_RULES)
+
+
 def problem_finding(problem: Problem) -> Finding:
     """The finding that tells of a problem."""
     [rule] = [each for each in INPUT_RULES if each.name == problem.kind]
@@ -128,10 +131,14 @@ class Configuration:
 
     @property
     def running(self) -> Settings:
-        """The settings that rules are run with: what is off but under some path is run, and told of there alone."""
+        """The settings that rules on objects are run with: what is off but under some path is run, and told of there alone.
+
+        They know no rule on texts, and would take a suppression of one for a mistake.
+        """
         somewhere = {rule for each in self.paths for rule, level in each.levels.items() if level is not Level.DISABLED}
         on = {rule: Level.ADVISORY for rule in somewhere if self.level(rule) is Level.DISABLED}
-        return replace(self.settings, levels={**self.settings.levels, **on})
+        of_objects = tuple(each for each in self.settings.suppressions if each.rule not in _OF_TEXTS)
+        return replace(self.settings, levels={**self.settings.levels, **on}, suppressions=of_objects)
 
     @property
     def locked(self) -> dict[str, bool]:
@@ -208,7 +215,7 @@ def read_configuration(path: Path) -> Configuration:
         raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
     held = cast("dict[str, Any]", written)
     problems += [f"{key}: there is no such key; there are {', '.join(_KEYS)}" for key in held if key not in _KEYS]
-    own = read_own_rules(held.get(OWN_RULES), [rule.name for rule in judged_rules()], problems)
+    own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
     known = (*judged_rules(), *own)
     settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
     exclude = _patterns(held.get("exclude"), problems)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from capacity.values.verdict import Severity
-from policies.lint.configuration import judged_rules
+from policies.lint.configuration import Configuration
 from policies.lint.report import fingerprints
 
 if TYPE_CHECKING:
@@ -189,12 +189,13 @@ _LEVELS: Final = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.M
 _SECURITY_SEVERITY: Final = {Severity.CRITICAL: "9.5", Severity.HIGH: "8.0", Severity.MEDIUM: "5.5", Severity.LOW: "2.0"}
 
 
-def as_sarif(report: Report, version: str) -> str:
-    """One run, with every rule described, and every finding; those that are suppressed say why."""
-    rules = list(judged_rules())
+def as_sarif(report: Report, version: str, configuration: Configuration | None = None) -> str:
+    """One run, with every rule of the configuration described, and every finding; those that are suppressed say why."""
+    judging = configuration or Configuration()
+    rules = judging.known_rules
     known = {rule.name for rule in rules}
     places = {rule.name: place for place, rule in enumerate(rules)}
-    driver = {"name": "flexspot lint", "semanticVersion": version, "rules": [_rule(rule) for rule in rules]}
+    driver = {"name": "flexspot lint", "semanticVersion": version, "rules": [_rule(rule, judging.page(rule.page)) for rule in rules]}
     results = [
         _result(each, name, places[each.finding.rule] if each.finding.rule in known else None)
         for each, name in zip(report.findings, fingerprints(report.findings), strict=True)
@@ -203,14 +204,15 @@ def as_sarif(report: Report, version: str) -> str:
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(rule: AnyRule) -> dict[str, Any]:
+def _rule(rule: AnyRule, page: str) -> dict[str, Any]:
+    reference = f"\n\nReference: {page}" if page else ""
     return {
         "id": rule.name,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize() + "."},
         "fullDescription": {"text": rule.why},
-        "help": {"text": rule.remediation, "markdown": f"{rule.why}\n\n**To fix it:** {rule.remediation}\n\nReference: {rule.page}"},
-        "helpUri": rule.link,
+        "help": {"text": rule.remediation, "markdown": f"{rule.why}\n\n**To fix it:** {rule.remediation}{reference}"},
+        **({"helpUri": rule.link} if rule.link else {}),
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {"security-severity": _SECURITY_SEVERITY[rule.severity], "tags": ["kubernetes", rule.code]},
     }

@@ -42,7 +42,8 @@ def _case(suite: ET.Element, placed: Placed) -> None:
     name = f"{finding.rule} ({finding.code}) {finding.object.described}".strip()
     where = {"classname": _text(placed.path), "file": _text(placed.path), "line": str(placed.line)}
     case = ET.SubElement(suite, "testcase", name=_text(name), **where)
-    told = f"{placed.path}:{placed.line}: {placed.message}.\nTo fix it: {finding.remediation}\nSee {placed.references}"
+    told = f"{placed.path}:{placed.line}: {placed.message}.\nTo fix it: {finding.remediation}"
+    told += f"\nSee {placed.references}" if placed.references else ""
     if placed.suppressed is not None:
         ET.SubElement(case, "skipped", message=_text(placed.suppressed.described))
     elif placed.binding:

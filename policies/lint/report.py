@@ -34,16 +34,17 @@ def written_baseline(report: Report, path: Path) -> str:
     return f'{{\n  "version": {_VERSION},\n  "findings": [' + (f"\n{lines}\n  ]\n}}\n" if lines else "]\n}\n")
 
 
-def with_baseline(report: Report, path: Path) -> Report:
+def with_baseline(report: Report, path: Path, *, whole: bool = True) -> Report:
     """The report with what the baseline at `path` lists suppressed, and with the count of entries that nothing answers to any more.
 
+    Unless it is `whole`, of all rules, entries that nothing answers to may be of the others, and none is counted.
     Raises ExplainedError for a file that is no baseline.
     """
     listed = _read(path)
     accepted = Suppression(f"in the baseline {path.name}")
     names = {id(each): name for each, _, name in _named(report.open, path)}
     findings = tuple(replace(each, suppressed=accepted) if names.get(id(each)) in listed else each for each in report.findings)
-    return replace(report, findings=findings, settled=len(listed - set(names.values())))
+    return replace(report, findings=findings, settled=len(listed - set(names.values())) if whole else 0)
 
 
 def _named(findings: Iterable[Placed], path: Path) -> list[tuple[Placed, str, str]]:

@@ -21,7 +21,7 @@ from policies.inventory.objects import KubernetesObject
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
 from policies.lint.comments import Comments, Refused
-from policies.lint.configuration import INPUT_RULES, problem_finding
+from policies.lint.configuration import problem_finding
 from policies.lint.file_reading import InputProblem, Problem, Reading, Skipped, read_text
 from policies.lint.places import Places
 from policies.lint.report import Placed, Report, Suppression
@@ -210,19 +210,13 @@ class Walk:
         return True
 
 
-_OF_INPUT: Final = frozenset(rule.name for rule in INPUT_RULES)
-
-
 def judged(
     manifests: Sequence[Manifest], scopes: Sequence[Scope], configuration: Configuration
 ) -> Iterator[tuple[Manifest, Finding, tuple[str, ...]]]:
     """Every finding of every rule about every manifest, passes included, with the names of the scopes that it is of."""
-    # The core knows the rules on objects alone; a suppression of another name is one that it tells of.
-    running = configuration.running
-    settings = replace(running, suppressions=tuple(each for each in running.suppressions if each.rule not in _OF_INPUT))
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
-    findings = judge_scopes(sources, configuration.rules_of_objects, settings, members, closed=configuration.closed)
+    findings = judge_scopes(sources, configuration.rules_of_objects, configuration.running, members, closed=configuration.closed)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
         for finding, numbers in () if manifest.unread else listed:
@@ -277,13 +271,13 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
             wanted = details or finding.verdict is not Verdict.UNKNOWN
             line = places.line(manifest, finding.at, finding.message) if wanted else manifest.line
             placed = _placed(finding, manifest.path, line, finding.suppressed, configuration)
-            told_of += _commented(replace(placed, clusters=of_scopes), comments, manifest.line)
+            told_of += _commented(replace(placed, clusters=of_scopes), comments, configuration, manifest.line)
     for problem in reading.problems:
         finding, accepted = told(problem, configuration)
-        told_of += _commented(_placed(finding, problem.path, problem.line, accepted, configuration), comments)
+        told_of += _commented(_placed(finding, problem.path, problem.line, accepted, configuration), comments, configuration)
     told_of = [each for each in told_of if _wanted(each, configuration)]
     for path in {each.path for each in told_of if each.finding.verdict is Verdict.FAIL and each.suppressed is None}:
-        told_of += [_misspelt(path, each) for each in comments.misspelt(path)]
+        told_of += [_refused(each, path, ObjectIdentity("", "", ""), configuration) for each in comments.misspelt(path)]
     told_of.sort(key=lambda each: each.order)
     return Report(
         findings=tuple(each for each in told_of if each.finding.verdict is not Verdict.UNKNOWN),
@@ -292,13 +286,14 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
         files=reading.files,
         documents=reading.documents,
         objects=sum(not each.unread for each in manifests),
-        unjudged=_kinds(each for each in manifests if not each.unread and id(each) not in looked_at),
+        # Under --select other rules may look at them.
+        unjudged=_kinds(each for each in manifests if configuration.chosen is None and not each.unread and id(each) not in looked_at),
         clusters={scope.name: sum(not manifests[place].unread for place in scope.members) for scope in scopes},
         skipped={reason: count for reason, count in reading.skipped.items() if count},
     )
 
 
-def _commented(placed: Placed, comments: Comments, *others: int) -> Iterator[Placed]:
+def _commented(placed: Placed, comments: Comments, configuration: Configuration, *others: int) -> Iterator[Placed]:
     """The finding, accepted if a comment says so; and a finding of its own for a comment that would and may not."""
     if placed.finding.verdict is not Verdict.FAIL or placed.suppressed is not None:
         yield placed
@@ -306,7 +301,7 @@ def _commented(placed: Placed, comments: Comments, *others: int) -> Iterator[Pla
     said = comments.of(placed.path, placed.finding.rule, placed.line, *others)
     if isinstance(said, Refused):
         yield placed
-        yield replace(placed, finding=of_suppression(placed.finding.object, said.reason, at=""), line=said.line, binding=False)
+        yield replace(_refused(said, placed.path, placed.finding.object, configuration), clusters=placed.clusters)
     elif said is not None:
         until = said.until.isoformat() if said.until else None
         yield replace(placed, suppressed=Suppression(said.reason, until, said.by, in_source=True))
@@ -314,8 +309,9 @@ def _commented(placed: Placed, comments: Comments, *others: int) -> Iterator[Pla
         yield placed
 
 
-def _misspelt(path: str, refused: Refused) -> Placed:
-    return Placed(of_suppression(ObjectIdentity("", "", ""), refused.reason, at=""), path, refused.line, binding=False)
+def _refused(said: Refused, path: str, about: ObjectIdentity, configuration: Configuration) -> Placed:
+    """The finding that tells of a comment that would accept something and may not."""
+    return _placed(of_suppression(about, said.reason, at=""), path, said.line, None, configuration)
 
 
 def _wanted(placed: Placed, configuration: Configuration) -> bool:

@@ -1,7 +1,9 @@
 """CEL as the API server evaluates it: Google's own evaluator in C++, with the functions that Kubernetes adds.
 
-https://kubernetes.io/docs/reference/using-api/cel/ (2026-11-26). Of Kubernetes' own libraries there are quantities, lists and `find`; those
-of URLs, IP addresses, networks, versions and formats, and the authorizer, are not there.
+https://kubernetes.io/docs/reference/using-api/cel/ (2026-11-26). Of Kubernetes' own libraries there are `find` and `findAll`; of lists
+`min`, `max` and `sum`, not `isSorted`, `indexOf` and `lastIndexOf`; and of quantities `quantity`, `isQuantity`, `compareTo`,
+`isGreaterThan`, `isLessThan` and `asApproximateFloat`, not `add`, `sub`, `sign`, `isInteger` and `asInteger`. Those of URLs, IP addresses,
+networks, versions and formats, and the authorizer, are not there.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "variables"
 """What a policy's expressions may begin with."""
 
 
-class CelError(AssertionError):
+class CelError(ValueError):
     """An expression that does not compile, or that fails on an object: the API server would not know an answer."""
 
 
 def _number(text: str) -> float:
     found = quantity(text)
     if found is None:
-        raise ValueError(text)
+        raise ValueError("it is no quantity")
     return float(found)
 
 
@@ -65,7 +67,10 @@ def _function(name: str, returns: cel.Type, takes: list[cel.Type], implementatio
 
 @cache
 def _environment() -> cel.Env:
-    number, text, truth, whole, listed = cel.Type.DOUBLE, cel.Type.STRING, cel.Type.BOOL, cel.Type.INT, cel.Type.LIST
+    number, text, truth, whole, listed, element = (
+        *(cel.Type.DOUBLE, cel.Type.STRING, cel.Type.BOOL, cel.Type.INT, cel.Type.LIST),
+        cel.Type.DYN,
+    )
     functions = [
         _function("quantity", number, [text], _number, member=False),
         _function("isQuantity", truth, [text], _is_number, member=False),
@@ -75,9 +80,9 @@ def _environment() -> cel.Env:
         _function("asApproximateFloat", number, [number], _same, member=True),
         _function("find", text, [text, text], _find, member=True),
         _function("findAll", listed, [text, text], _find_all, member=True),
-        _function("min", whole, [listed], min, member=True),
-        _function("max", whole, [listed], max, member=True),
-        _function("sum", whole, [listed], sum, member=True),
+        _function("min", element, [listed], min, member=True),
+        _function("max", element, [listed], max, member=True),
+        _function("sum", element, [listed], sum, member=True),
     ]
     return cel.NewEnv(
         variables=dict.fromkeys(NAMES, cel.Type.DYN),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.verdict import Severity
 from policies.inventory.objects import KubernetesObject
-from policies.judging import BOTH_CLOUDS, Level
+from policies.judging import BOTH_CLOUDS, Level, unknown_name
 from policies.own_rules.rule import Expressions, OwnRule
 
 if TYPE_CHECKING:
@@ -26,7 +25,10 @@ MISSING: Final = "the evaluator of CEL is not installed: install flexspot with i
 
 
 def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) -> tuple[OwnRule, ...]:
-    """The rules of a configuration. What is wrong is added to `problems`, all of it at once, and the rule is left out."""
+    """The rules of a configuration, beside those whose names and codes are `shipped`.
+
+    What is wrong is added to `problems`, all of it at once, and the rule is left out.
+    """
     if written is None:
         return ()
     if not isinstance(written, list):
@@ -37,12 +39,13 @@ def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) ->
     for place, each in enumerate(cast("list[Any]", written)):
         entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
         wrong = list(_wrong_form(entry)) if entry else [f"allowed is a mapping with {', '.join(_NEEDED)}"]
-        if not wrong and entry["name"] in taken | found.keys():
-            wrong = [f"name: there is a rule {entry['name']} already"]
         if not wrong:
             rule = _rule(entry)
-            wrong = list(_wrong_expressions(rule.expressions))
+            # A baseline knows rules by their codes.
+            wrong = [f"{key}: there is a rule {text} already" for key, text in (("name", rule.name), ("code", rule.code)) if text in taken]
+            wrong = wrong or list(_wrong_expressions(rule.expressions))
             found[rule.name] = rule
+            taken |= {rule.name, rule.code}
         problems += [f"{KEY}.{place}{'.' if entry else ': '}{problem}" for problem in wrong]
     return tuple(found.values())
 
@@ -50,8 +53,7 @@ def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) ->
 def _wrong_form(entry: dict[str, Any]) -> Iterable[str]:
     for key in entry:
         if key not in _FIELDS:
-            nearest = get_close_matches(f"{key}", _FIELDS, n=1)
-            yield f"{key}: there is no such key; " + (f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(_FIELDS)}")
+            yield unknown_name(f"{key}", key, _FIELDS)
     yield from (f"{key}: it is missing" for key in _NEEDED if key not in entry)
     for key in _TEXTS:
         if key in entry and not (isinstance(entry[key], str) and entry[key].strip()):
@@ -80,7 +82,7 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
         at=entry.get("at", ""),
     )
     return OwnRule(
-        code=entry.get("code", "OWN"),
+        code=entry.get("code", f"OWN-{entry['name']}"),
         name=entry["name"],
         severity=Severity(entry.get("severity", Severity.MEDIUM)),
         level=Level(entry.get("level", Level.ADVISORY)),
@@ -99,16 +101,23 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
 def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
     """What does not compile, each with the evaluator's own words."""
     try:
-        from policies.own_rules.evaluation import CelError, compiled, other_than_truth  # noqa: PLC0415 -- 50 MB that only own rules need
+        from policies.own_rules.evaluation import CelError, compiled, other_than_truth, used_variables  # noqa: PLC0415 -- 50 MB that only own rules need
     except ImportError:
         yield f"check: {MISSING}"
         return
-    named = {"when": expressions.when, "check": expressions.check, **{f"variables.{name}": each for name, each in expressions.variables}}
-    for place, expression in named.items():
+    places = {**{f"variables.{name}": each for name, each in expressions.variables}, "when": expressions.when, "check": expressions.check}
+    defined: set[str] = set()
+    for place, expression in places.items():
         try:
             compiled(expression)
         except CelError as error:
             yield f"{place}: it is no expression of CEL: {' '.join(str(error).split())}"
             continue
+        # As in a policy of the API server, where a variable sees those before it alone.
+        before = "" if place in {"when", "check"} else " before it"
+        yield from (
+            f"{place}: it names variables.{each}, which is not defined{before}" for each in sorted(used_variables(expression) - defined)
+        )
+        defined |= {place.removeprefix("variables.")}
         if place in {"when", "check"} and (given := other_than_truth(expression)):
             yield f"{place}: it gives {given}, and must give true or false, as `object.spec.suspend == true` does"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.verdict import PASSES, fails, not_applicable, undecided
 from policies.inventory.objects import KubernetesObject
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
     from capacity.values.verdict import Outcome
     from policies.values.parameters import Parameters
+
+
+def is_of_kind(pattern: str, group: str, kind: str) -> bool:
+    """Whether a kind is one of `KIND` or `GROUP/KIND`, in which * stands for any text."""
+    return fnmatchcase(f"{group}/{kind}" if "/" in pattern else kind, pattern)
 
 
 @dataclass(frozen=True)
@@ -40,16 +45,18 @@ class Expressions:
         What stands beside a value that is not known yet is judged; what an expression may read of one is undecided.
         """
         kind = view.identity.kind
-        if not any(fnmatchcase(f"{view.group}/{kind}" if "/" in pattern else kind, pattern) for pattern in self.kinds):
+        if not any(is_of_kind(pattern, view.group, kind) for pattern in self.kinds):
             return not_applicable("it is of another kind")
         if view.partial:
             return not_applicable("only a part of the object is written here")
         for path in _unknown_paths(view.fields.value):
             if self._reads(path):
                 return undecided(f"{'.'.join(filter(None, path))} is not known yet")
-        return self._verdict(_without_unknown(view.fields.value))
+        secret = (view.group, kind) == ("", "Secret")
+        return self._verdict(_without_unknown(view.fields.value), told=not secret)
 
-    def _verdict(self, written: Any) -> Outcome:
+    def _verdict(self, written: Any, *, told: bool) -> Outcome:
+        """The verdict on an object. Unless the evaluator's words are `told`, they stay out of it: they may quote what they are about."""
         from policies.own_rules.evaluation import CelError, evaluate, used_variables  # noqa: PLC0415 -- 50 MB that only own rules need
 
         variables: dict[str, Any] = {}
@@ -65,8 +72,9 @@ class Expressions:
                 return not_applicable("its condition does not hold")
             holds = worth(self.check)
         except (CelError, KeyError) as error:
-            told = " ".join(str(error).partition("\nin ")[0].split())
-            return fails(f"{self.message}; the check fails on this object, and the API server would refuse it: {told}", at=self.at)
+            words = " ".join(str(error).partition("\nin ")[0].split())
+            why = words if told else "what the evaluator says may quote the Secret"
+            return fails(f"{self.message}; the check fails on this object, and the API server would refuse it: {why}", at=self.at)
         return PASSES if holds is True else fails(self.message, at=self.at)
 
     def _reads(self, path: tuple[str, ...]) -> bool:
@@ -92,6 +100,10 @@ def _unknown_paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str
             yield from _unknown_paths(each, (*path, ""))
 
 
+_BEYOND_INT: Final = 2**63
+_BEYOND_FLOAT: Final = 2**1023
+
+
 def _without_unknown(value: Any) -> Any:
     """The value as CEL takes it, without what no expression reads; a day, which YAML may have made, as its text."""
     match value:
@@ -100,6 +112,9 @@ def _without_unknown(value: Any) -> Any:
             return {str(key): _without_unknown(each) for key, each in held.items() if each is not UNKNOWN and each is not None}
         case list():
             return [_without_unknown(each) for each in cast("list[Any]", value) if each is not UNKNOWN]
+        case int() if not -_BEYOND_INT <= value < _BEYOND_INT:
+            # As the API server reads such a number.
+            return float(value) if abs(value) < _BEYOND_FLOAT else str(value)
         case str() | bool() | int() | float() | None:
             return value
         case _:

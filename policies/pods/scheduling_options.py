@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from capacity.workloads.requests import QUEUE_LABEL
+from policies.inventory.node_offer import NodeOffer
 from policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of
 
@@ -153,16 +154,9 @@ def _excludes(terms: Parts, flavor: ResourceFlavor) -> bool:
     """Whether the nodes that an affinity requires are surely none of the flavor's: Kueue passes over it, as over one with another label."""
     if not terms.fields or not terms.complete:
         return False
-    labels = flavor.spec.at("nodeLabels")
-
-    def excluded(expression: Field) -> bool:
-        label, values = labels.at(str(expression.at("key").text())), expression.at("values").parts()
-        if label.absent or not label.known or not values.complete:
-            return False
-        listed = values.any(lambda each: each.equals(str(label.text())))
-        return {"In": listed is False, "NotIn": listed is True, "DoesNotExist": True}.get(str(expression.at("operator").text()), False)
-
-    return all(any(excluded(each) for each in term.at("matchExpressions").parts().fields) for term in terms.fields)
+    # Its nodes have other labels besides.
+    offer = NodeOffer(fixed=dict(flavor.spec.at("nodeLabels").parts().named), complete=False)
+    return all(any(offer.meets(each) is False for each in term.at("matchExpressions").parts().fields) for term in terms.fields)
 
 
 def _flavors(pods: PodSet, queue: Field, inventory: Inventory) -> list[ResourceFlavor] | None:

@@ -191,9 +191,9 @@ def share_of(namespace: str, inventory: Inventory, kind: Accelerator) -> Share:
     return _sum(tree.share(str(name)) if name is not UNKNOWN else _NOT_TOLD for name in _led_to(namespace, inventory))
 
 
-def gives_gpus(namespace: str, inventory: Inventory) -> Tri:
-    """Whether a queue of the namespace leads to GPUs."""
-    trees = [_tree(inventory, kind) for kind in ACCELERATORS]
+def gives_gpus(namespace: str, inventory: Inventory, kinds: Iterable[Accelerator] = ACCELERATORS) -> Tri:
+    """Whether a queue of the namespace leads to GPUs of one of these kinds."""
+    trees = [_tree(inventory, kind) for kind in kinds]
     names = _led_to(namespace, inventory)
     return any_of(tree.gives_gpus(str(name)) if name is not UNKNOWN else UNKNOWN for tree in trees for name in names)
 

@@ -32,40 +32,46 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     asks = pods.asks_for_gpus
     if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
         return not_applicable(exempt)
-    known = inventory.once("largest GPU node", None, lambda: _largest(inventory))
-    if not inventory.closed and not any(each.suits is True for each in pool_matches(pods, inventory)):
-        # What it selects is none of the pools that are listed, so that there are others.
-        known = UNKNOWN
-    most = parameters.number(MOST)
-    if parameters.is_set(MOST):
-        # What somebody set goes before what the nodes have, in the cluster as well.
-        known = Decimal(most)
-    elif isinstance(known, Decimal):
-        most = min(most, known)
+    placed = inventory.closed or any(each.suits is True for each in pool_matches(pods, inventory))
+    bounds = {resource: _bound(resource, parameters, inventory, placed=placed) for resource in RESOURCES}
     counts = [
         (name, resource, container.at("resources", "limits", resource).number())
         for resource in RESOURCES
         for name, container in containers(pods.pod)
     ]
     for name, resource, count in counts:
+        most, _ = bounds[resource]
         if count is not UNKNOWN and count is not None and count > most:
             told = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
             return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
     if asks is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
         return undecided(f"{pods.where}: which GPUs its containers ask for is not known yet")
-    if not isinstance(known, Decimal) and any(isinstance(count, Decimal) and count > 1 for _, _, count in counts):
+    if any(not bounds[resource][1] and isinstance(count, Decimal) and count > 1 for _, resource, count in counts):
         return undecided(f"{pods.where}: how many GPUs the largest node has is not known")
     return PASSES
 
 
-def _largest(inventory: Inventory) -> Decimal | Unknown:
-    """The GPUs of the largest node of all pools, of the largest machine where a cloud makes pools by itself.
+def _bound(resource: str, parameters: Parameters, inventory: Inventory, *, placed: bool) -> tuple[Decimal, bool]:
+    """The most of a resource that a node has, and whether that is known of the nodes.
+
+    Pods that are not `placed` select none of the pools that are listed, so that there are others. What somebody set goes before what the
+    nodes have, in the cluster as well.
+    """
+    most = Decimal(parameters.number(MOST))
+    if parameters.is_set(MOST):
+        return most, True
+    known = inventory.once("largest GPU node", resource, lambda: _largest(inventory, resource)) if placed else UNKNOWN
+    return (most, False) if known is UNKNOWN else (min(most, known), True)
+
+
+def _largest(inventory: Inventory, resource: str) -> Decimal | Unknown:
+    """The most of a resource on a node of all pools that have it, on the largest machine where a cloud makes pools by itself.
 
     UNKNOWN where nobody lists them, or one may be larger than is told.
     """
     if inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClass):
         return Decimal(SHIPPED)
-    counts = [pool.node_gpus for pool in inventory.of(GpuPool)]
+    counts = [pool.node_gpus for pool in inventory.of(GpuPool) if resource in pool.resources]
     if not counts or not all(isinstance(each, Decimal) for each in counts):
         return UNKNOWN
     return max(each for each in counts if isinstance(each, Decimal))

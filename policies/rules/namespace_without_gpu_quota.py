@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, kind_of_resource
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import LocalQueue, Namespace, ResourceQuota
+from policies.inventory.pod_gpus import gpu_resources
 from policies.inventory.views import Inventory, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.queues.cohorts import gives_gpus, gpu_quotas_of, quotas_somewhere
@@ -13,6 +15,7 @@ from policies.values.field import UNKNOWN, Tri, any_of
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
+    from policies.values.field import Unknown
     from policies.values.parameters import Parameters
 
 
@@ -34,10 +37,19 @@ def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -
         return undecided(f"whether namespace {name} asks for GPUs, or what a ResourceQuota there says, is not known yet")
     if not inventory.tells(ResourceQuota):
         return undecided(f"no ResourceQuota is among what was given, so one of namespace {name} may be elsewhere")
+    keys = _quota_keys(name, inventory)
     return fails(
-        f"namespace {name} has GPU work and no ResourceQuota with requests.nvidia.com/gpu",
-        f"add a ResourceQuota to {name} with spec.hard requests.nvidia.com/gpu: what its queues may give it, and what runs without a queue",
+        f"namespace {name} has GPU work and no ResourceQuota with {' or '.join(keys)}",
+        f"add a ResourceQuota to {name} with spec.hard {' and '.join(keys)}: what its queues may give it, and what runs without a queue",
     )
+
+
+def _quota_keys(namespace: str, inventory: Inventory) -> list[str]:
+    """The keys of quotas of the kinds that its queues lead to and its pods ask for; NVIDIA's where neither tells."""
+    pods = (each for each in inventory.of(PodSet) if not each.exemption and _space(each) == namespace)
+    asked = {kind_of_resource(resource) for each in pods for resource in gpu_resources(each.pod)}
+    kinds = [kind for kind in ACCELERATORS if kind in asked or gives_gpus(namespace, inventory, (kind,)) is True]
+    return [kind.quota_key for kind in kinds or [NVIDIA]]
 
 
 def _names(inventory: Inventory) -> set[object]:
@@ -50,13 +62,17 @@ def _uses_gpus(namespace: str, inventory: Inventory) -> Tri:
     return any_of([gives_gpus(namespace, inventory), pods.get(namespace, False), anywhere])
 
 
+def _space(pods: PodSet) -> str | Unknown:
+    space = pods.namespace.text()
+    return UNKNOWN if space is UNKNOWN else space or "default"
+
+
 def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
     """Whether pods ask for GPUs, by namespace; those whose namespace is not known yet under UNKNOWN."""
     found: dict[object, list[Tri]] = {}
     for each in inventory.of(PodSet):
-        space = each.namespace.text()
         if not each.exemption:
-            found.setdefault(UNKNOWN if space is UNKNOWN else space or "default", []).append(each.asks_for_gpus)
+            found.setdefault(_space(each), []).append(each.asks_for_gpus)
     return {space: any_of(answers) for space, answers in found.items()}
 
 
@@ -70,6 +86,6 @@ RULE = Rule(
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue bounds what goes through a queue and nothing else: one Deployment, or a Job without a queue, can take every GPU there is.",
-    remediation="Give each namespace of GPU work a ResourceQuota on requests.nvidia.com/gpu.",
+    remediation="Give each namespace of GPU work a ResourceQuota on requests.nvidia.com/gpu, or on the key of its kind of device.",
     link="https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources",
 )

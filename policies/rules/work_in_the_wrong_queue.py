@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.gpu_machines import gpu_selection
-from policies.inventory.objects import ClusterQueue, KubernetesObject, ResourceFlavor, named
-from policies.inventory.pod_gpus import GPU_PREFIXES
+from policies.inventory.objects import ClusterQueue, KueueConfiguration, ResourceFlavor, named
+from policies.inventory.pod_gpus import POD_MAKERS, gpu_resources
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.scheduling_options import cluster_queues_of, queue_of
-from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Outcome
@@ -30,34 +29,58 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     if len(leads_to) != 1:
         return not_applicable("its queue, or what that leads to, is not among what was given")
     if asks is True:
-        return _with_gpus(leads_to[0], queue, inventory)
+        return _with_gpus(pods, leads_to[0], queue, inventory)
     all_gpus = _machines_have_gpus(leads_to[0], inventory) if asks is False else UNKNOWN
     if all_gpus is UNKNOWN:
         return undecided("whether it asks for GPUs, or what its queue gives, is not known yet")
     if all_gpus is False:
         return PASSES
     return fails(
-        f"none of its containers has a limit on {GPU_RESOURCE}, and its queue {queue.value} leads to ClusterQueue "
+        f"none of its containers has a limit on GPUs, and its queue {queue.value} leads to ClusterQueue "
         f"{leads_to[0].identity.name}, whose flavors all lead to nodes with GPUs: it keeps them alive, and no quota of GPUs counts it",
         "name a LocalQueue of nodes without GPUs, or set a limit on GPUs in the container that computes",
         "metadata.labels",
     )
 
 
-def _with_gpus(leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
-    gives = _gives_gpus(leads_to)
-    if gives is True:
-        return PASSES
-    if gives is UNKNOWN:
-        return undecided("what its queue gives is not known yet")
-    if _counts_otherwise(inventory):
-        return not_applicable("Kueue's configuration says which resources it counts")
+def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
+    """Kueue admits nothing that asks for a resource which no group of its queue covers, by exactly its name."""
+    if _runs(pods):
+        return not_applicable("it waits for no queue: it is admitted, or nobody suspended it")
+    asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
+    if not asked:
+        return undecided("by what Kueue counts its claims on devices is said elsewhere")
+    lacking = {
+        resource: all_of([negated(_covers(leads_to, resource)), negated(_counted_otherwise(resource, inventory))]) for resource in asked
+    }
+    missing = [resource for resource, answer in lacking.items() if answer is True]
+    if not missing:
+        unknown = any(answer is UNKNOWN for answer in lacking.values())
+        return undecided("what its queue gives, or what Kueue counts, is not known yet") if unknown else PASSES
+    named = " and ".join(missing)
     return fails(
-        f"it asks for GPUs, and its queue {queue.value} leads to ClusterQueue {leads_to.identity.name}, which gives no {GPU_RESOURCE}: "
+        f"it asks for {named}, and its queue {queue.value} leads to ClusterQueue {leads_to.identity.name}, which gives no {named}: "
         "it waits for ever",
-        f"name a LocalQueue whose ClusterQueue has quota of {GPU_RESOURCE}, or take the limits on GPUs away",
+        f"name a LocalQueue whose ClusterQueue has quota of {named}, or take the limits on it away",
         "metadata.labels",
     )
+
+
+_SUSPENDED = frozenset(each.kind for each in POD_MAKERS.values() if each.suspended)
+
+
+def _runs(pods: PodSet) -> bool:
+    """Whether Kueue has let the pods go, or never held them. A CronJob's `suspend` is about its next run, and not about Kueue."""
+    marks = (pods.object_spec.at("suspend"), pods.object_spec.at("runPolicy", "suspend")) if pods.kind in _SUSPENDED else ()
+    return any(each.equals("false") is True for each in marks) or isinstance(pods.pod.at("nodeName").text(), str)
+
+
+def _covers(queue: ClusterQueue, resource: str) -> Tri:
+    return queue.spec.at("resourceGroups").parts().any(lambda each: each.at("coveredResources").parts().any(lambda x: x.equals(resource)))
+
+
+def _counted_otherwise(resource: str, inventory: Inventory) -> Tri:
+    return any_of(each.counts_otherwise(resource) for each in inventory.of(KueueConfiguration))
 
 
 def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:
@@ -70,16 +93,6 @@ def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:
         return found
 
     return inventory.once("pods by object", None, index).get(pods.identity, [pods])
-
-
-def _gives_gpus(queue: ClusterQueue) -> Tri:
-    """Whether a group of its resources covers GPUs, whole, shared or sliced."""
-
-    def covers(resource: Field) -> Tri:
-        text = resource.text()
-        return UNKNOWN if text is UNKNOWN else (text or "").startswith(GPU_PREFIXES)
-
-    return queue.spec.at("resourceGroups").parts().any(lambda group: group.at("coveredResources").parts().any(covers))
 
 
 def _machines_have_gpus(queue: ClusterQueue, inventory: Inventory) -> Tri:
@@ -114,17 +127,6 @@ def _selects_gpus(flavor: ResourceFlavor, inventory: Inventory) -> Tri:
         return False
     fitting = [pool for pool in pools_for(Pool, wanted, inventory) if pool.offer.carries(wanted) is not False]
     return bool(fitting) and all(isinstance(pool, GpuPool) and pool.concerned is True for pool in fitting)
-
-
-def _counts_otherwise(inventory: Inventory) -> bool:
-    """Whether a configuration of Kueue leaves resources out of what it counts, or counts others in their place."""
-    words = ("excludeResourcePrefixes", "transformations")
-
-    def found() -> bool:
-        configured = (each.fields.at("data") for each in inventory.of(KubernetesObject) if each.identity.kind == "ConfigMap")
-        return any(word in str(text.value) for data in configured for text in data.parts().fields for word in words)
-
-    return inventory.once("Kueue counts otherwise", None, found)
 
 
 RULE = Rule(

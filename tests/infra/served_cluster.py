@@ -31,6 +31,7 @@ class Served:
     version: str = "v1.36.1"
     forbidden: set[str] = field(default_factory=set[str])
     forget_once: bool = False
+    missing: set[str] = field(default_factory=set[str])
     asked: list[str] = field(default_factory=list[str])
 
     def resources(self) -> dict[tuple[str, str], str]:
@@ -41,11 +42,16 @@ class Served:
 
     def answer(self, path: str, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
         """Status and body."""
+        if path in self.missing:
+            return 404, {"kind": "Status", "code": 404}
         if path == "/version":
             return 200, {"gitVersion": self.version}
-        groups = {version.partition("/")[0]: version for version, _ in self.resources() if "/" in version}
         if path == "/apis":
-            return 200, {"groups": [{"name": name, "preferredVersion": {"groupVersion": each}} for name, each in groups.items()]}
+            groups: dict[str, list[dict[str, str]]] = {}
+            for version in sorted({version for version, _ in self.resources() if "/" in version}, reverse=True):
+                groups.setdefault(version.partition("/")[0], []).append({"groupVersion": version})
+            told = [{"name": name, "versions": each, "preferredVersion": each[0]} for name, each in groups.items()]
+            return 200, {"groups": told}
         api = path.removeprefix("/apis/").removeprefix("/api/")
         listed = [
             {"name": plural, "kind": kind, "namespaced": kind not in CLUSTER_WIDE, "verbs": ["get", "list"]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from capacity.catalog.accelerators import ACCELERATORS, NVIDIA
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
@@ -65,6 +66,7 @@ def read(source: Source) -> Iterator[Pool]:
         node_gpus=of_one,
         owner_labels=Field({key: value.value for key, value in tags.items()}) if complete else Field(UNKNOWN),
         owner_field="tags",
+        resources=_resources(machines),
     )
 
 
@@ -80,6 +82,13 @@ def _machines(group: Field) -> list[str | Unknown | None] | Unknown:
     overrides = group.at("mixedInstancesPolicy", "launchTemplate", "overrides").parts()
     named = [each.at("instanceType").text() for each in overrides.fields]
     return named if named and None not in named and overrides.complete else UNKNOWN
+
+
+def _resources(machines: list[str | Unknown | None] | Unknown) -> tuple[str, ...]:
+    """What pods ask for its GPUs by, of the machines that it names; GPUs of NVIDIA where it names none."""
+    named = () if machines is UNKNOWN else tuple(each for each in machines if isinstance(each, str))
+    kinds = [kind for kind in ACCELERATORS if any(is_gpu_machine(name, (kind,)) for name in named)]
+    return tuple(kind.resource for kind in kinds or [NVIDIA])
 
 
 def _taint(key: str, value: Field) -> Taint:

@@ -144,7 +144,8 @@ def _parsed(written: Field) -> Field:
 
 
 def _configuration(source: Source, where: str, fields: Field) -> KueueConfiguration:
-    return KueueConfiguration(source.identity, True, source.fields.partial, f"{where}fairSharing", _fair_sharing(fields))
+    fair_sharing = _fair_sharing(fields)
+    return KueueConfiguration(source.identity, True, source.fields.partial, f"{where}fairSharing", fair_sharing, fields.at("resources"))
 
 
 def _fair_sharing(fields: Field) -> Tri:

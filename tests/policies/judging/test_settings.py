@@ -51,8 +51,8 @@ def test_a_parameter_that_is_not_set_keeps_its_default() -> None:
 @pytest.mark.parametrize(
     "written,problem",
     [
-        ({"exmaple": "advisory"}, "exmaple: there is no 'exmaple'; did you mean example?"),
-        ({"zzz": "advisory"}, "zzz: there is no 'zzz'; there are example"),
+        ({"exmaple": "advisory"}, "exmaple: there is no 'exmaple'; did you mean example? allowed: example"),
+        ({"zzz": "advisory"}, "zzz: there is no 'zzz'; allowed: example"),
         ({"example": "loud"}, "example.level: 'loud' is not allowed; allowed is one of mandatory, advisory, disabled"),
         ({"example": 3}, "example.level: 3 is not allowed; allowed is one of mandatory, advisory, disabled"),
         ({"example": {"most": -1}}, "example.most: -1 is not allowed; allowed is a whole number of 0 or more"),
@@ -75,10 +75,10 @@ SUPPRESSION = {"rule": "example", "object": "Pod/a/b", "reason": "a trial"}
         ({**SUPPRESSION, "rule": ["a"]}, "suppressions.0.rule: ['a'] is not allowed; allowed is a text"),
         ({**SUPPRESSION, "until": ["x"]}, "suppressions.0.until: ['x'] is not allowed; allowed is a day such as 2026-12-31"),
         ({**SUPPRESSION, "reason": {"why": "x"}}, "suppressions.0.reason: {'why': 'x'} is not allowed; allowed is a text"),
-        ({**SUPPRESSION, "rule": "exmaple"}, "suppressions.0.rule: there is no 'exmaple'; did you mean example?"),
+        ({**SUPPRESSION, "rule": "exmaple"}, "suppressions.0.rule: there is no 'exmaple'; did you mean example? allowed: example"),
         ({**SUPPRESSION, "until": "soon"}, "suppressions.0: until=soon is no day; write one such as until=2026-12-31"),
         (5, "suppressions.0: 5 is not allowed; allowed is an entry with rule, object, reason, until, by"),
-        ({**SUPPRESSION, 7: "x"}, "suppressions.0.7: there is no 7; there are by, object, reason, rule, until"),
+        ({**SUPPRESSION, 7: "x"}, "suppressions.0.7: there is no 7; allowed: by, object, reason, rule, until"),
     ],
 )
 def test_a_suppression_of_another_form_is_named_with_what_is_allowed(entry: Any, problem: str) -> None:

