@@ -5,6 +5,7 @@ A day is a seed. Who submits, finishes and takes back is drawn; what the member 
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,14 @@ from tenancy_ground import Member
 from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from lab.cluster import condition
+from lab.cluster import WaitTimeoutError, condition
 from lab.exercise.play import JOB, WORKLOAD, release
 
 if TYPE_CHECKING:
     from queue_objects import Register
 
     from lab.cluster import Cluster, KubeObject
+    from lab.control_plane import ControlPlane
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 
@@ -65,9 +67,23 @@ def kept_from_their_own(ground: QueueGround, workloads: list[KubeObject]) -> lis
         left = share - sum(gpus(each) for each in own if holds(each))
         found += [f"{each['metadata']['name']} of {team} waits" for each in own if waits(each) and 0 < gpus(each) <= left]
         if team != "alpha":
-            ready = [condition_of(each, "PodsReady") for each in own if holds(each)]
-            found += [f"admitted work of {team} does not run"] * sum(each is None or each["status"] != "True" for each in ready)
+            ready = {each["metadata"]["name"]: condition_of(each, "PodsReady") for each in own if holds(each)}
+            found += [
+                f"{name} of {team} is admitted and does not run" for name, each in ready.items() if not each or each["status"] != "True"
+            ]
     return found
+
+
+LINES = 40
+
+
+def kueue_said(lab: ControlPlane, stuck: list[str]) -> str:
+    """The last lines of Kueue's log about work that does not get its own: what the state of its objects does not tell."""
+    names = {each.partition(" ")[0] for each in stuck}
+    written = lab.home.log("kueue").read_text(encoding="utf-8", errors="replace").splitlines()
+    told = [json.loads(line) for line in written if line.startswith("{") and any(name in line for name in names)]
+    shown = ("ts", "logger", "caller", "msg", "error", "reason", "status")
+    return "\n".join([*stuck, *(" ".join(str(each[key]) for key in shown if key in each) for each in told[-LINES:])])
 
 
 @dataclass
@@ -115,7 +131,7 @@ class Day:
 
 
 @pytest.mark.parametrize("seed", DAYS)
-def test_on_a_random_day_nobody_waits_for_what_is_its_own(seed: int, cluster: Cluster, register: Register) -> None:
+def test_on_a_random_day_nobody_waits_for_what_is_its_own(seed: int, cluster: Cluster, lab: ControlPlane, register: Register) -> None:
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": list(CLASSES)}
     services = {"name": "l4-on-demand", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
     teams: list[dict[str, Any]] = [{"name": team, "shares": {"l4-spot": share}} for team, share in SHARES.items()]
@@ -127,10 +143,13 @@ def test_on_a_random_day_nobody_waits_for_what_is_its_own(seed: int, cluster: Cl
         day = Day(ground, Member(cluster.kubeconfig, MEMBERS), random.Random(seed))  # noqa: S311 -- the same day for the same seed
         for _ in range(STEPS):
             day.step()
-            cluster.wait_for(
-                WORKLOAD,
-                lambda workloads: not kept_from_their_own(ground, workloads),
-                "\n  ".join([f"day {seed}, everybody's own after:", *day.done]),
-                timeout_seconds=RECLAIM_SECONDS,
-            )
+            try:
+                cluster.wait_for(
+                    WORKLOAD,
+                    lambda workloads: not kept_from_their_own(ground, workloads),
+                    "\n  ".join([f"day {seed}, everybody's own after:", *day.done]),
+                    timeout_seconds=RECLAIM_SECONDS,
+                )
+            except WaitTimeoutError as error:
+                pytest.fail(f"{error}\n{kueue_said(lab, kept_from_their_own(ground, cluster.list(WORKLOAD)))}")
     assert any("submits" in each for each in day.done)
