@@ -151,8 +151,9 @@ def gke_takes_the_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]
         if not isinstance(pool.settings, GkePool):
             continue
         settings = pool.settings
+        zones = len(settings.zones or resolved.zones)
         run_seconds = None if settings.max_run_hours is None else settings.max_run_hours * 3600
-        for each in refusals(AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings)):
+        for each in refusals(AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings, zones)):
             # Settings count in hours what GKE counts in seconds.
             run_time = each.path == "max_run_seconds"
             option, value = ("max_run_hours", str(settings.max_run_hours)) if run_time else (each.path, each.value)

@@ -58,6 +58,7 @@ A100: dict[str, Any] = {"pools.0.machine": "a2-highgpu-1g"}
             "compact_placement",
             id="a machine that is not placed compactly",
         ),
+        pytest.param(A100 | {"pools.0.compact_placement": True}, "compact-over-zones", "compact_placement", id="compact in two zones"),
         pytest.param(RESERVED, "reserved-pool-without-reservation", "reservation", id="reserved without a reservation"),
         pytest.param({"pools.0.reservation": {"name": "acme-l4"}}, "reservation-not-used", "reservation", id="Spot with a reservation"),
         pytest.param(
@@ -109,7 +110,10 @@ def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes:
         pytest.param({"pools.0.shutdown_grace_seconds": 120}, id="a longer shutdown of Spot"),
         pytest.param({"pools.0.min_nodes": 1}, id="a Spot pool that keeps a node"),
         pytest.param(RESERVED | {"pools.0.reservation": {"name": "acme-l4", "project": "acme-shared"}}, id="a shared reservation"),
-        pytest.param(A100 | {"pools.0.mig_partition": "1g.5gb", "pools.0.compact_placement": True}, id="parts of A100s placed compactly"),
+        pytest.param(
+            A100 | {"pools.0.mig_partition": "1g.5gb", "pools.0.compact_placement": True, "pools.0.zones": ["us-central1-a"]},
+            id="parts of A100s placed compactly",
+        ),
         pytest.param({"pools.0.local_ssd_disks": 1}, id="one more local disk"),
         pytest.param({"pools.0.machine": "a3-highgpu-1g", "pools.0.confidential_nodes": "tdx"}, id="one confidential H100"),
         pytest.param({"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 4}, id="four disks of eight"),
