@@ -179,6 +179,22 @@ def blocks_are_of_machines_that_come_in_them(resolved: ResolvedSettings) -> Iter
             )
 
 
+def blocks_are_of_a_reservation_of_the_project(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Google's sources differ on a block of another project's reservation, so nobody can rely on it.
+
+    GoogleCloudPlatform/cluster-toolkit refuses it ("Shared extended reservations are not supported by GKE", modules/compute/gke-node-pool,
+    read 2026-11-26); the tests of GoogleCloudPlatform/cluster-autoscaler have its name.
+    """
+    own = getattr(resolved.settings, "project", None)
+    for pool in resolved.pools.values():
+        reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
+        if reservation is not None and reservation.block is not None and reservation.project not in {None, own}:
+            problem = f"is a block of a reservation of {reservation.project}, which Google's own Terraform modules refuse"
+            remedy = "reserve in the stack's project, leave the block out, or try it with one node first"
+            path = f"{pool.path}.reservation.block"
+            yield SettingsProblem(path, repr(reservation.block), problem, remedy, "block-of-another-project", refused=False)
+
+
 def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A node class lists the network cards, so all machines of its pool must have the same number of them."""
     for pool in resolved.pools.values():
@@ -325,6 +341,7 @@ CHECKS = (
     split_gpus_are_for_services,
     gke_takes_the_pools,
     blocks_are_of_machines_that_come_in_them,
+    blocks_are_of_a_reservation_of_the_project,
     a_pool_has_one_architecture,
     efa_is_on_machines_that_have_it,
     nodes_with_efa_reach_one_another,

@@ -8,6 +8,7 @@ import pytest
 from resolved_fixtures import CLASS, found, told
 
 from capacity.plan.checks.pool_options import (
+    blocks_are_of_a_reservation_of_the_project,
     blocks_are_of_machines_that_come_in_them,
     gke_takes_the_pools,
     split_gpus_are_for_services,
@@ -130,6 +131,7 @@ def test_a_run_time_is_told_in_the_hours_in_which_it_was_written() -> None:
     assert "7 days" in problem.problem
 
 
+PROJECTS: dict[str, dict[str, str]] = {"theirs": {"project": "shared"}, "ours": {"project": "acme-ai-test"}, "not said": {}}
 H200: dict[str, Any] = RESERVED | {"pools.0.machine": "a3-ultragpu-8g", "pools.0.zones": []}
 
 
@@ -141,6 +143,17 @@ def test_a_block_is_of_a_reservation_of_machines_that_come_in_blocks() -> None:
         "warned: block-not-documented at pools.0.reservation.block"
     ]
     assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | {"pools.0.reservation": {"name": "acme"}}) == []
+
+
+def test_a_block_of_another_projects_reservation_is_told_of() -> None:
+    block = {"name": "acme-h200", "block": "one"}
+    pools = {whose: H200 | {"pools.0.reservation": block | project} for whose, project in PROJECTS.items()}
+
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["theirs"]) == [
+        "warned: block-of-another-project at pools.0.reservation.block"
+    ]
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["ours"]) == []
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["not said"]) == []
 
 
 def test_pools_of_eks_are_not_judged_by_gkes_rules() -> None:
