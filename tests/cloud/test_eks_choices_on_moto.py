@@ -61,6 +61,23 @@ def test_a_pool_of_neuron_devices_is_made_and_asks_aws_for_nothing_of_its_own(ac
     assert everything(account) == before
 
 
+def test_a_work_queue_is_made_whose_dead_letters_come_from_it_alone_and_goes_again(account: MotoAccount) -> None:
+    first, *others = shipped("dev-eks")["teams"]
+
+    run = up("dev-eks", account, teams=[{**first, "work_queue": {"lease_seconds": 120}}, *others])
+
+    sqs: Any = account.client("sqs")
+    attributes = [sqs.get_queue_attributes(QueueUrl=each, AttributeNames=["All"])["Attributes"] for each in sqs.list_queues()["QueueUrls"]]
+    [work] = [each for each in attributes if "RedrivePolicy" in each]
+    assert work["VisibilityTimeout"] == "120"
+    assert json.loads(work["RedrivePolicy"])["deadLetterTargetArn"] in {each["QueueArn"] for each in attributes}
+    # Moto takes that one and forgets it.
+    [allowed] = [each["Attributes"] for each in asked(run, "SetQueueAttributes") if "RedriveAllowPolicy" in each["Attributes"]]
+    assert json.loads(allowed["RedriveAllowPolicy"]) == {"redrivePermission": "byQueue", "sourceQueueArns": [work["QueueArn"]]}
+    destroy(run)
+    assert "QueueUrls" not in sqs.list_queues()
+
+
 def test_file_systems_are_made_reached_in_every_private_subnet_and_gone_again(account: MotoAccount) -> None:
     run = up("dev-eks", account, storage={"checkpoints": "efs", "datasets": "efs"})
     efs: Any = account.client("efs")
