@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from capacity.catalog.accelerators import NVIDIA
+from capacity.catalog.accelerators import NVIDIA, SERIES_VALUES
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, INSTANCE_TYPE_LABEL, OWNER_LABEL, TEAM_LABEL
-from capacity.chargeback.nodes import CAPACITY_MARKS, UNKNOWN, WHOLE, unit_share
+from capacity.chargeback.nodes import CAPACITY_MARKS, UNKNOWN, unit_share
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, OWNER_LABELS, Question, label_of, queries
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ _MOST_SLICES = 7
 _COMPUTE = (1, 2, 3, 4, 7)
 _MEMORY = tuple(Fraction(1, parts) for parts in (1, 2, 4, 8))
 _MEBIBYTES = 1024
+_WHOLE = f"resource=~{one_of(SERIES_VALUES)}"
 
 
 def gpu_unit_rules(asked: Mapping[Question, str], scope: Scope) -> Iterator[RecordingRule]:
@@ -188,9 +189,8 @@ def _by_count() -> dict[int, list[Machine]]:
 
 
 def _machines() -> list[tuple[Machine, Gpu]]:
-    # What is recorded are NVIDIA's GPUs alone: DCGM measures no others.
     machines = [each for cloud in Cloud for each in machines_of(cloud).values()]
-    return [(each, each.gpu) for each in machines if each.gpu is not None and each.gpu.accelerator is NVIDIA]
+    return [(each, each.gpu) for each in machines if each.gpu is not None]
 
 
 @cache
@@ -201,7 +201,7 @@ def _partitions() -> dict[Fraction, dict[str, set[str]]]:
     most twice as much as of compute. Their names round the gigabytes up or down.
     """
     found: defaultdict[Fraction, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    by_gpu = {(gpu.model, gpu.memory_mib): (machine, gpu) for machine, gpu in _machines()}
+    by_gpu = {(gpu.model, gpu.memory_mib): (machine, gpu) for machine, gpu in _machines() if gpu.accelerator is NVIDIA}
     for (machine, gpu), compute, memory in product(by_gpu.values(), _COMPUTE, _MEMORY):
         if memory > 2 * Fraction(compute, _MOST_SLICES):
             continue
@@ -233,7 +233,7 @@ def _profiles(names: set[str]) -> str:
 
 def _per_unit(scope: Scope) -> str:
     """Whole GPUs, shared ones, partitions that are known, and the others by their compute."""
-    whole = scope.recorded(UNITS, f"resource={quoted(WHOLE)}")
+    whole = scope.recorded(UNITS, _WHOLE)
     shared = f"clamp_max(max by (node) ({scope.recorded(_OF_MACHINE)}) / on (node) group_right () {whole}, 1)"
     by_compute = {compute: scope.recorded(UNITS, f'resource=~"nvidia_com_mig_{compute}g_.+"') for compute in range(1, _MOST_SLICES + 1)}
     unknown = " or ".join(
@@ -254,7 +254,7 @@ DIMENSIONS = (*OWNER_DIMENSIONS, "capacity_type")
 """The labels by which GPUs are counted."""
 
 POD_ALLOCATED = "flexspot_pod:gpus_allocated:sum"
-"""GPUs that a pod has, by uid, namespace, pod, node and what they are counted by."""
+"""GPUs, or Neuron devices, that a pod has, by uid, namespace, pod, node and what they are counted by."""
 
 POD_USED = "flexspot_pod:gpus_used:sum"
 """How many of them are busy, where that is measured."""
@@ -273,7 +273,7 @@ def pod_rules(asked: Mapping[Question, str], scope: Scope) -> Iterator[Recording
     requested = given(asked[Question.ALLOCATIONS], "namespace", "pod", "node")
     yield scope.rule(_UNITS, f"max by ({_POD}, resource) ({requested})")
     # A pod can be there before its node tells what it offers.
-    whole = scope.recorded(_UNITS, f"resource={quoted(WHOLE)}")
+    whole = scope.recorded(_UNITS, _WHOLE)
     yield scope.rule(_GPUS, f"sum by ({_POD}) ({units} * on (node, resource) group_left () {per_unit} or {whole})")
     yield scope.rule(POD_ALLOCATED, f"sum by ({_POD}, {', '.join(DIMENSIONS)}) ({_owned(asked, scope)})")
     busy = given(asked[Question.UTILISATION], "namespace", "pod")

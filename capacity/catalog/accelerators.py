@@ -38,6 +38,11 @@ class Accelerator:
         """The one key under which a ResourceQuota counts its devices. Kubernetes takes `limits.` as well and never counts it."""
         return f"requests.{self.resource}"
 
+    @property
+    def series_value(self) -> str:
+        """The resource as series have it: see the function."""
+        return series_value(self.resource)
+
     def labels(self, begins: str) -> tuple[str, ...]:
         """The labels that say which device a node has, where keys begin with `begins`: its name, and its memory where that is told."""
         return tuple(f"{begins}{self.instance_label}-{each}" for each in ("name", *(("memory",) if self.tells_memory else ())))
@@ -84,6 +89,9 @@ BY_MANUFACTURER = {each.manufacturer: each for each in ACCELERATORS}
 BY_RESOURCE = {each.resource: each for each in ACCELERATORS}
 RESOURCES = tuple(BY_RESOURCE)
 """What pods ask for whole devices by, of whatever kind."""
+
+SERIES_VALUES = tuple(each.series_value for each in ACCELERATORS)
+"""The same as series of kube-state-metrics have them."""
 
 
 PARTITION_PREFIX = "nvidia.com/mig-"

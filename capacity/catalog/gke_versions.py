@@ -15,8 +15,8 @@ from capacity.values.names import GKE_VERSION
 
 _FILE = Path(__file__).parent / "gke_versions.yaml"
 
-_WHOLE = 4
-"""Numbers of a version that names one release: 1.35.0-gke.1171000."""
+_PATCH = 3
+"""Numbers of a version that names one patch: 1.35.2."""
 
 
 class GkeFeature(StrEnum):
@@ -25,6 +25,8 @@ class GkeFeature(StrEnum):
     FLEX_START = "flex-start"
     QUEUED = "queued"
     COMPUTE_CLASS = "compute-class"
+    COMPUTE_CLASS_RESERVATION = "compute-class-reservation"
+    JOBSET_METRICS = "jobset-metrics"
     SHUTDOWN_GRACE = "shutdown-grace"
     CONFIDENTIAL_NODES = "confidential-nodes"
 
@@ -56,13 +58,13 @@ def _file() -> _VersionFile:
     return read_records(_FILE, _VersionFile)
 
 
-def is_one_release(version: str) -> bool:
-    """Whether a version names one release of GKE. A shorter one is an alias.
+def names_a_patch(version: str) -> bool:
+    """Whether a version names one patch, such as 1.35.2, or one release of it, 1.35.2-gke.10. A shorter one is an alias.
 
     GKE's API takes the newest release that an alias fits (google.container.v1, Cluster.initial_cluster_version: "1.X" picks the highest
     valid patch and gke.N of 1.X; read 2026-11-25).
     """
-    return len(version_order(version)) == _WHOLE
+    return len(version_order(version)) >= _PATCH
 
 
 def is_below(version: str, floor: str) -> bool:

@@ -28,6 +28,8 @@ class ImageRelease(Record):
     source: str
     kubernetes: dict[Annotated[str, Field(pattern=EKS_VERSION)], Annotated[int, Field(ge=0)] | None]
     """The versions of Kubernetes that it has images for, with the patch of the kubelet in them; None: the patch was not read."""
+    neuron: dict[Annotated[str, Field(pattern=EKS_VERSION)], bool] = Field(default_factory=dict)
+    """Of AL2023 the versions for which it has an image with the driver of Neuron devices, or has none. What is not here was not read."""
 
 
 class ImageFile(Record):
@@ -48,6 +50,8 @@ class ImageFile(Record):
                 raise ValueError(f"{family} has a release twice, or its releases are not in order, the oldest first")
             if problem := unsourced([(f"{family}@{each.release}", each.source) for each in releases], self.sources):
                 raise ValueError(problem)
+            if strange := next((each for each in releases if not each.neuron.keys() <= each.kubernetes.keys()), None):
+                raise ValueError(f"{family}@{strange.release} says of Neuron what it has no image for")
         return self
 
 
@@ -77,6 +81,18 @@ class ImageBook:
         """The aliases of a family that have images for a version of Kubernetes, the oldest first."""
         fitting = {each.release for each in self._releases(family) if version in each.kubernetes}
         return [f"{family}@{release}" for release in sorted(fitting, key=release_order)]
+
+    def has_neuron_image(self, alias: str, version: str) -> bool | None:
+        """Whether a release has an image for nodes with Neuron devices. None: that was not read.
+
+        Bottlerocket's is its image without a GPU's driver; AL2023 has one of its own, for x86 (pkg/providers/amifamily/bottlerocket.go
+        and al2023.go of github.com/aws/karpenter-provider-aws, v1.14.1).
+        """
+        family, _, release = alias.partition("@")
+        if family == "bottlerocket":
+            return version in self.versions_of(alias)
+        told = [each.neuron[version] for each in self._releases(family) if each.release == release and version in each.neuron]
+        return any(told) if told else None
 
     def eks_release(self, alias: str, version: str) -> str | None:
         """What EKS calls the release of an alias for a version of Kubernetes in a node group, such as 1.35.7-20260903.
@@ -116,6 +132,9 @@ def as_yaml(file: ImageFile) -> str:
     parts = [_HEADER, sources]
     for family in FAMILIES:
         releases: tuple[ImageRelease, ...] = getattr(file, family)
-        rows = [yaml.safe_dump(each.model_dump(), default_flow_style=True, sort_keys=False, width=10_000).strip() for each in releases]
+        rows = [
+            yaml.safe_dump(each.model_dump(exclude_defaults=True), default_flow_style=True, sort_keys=False, width=10_000).strip()
+            for each in releases
+        ]
         parts += [f"{family}:\n", *(f"  - {row}\n" for row in rows)] if rows else []
     return "".join(parts)

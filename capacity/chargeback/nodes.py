@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from capacity.chargeback.samples import Seconds, Series, Span
 
 
-WHOLE = "nvidia_com_gpu"
-"""nvidia.com/gpu, as kube-state-metrics writes it."""
-
 _PARTITION = re.compile(r"nvidia_com_mig_(?P<compute>\d+)g_(?P<gigabytes>\d+)gb(_\w+)?")
 _MEBIBYTES = 1024
 _MOST_SLICES = 7
@@ -98,13 +95,13 @@ def gpus_of_node(machine: Machine | None, units: Mapping[str, float]) -> Fractio
 def unit_share(resource: str, machine: Machine | None, units: Mapping[str, float]) -> Fraction:
     """The part of a GPU that one unit of `resource` is on a node that offers `units`.
 
-    A partition is the greater of its parts of compute and memory: what it takes, no other can have. Where a node offers more whole GPUs
+    A partition is the greater of its parts of compute and memory: what it takes, no other can have. Where a node offers more whole devices
     than its machine has, they are shared by time or are partitions under the same name, and each is an equal part.
     """
     gpu = None if machine is None else machine.gpu
     found = _PARTITION.fullmatch(resource)
     if found is None:
-        offered = _whole(units.get(WHOLE, 0.0))
+        offered = _whole(units.get(resource, 0.0))
         fixed = gpu is not None and len(gpu.counts) == 1
         return Fraction(gpu.count) / offered if gpu is not None and fixed and offered > gpu.count else Fraction(1)
     parts = None if gpu is None else _partitionings().get(gpu.model)

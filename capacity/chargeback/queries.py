@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import SERIES_VALUES
 from capacity.catalog.node_labels import (
     CAPACITY_TYPE_LABEL,
     ENVIRONMENT_LABEL,
@@ -130,7 +131,7 @@ class Query:
     expression: str
 
 
-_GPUS = 'resource=~"nvidia_com_gpu|nvidia_com_mig_.+"'
+_GPUS = f'resource=~"{"|".join(SERIES_VALUES)}|nvidia_com_mig_.+"'
 _HELD = 'phase=~"Pending|Running"'
 _NODE = "node, exported_node"
 _POD = "namespace, exported_namespace, pod, exported_pod"

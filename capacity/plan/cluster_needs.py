@@ -81,3 +81,5 @@ def gke_features(pools: Iterable[tuple[int, PoolSettings]], compute_classes: Map
             yield f"{path}.confidential_nodes ({pool.name}: {technology})", GkeFeature.CONFIDENTIAL_NODES
         if name := compute_classes.get(pool.name):
             yield f"{path}.serves ({pool.name}: the compute class {name})", GkeFeature.COMPUTE_CLASS
+            if pool.capacity_type is CapacityType.RESERVED:
+                yield f"{path}.reservation ({pool.name}, in the compute class {name})", GkeFeature.COMPUTE_CLASS_RESERVATION

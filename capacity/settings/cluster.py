@@ -240,7 +240,8 @@ class EksCluster(DescribedRecord):
 
     node_repair: bool = True
     """Whether Karpenter replaces a node that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU
-    among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most."""
+    among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most. The nodes of the
+    controllers EKS repairs itself, whatever this says."""
 
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
     """ARNs of IAM roles that administer the cluster; default: whoever deploys it first."""

@@ -28,13 +28,14 @@ _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
 
 @dataclass(frozen=True)
 class AskedPool:
-    """What of a pool its machine and capacity type decide on."""
+    """What of a pool its machine and capacity type decide on; `zones` is how many it is in."""
 
     capacity_type: CapacityType
     machine: Machine
     min_nodes: int
     max_run_seconds: int | None
     options: GkeNodeOptions
+    zones: int
 
 
 def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -123,6 +124,11 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
         why, remedy = f"with flex-start only a3-ultragpu and a4 have it, not {pool.machine.name}", "leave it out"
     elif not pool.machine.compact_placement:
         why, remedy = f"{pool.machine.name} cannot be placed compactly", "leave it out"
+    elif pool.zones != 1:
+        # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool/main.tf (read 2026-11-26): a single zone.
+        why = f"GKE places the nodes of a pool in one zone close together; this one is in {pool.zones}"
+        yield _problem("compact-over-zones", "compact_placement", "true", why, "set the pool's zones to one")
+        return
     else:
         return
     yield _problem("no-compact-placement", "compact_placement", "true", why, remedy)

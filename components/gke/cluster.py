@@ -86,7 +86,7 @@ MEASURED = [
     "DCGM",
     "JOBSET",
 ]
-"""What GKE measures, in the order of the API's own numbers: the provider takes the list as ordered. JOBSET needs 1.32.1-gke.1357001."""
+"""What GKE measures, in the order of the API's own numbers: the provider takes the list as ordered."""
 
 MEASURED_ANYWAY = ["SYSTEM_COMPONENTS"]
 """What does not come by way of Managed Service for Prometheus: cloud.google.com/kubernetes-engine/docs/how-to/configure-metrics."""

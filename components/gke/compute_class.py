@@ -55,7 +55,7 @@ class ComputeClassPriorityArgs(TypedDict):
     """`spot` or `flex-start`; on Autopilot `reserved` and `on-demand` too. Default: none."""
 
     reservation: NotRequired[ComputeClassReservationArgs | None]
-    """The reservation of a `reserved` priority, which needs one (GKE 1.31.1-gke.2105000). Default: none."""
+    """The reservation of a `reserved` priority, which needs one. Default: none."""
 
     zones: NotRequired[list[str] | None]
     """Zones in which nodes may start, such as us-central1-a. Default: those of the cluster."""

@@ -159,9 +159,11 @@ _ALIAS_LENGTH = 30
 """Karpenter's definition of EC2NodeClass takes no longer alias."""
 
 EBS_CLUSTER_TAG = "ebs.csi.aws.com/cluster-name"
-"""The tag without which the EBS driver may attach no volume to an instance: AmazonEBSCSIDriverEKSClusterScopedPolicy asks for it, or for
-eks:cluster-name, which EKS gives to the nodes of its own groups; Karpenter writes neither.
-https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverEKSClusterScopedPolicy.html (v1, read 2026-11-24)"""
+"""The tag by which the EBS driver may attach volumes to an instance: AmazonEBSCSIDriverEKSClusterScopedPolicy asks for it, or for
+eks:cluster-name, which EKS gives to the nodes of its own groups, or since its v2 for eks:eks-cluster-name, which Karpenter writes. All of
+them say the same; this one holds with each version of the policy.
+https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverEKSClusterScopedPolicy.html (v1, read 2026-11-24); v2 is
+the document in moto 5.2.5"""
 
 _RESERVED_TAGS = (
     EBS_CLUSTER_TAG,

@@ -35,7 +35,8 @@ PATIENCE_SECONDS = 300.0
 _MOST_FAILURES = 15
 _CONFLICT = 409
 
-GPU = "nvidia.com/gpu"
+DEVICES = ("nvidia.com/gpu", "aws.amazon.com/neuron")
+"""What pods ask for accelerators by. A flavor gives one of them, and its queues count the others at 0."""
 
 Kube = dict[str, Any]
 StockOut = tuple[str, str, float]
@@ -95,7 +96,7 @@ def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: f
 
 
 def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
-    """The flavors in which a queue holds more GPUs than are its own, and has work that runs.
+    """The flavors in which a queue holds more devices than are its own, and has work that runs.
 
     By what is assigned and what is granted: the status of a queue says it, too, a while later.
     """
@@ -103,7 +104,7 @@ def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
     for queue in queues:
         for group in queue["spec"].get("resourceGroups") or []:
             for flavor in group["flavors"]:
-                own = (each["nominalQuota"] for each in flavor["resources"] if each["name"] == GPU)
+                own = (each["nominalQuota"] for each in flavor["resources"] if each["name"] in DEVICES)
                 left[(queue["metadata"]["name"], flavor["name"])] = sum(map(count, own))
     held = [(_held(each), _runs(each)) for each in workloads]
     for each, _ in held:
@@ -113,18 +114,22 @@ def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
 
 
 def count(quantity: object) -> int:
-    """How many GPUs a quantity is, such as 4 or 1k."""
+    """How many devices a quantity is, such as 4 or 1k."""
     text = str(quantity)
     return 1000 * int(text[:-1]) if text.endswith("k") else int(text)
 
 
 def _held(workload: Kube) -> list[tuple[tuple[str, str], int]]:
-    """The queue and the flavor of a workload's GPUs, and how many they are; nothing for one that holds none."""
+    """The queue and the flavor of a workload's devices, and how many they are; nothing for one that holds none."""
     admission = (workload.get("status") or {}).get("admission")
     if not admission or _has(workload, "Finished"):
         return []
-    assigned = [each for each in admission.get("podSetAssignments") or [] if GPU in (each.get("flavors") or {})]
-    return [((admission["clusterQueue"], each["flavors"][GPU]), count(each["resourceUsage"][GPU])) for each in assigned]
+    return [
+        ((admission["clusterQueue"], each["flavors"][device]), count(each["resourceUsage"][device]))
+        for each in admission.get("podSetAssignments") or []
+        for device in DEVICES
+        if device in (each.get("flavors") or {})
+    ]
 
 
 def _runs(workload: Kube) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from capacity.catalog.accelerators import RESOURCES
 from policies.inventory.pod_gpus import POD_MAKERS
 from policies.inventory.reading.source import pod_places
 from policies.values.field import Field
@@ -22,7 +23,7 @@ _DEFAULT_GRACE: Final = 30
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#lifecycle
 """
 
-_ADDED_TOLERATIONS: Final = ("node.kubernetes.io/", "nvidia.com/gpu")
+_ADDED_TOLERATIONS: Final = ("node.kubernetes.io/", *RESOURCES)
 """Keys of the tolerations that the API server adds to pods: DefaultTolerationSeconds, and ExtendedResourceToleration on GKE and EKS."""
 
 MANAGED: Final = ("kube-system", "kube-public", "kube-node-lease", "gke-", "gmp-", "gke-gmp-", "config-management-", "amazon-", "aws-")

@@ -76,18 +76,26 @@ def refresh(
     asked = sorted({*(versions or _versions(settings.values()))}, key=release_order)
     region = next(iter(settings.values())).region
     path = file or project.stacks / "node-images.yaml"
-    found = AwsImages(region).releases(asked)
+    aws = AwsImages(region)
+    found, neuron = aws.releases(asked), aws.neuron(asked)
     if not any(found.values()):
         told = f"AWS lists no image for Kubernetes {', '.join(asked)} in {region}."
         raise ExplainedError(told, "check --kubernetes; what the file had is as it was.")
     today = datetime.now(UTC).date()
     name = f"aws-ssm-{today.isoformat()}"
-    citation = f"AWS Systems Manager, public parameters of {region} below {', '.join(AwsImages.ROOTS.values())}: standard and NVIDIA"
+    citation = (
+        f"AWS Systems Manager, public parameters of {region} below {', '.join(AwsImages.ROOTS.values())}: standard, NVIDIA and Neuron"
+    )
     after = ImageFile(
         sources={name: Source(citation=citation, as_of=today, verified=True)},
         **{
             family: tuple(
-                ImageRelease(release=release, source=name, kubernetes=found[family][release])
+                ImageRelease(
+                    release=release,
+                    source=name,
+                    kubernetes=found[family][release],
+                    neuron={version: release in neuron[version] for version in found[family][release]} if family == "al2023" else {},
+                )
                 for release in sorted(found[family], key=release_order)
             )
             for family in FAMILIES
@@ -172,18 +180,23 @@ class AwsImages:
                     found[family][release][version] = patch
         return found
 
+    def neuron(self, versions: list[str]) -> dict[str, set[str]]:
+        """Of each version the releases of AL2023 that have the image with Neuron's driver. Raises ExplainedError."""
+        return {version: set(self._variant(version, "neuron")) for version in versions}
+
     def _al2023(self, version: str) -> dict[str, int | None]:
-        of: dict[str, dict[str, int | None]] = {}
-        for variant in ("standard", "nvidia"):
-            image = re.compile(rf"amazon-eks-node-al2023-x86_64-{variant}-{re.escape(version)}-(v\d{{8}})/(\w+)")
-            releases = of.setdefault(variant, {})
-            path = f"{self.ROOTS['al2023']}/{version}/amazon-linux-2023/x86_64/{variant}"
-            for name, value in self._parameters(path):
-                if (known := image.search(name)) and known[2] == "image_id":
-                    releases.setdefault(known[1], None)
-                elif known and known[2] == "release_version" and (patch := re.match(rf"{re.escape(version)}\.(\d+)-", value)):
-                    releases[known[1]] = int(patch[1])
-        return {release: patch for release, patch in of["standard"].items() if release in of["nvidia"]}
+        gpus = self._variant(version, "nvidia")
+        return {release: patch for release, patch in self._variant(version, "standard").items() if release in gpus}
+
+    def _variant(self, version: str, variant: str) -> dict[str, int | None]:
+        image = re.compile(rf"amazon-eks-node-al2023-x86_64-{variant}-{re.escape(version)}-(v\d{{8}})/(\w+)")
+        releases: dict[str, int | None] = {}
+        for name, value in self._parameters(f"{self.ROOTS['al2023']}/{version}/amazon-linux-2023/x86_64/{variant}"):
+            if (known := image.search(name)) and known[2] == "image_id":
+                releases.setdefault(known[1], None)
+            elif known and known[2] == "release_version" and (patch := re.match(rf"{re.escape(version)}\.(\d+)-", value)):
+                releases[known[1]] = int(patch[1])
+        return releases
 
     def _bottlerocket(self, version: str) -> dict[str, int | None]:
         image = re.compile(r"/x86_64/(\d+\.\d+\.\d+)/image_id$")

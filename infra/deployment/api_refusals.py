@@ -128,6 +128,8 @@ def refused_changes(token: str, old: Inputs, new: Inputs, zone_of: ZoneOf) -> It
     """
     if token in {EKS_CLUSTER, NODE_GROUP}:
         yield from _version(token, old.get("version"), new.get("version"))
+    if token == NODE_GROUP:
+        yield from _size(new.get("scalingConfig"))
     if token == EKS_CLUSTER:
         subnets = [inputs["vpcConfig"]["subnetIds"] for inputs in (old, new)]
         if _known(subnets):
@@ -156,6 +158,14 @@ def _version(token: str, old: object, new: object) -> Iterator[tuple[str, str]]:
         yield _told("version", old, new)
     if token == NODE_GROUP and step < 0:
         yield _told("node-group-version", old, new)
+
+
+def _size(scaling: object) -> Iterator[tuple[str, str]]:
+    """Where the program ignores changes of the size, it is the one that the group has."""
+    if isinstance(scaling, dict) and _known([scaling.get("minSize"), scaling.get("desiredSize")]):
+        least, size = int(scaling["minSize"]), int(scaling["desiredSize"])
+        if least > size:
+            yield _told("node-group-size", str(size), str(least))
 
 
 def _ranges(old: object, new: object) -> Iterator[tuple[str, str]]:

@@ -33,9 +33,9 @@ def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
         ),
         (pool.at("management", "autoRepair").equals("true"), "management.autoRepair", "flex-start nodes are not repaired; write false"),
         (
-            False if strategy.absent else negated(strategy.equals("SHORT_LIVED")),
+            not strategy.absent if strategy.known else UNKNOWN,
             "upgradeSettings.strategy",
-            "flex-start pools are upgraded as SHORT_LIVED alone; leave upgradeSettings out, GKE sets that by itself",
+            "flex-start pools are upgraded as SHORT_LIVED alone, which GKE sets and the provider refuses; leave upgradeSettings out",
         ),
         (_positive(pool.at("initialNodeCount")), "initialNodeCount", "flex-start pools begin with no node; write 0"),
         (_positive(pool.at("nodeCount")), "nodeCount", "flex-start pools scale from 0; give autoscaling instead"),
@@ -85,6 +85,7 @@ RULE = Rule(
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",
     sources=(
         "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2352",
+        "terraform-provider-google-beta 8.0.0: upgrade_settings.strategy is SURGE or BLUE_GREEN.",
         "GoogleCloudPlatform/cluster-autoscaler (2026-08): run times of flex-start, 10 minutes to 7 days.",
     ),
     parameters=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.accelerators import SERIES_VALUES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.objects import Query, tree_of
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from policies.metrics.promql import Node
     from policies.values.parameters import Parameters
 
-_GPU = GPU_RESOURCE.translate(str.maketrans("./", "__"))
-"""nvidia_com_gpu, as kube-state-metrics writes the resource."""
-
 
 def judge(query: Query, _: Parameters) -> Outcome:
     """Whether there is one at all is a question that a count answers as well: `count(...) > 0` is let through."""
@@ -30,11 +27,12 @@ def judge(query: Query, _: Parameters) -> Outcome:
     if not of_gpus:
         return not_applicable("it asks for no series of how many GPUs a container has")
     counted = next(_counted(tree), None)
+    resource = next(each for each in SERIES_VALUES for node in of_gpus if _names(node, each))
     if counted is None:
         return PASSES
     return fails(
         f"{query.described} counts the series of {counted.name}, one for each container, whose value is the number of its GPUs",
-        f'write sum({counted.name}{{resource="{_GPU}"}}), for pods that run: ... * on (namespace, pod) group_left () '
+        f'write sum({counted.name}{{resource="{resource}"}}), for pods that run: ... * on (namespace, pod) group_left () '
         '(kube_pod_status_phase{phase="Running"} == 1)',
         query.where,
     )
@@ -65,8 +63,12 @@ def _asks_whether_any(node: Node) -> bool:
 
 
 def _is_of_gpus(selector: Selector) -> bool:
+    return selector.name in amounts_by_container() and any(_names(selector, each) for each in SERIES_VALUES)
+
+
+def _names(selector: Selector, resource: str) -> bool:
     of_resource = [each for each in selector.matchers if each.label == "resource" and each.operator in {"=", "=~"}]
-    return selector.name in amounts_by_container() and any(_GPU in each.value for each in of_resource)
+    return any(resource in each.value for each in of_resource)
 
 
 RULE = Rule(

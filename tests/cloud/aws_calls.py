@@ -284,6 +284,12 @@ def _queue_policy(order: Order) -> Made:
     return Made(url, deleted_by=[("sqs", "SetQueueAttributes", {"QueueUrl": url, "Attributes": {"Policy": ""}})])
 
 
+def _redrive_allow_policy(order: Order) -> Made:
+    url = order.take("queueUrl")
+    order.call("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"RedriveAllowPolicy": order.take("redriveAllowPolicy")})
+    return Made(url, deleted_by=[("sqs", "SetQueueAttributes", {"QueueUrl": url, "Attributes": {"RedriveAllowPolicy": ""}})])
+
+
 def _event_rule(order: Order) -> Made:
     name = order.take("name")
     arn = order.call("events", "PutRule", "description", "eventPattern", Name=name, Tags=order.tags())["RuleArn"]
@@ -336,5 +342,6 @@ CREATED_BY: Mapping[str, Callable[[Order], Made]] = {
     "aws:s3/bucketVersioning:BucketVersioning": _versioning,
     "aws:sqs/queue:Queue": _queue,
     "aws:sqs/queuePolicy:QueuePolicy": _queue_policy,
+    "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": _redrive_allow_policy,
 }
 """By Pulumi's type, who makes it."""

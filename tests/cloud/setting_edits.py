@@ -59,17 +59,22 @@ class Edit:
         """The stack's settings with it."""
         settings = shipped(self.stack)
         for place, value in self.writes:
-            _write(settings, place, value)
+            write(settings, place, value)
         return settings
 
     def refusal(self) -> str:
         """What `settings check` says against it; nothing where it is taken."""
-        try:
-            settings = parse_settings(self.applied(), self.stack)
-            build_plan(settings, self.stack, price_book_of(settings, STACKS, self.stack), image_book_of(settings, STACKS, self.stack))
-        except SettingsError as error:
-            return str(error)
-        return ""
+        return refusal_of(self.stack, self.applied())
+
+
+def refusal_of(stack: str, document: dict[str, Any]) -> str:
+    """What `settings check` says against a stack's settings; nothing where they are taken."""
+    try:
+        settings = parse_settings(document, stack)
+        build_plan(settings, stack, price_book_of(settings, STACKS, stack), image_book_of(settings, STACKS, stack))
+    except SettingsError as error:
+        return str(error)
+    return ""
 
 
 @cache
@@ -276,7 +281,8 @@ def _lists(schema: dict[str, Any], now: list[Any]) -> Iterator[tuple[str, Any]]:
             yield "more", [*now, choice]
 
 
-def _write(settings: Any, place: Place, value: Any) -> None:
+def write(settings: Any, place: Place, value: Any) -> None:
+    """Writes a value at its place, or takes it out. Raises KeyError, IndexError or TypeError where the place is not there."""
     *holders, last = place
     for step in holders:
         if isinstance(settings, dict) and settings.get(step) is None:

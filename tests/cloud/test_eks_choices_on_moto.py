@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from auto_mode_settings import auto_mode_settings
+from eks_declarations import NODE_POOL
 from moto import mock_aws
-from moto_account import MANAGED, MotoAccount, destroy, up
+from moto_account import ACCOUNT, MANAGED, MotoAccount, destroy, up
 from moto_findings import asked, everything, named
-from program_declarations import shipped
+from plan_settings import own_class
+from program_declarations import Preview, declared, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +39,43 @@ def test_a_cluster_in_auto_mode_is_made_with_all_its_resources_and_goes_again(ac
     assert {"computeConfig", "storageConfig"}.isdisjoint(cluster), "moto takes both and forgets them: what they do is not judged"
     destroy(run)
     assert everything(account) == before
+
+
+def test_a_pool_of_neuron_devices_is_made_and_asks_aws_for_nothing_of_its_own(account: MotoAccount) -> None:
+    before = everything(account)
+    stack = shipped("dev-eks", account=ACCOUNT)
+    pool = {"name": "trn-spot", "machine": "trn1.32xlarge", "capacity_type": "spot", "max_nodes": 2, "serves": ["neuron-training"]}
+    teams = [{**each, "shares": {**each["shares"], "trn-spot": 16}} for each in stack["teams"]]
+    classes = {"neuron-training": own_class("neuron-training")}
+
+    run = up("dev-eks", account, classes=classes, pools=[*stack["pools"], pool], teams=teams[:1], budget={"monthly_usd": 100_000})
+
+    assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
+    without = declared("dev-eks", shipped("dev-eks", account=ACCOUNT, teams=stack["teams"][:1]), Preview())
+    assert set(run.created) == {name for name in without.made if name.startswith("aws:")}
+    [node_pool] = [each for each in run.declarations.inputs_of(NODE_POOL) if each["metadata"]["name"] == "trn-spot"]
+    [machines] = [each["values"] for each in node_pool["spec"]["template"]["spec"]["requirements"] if each["key"].endswith("instance-type")]
+    offered: Any = account.client("ec2").describe_instance_types(InstanceTypes=machines)["InstanceTypes"]
+    assert {each["Name"]: each["Count"] for found in offered for each in found["NeuronInfo"]["NeuronDevices"]} == {"Trainium": 16}
+    destroy(run)
+    assert everything(account) == before
+
+
+def test_a_work_queue_is_made_whose_dead_letters_come_from_it_alone_and_goes_again(account: MotoAccount) -> None:
+    first, *others = shipped("dev-eks")["teams"]
+
+    run = up("dev-eks", account, teams=[{**first, "work_queue": {"lease_seconds": 120}}, *others])
+
+    sqs: Any = account.client("sqs")
+    attributes = [sqs.get_queue_attributes(QueueUrl=each, AttributeNames=["All"])["Attributes"] for each in sqs.list_queues()["QueueUrls"]]
+    [work] = [each for each in attributes if "RedrivePolicy" in each]
+    assert work["VisibilityTimeout"] == "120"
+    assert json.loads(work["RedrivePolicy"])["deadLetterTargetArn"] in {each["QueueArn"] for each in attributes}
+    # Moto takes that one and forgets it.
+    [allowed] = [each["Attributes"] for each in asked(run, "SetQueueAttributes") if "RedriveAllowPolicy" in each["Attributes"]]
+    assert json.loads(allowed["RedriveAllowPolicy"]) == {"redrivePermission": "byQueue", "sourceQueueArns": [work["QueueArn"]]}
+    destroy(run)
+    assert "QueueUrls" not in sqs.list_queues()
 
 
 def test_file_systems_are_made_reached_in_every_private_subnet_and_gone_again(account: MotoAccount) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from eks_declarations import CLUSTER, NODE_CLASS
 from foreign_iam import Finding, findings, foreign_decision, service_decision
 from iam_evaluator import Request, Verdict, decide
 from moto.iam.aws_managed_policies import aws_managed_policies_data
@@ -170,6 +171,30 @@ def test_a_node_passes_no_role_and_takes_none(stack: str) -> None:
         assert foreign_decision(given, Request(action, "arn:aws:iam::111122223333:role/admin", anything)) is Verdict.NOT_ALLOWED, action
     image = "arn:aws:ecr:us-east-1:602401143452:repository/eks/pause"
     assert foreign_decision(given, Request("ecr:BatchGetImage", image)) is Verdict.ALLOWED
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_driver_of_disks_attaches_them_to_the_clusters_own_nodes_and_no_others(stack: str) -> None:
+    """By AWS's own document of the policy that the driver's role has. Pod Identity gives its session the cluster's name as a tag."""
+    declarations = as_shipped(stack)
+    [cluster] = declarations.inputs_of(CLUSTER)
+    attached = [each["policyArn"] for each in declarations.inputs_of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")]
+    [policy] = [arn for arn in aws_managed_policies() if "AmazonEBSCSIDriver" in arn and arn in attached]
+
+    # principalmapper puts variables into resources, not into conditions.
+    written = json.dumps(aws_managed_policies()[policy]).replace("${aws:PrincipalTag/eks-cluster-name}", cluster["name"])
+
+    def verdict(kind: str, tags: dict[str, str]) -> Verdict:
+        context = {f"ec2:ResourceTag/{key}": each for key, each in tags.items()}
+        request = Request("ec2:AttachVolume", f"arn:aws:ec2:us-east-1:111122223333:{kind}/x-0a1b2c3d4e5f60718", context)
+        return foreign_decision([json.loads(written)], request)
+
+    for node_class in declarations.inputs_of(NODE_CLASS):
+        assert verdict("instance", node_class["spec"]["tags"]) is Verdict.ALLOWED, node_class["metadata"]["name"]
+    assert verdict("instance", {}) is Verdict.NOT_ALLOWED
+    assert verdict("instance", {"ebs.csi.aws.com/cluster-name": "another"}) is Verdict.NOT_ALLOWED
+    assert verdict("volume", {"ebs.csi.aws.com/cluster-name": cluster["name"]}) is Verdict.ALLOWED
+    assert verdict("volume", {"ebs.csi.aws.com/cluster-name": "another"}) is Verdict.NOT_ALLOWED
 
 
 @cache

@@ -56,6 +56,17 @@ def test_a_node_group_goes_back_to_no_version() -> None:
     assert refused(NODE_GROUP, {"version": "1.35"}, {"version": "1.36"}) == []
 
 
+def group(least: object, size: object) -> dict[str, Any]:
+    return {"version": "1.35", "scalingConfig": {"minSize": least, "desiredSize": size, "maxSize": 9}}
+
+
+def test_a_node_group_has_at_least_its_least_size() -> None:
+    assert refused(NODE_GROUP, group(2, 2), group(3, 3)) == []
+    assert refused(NODE_GROUP, group(2.0, 2.0), group(3.0, 2.0)) == ["node-group-size"], "changes of its size are ignored"
+    assert refused(NODE_GROUP, group(3, 3), group(2, 3)) == []
+    assert refused(NODE_GROUP, group(2, 2), group(3, UNKNOWN)) == [], "what a preview does not know is not judged"
+
+
 def node_pool(group: str, kind: str, name: str = "l4") -> dict[str, Any]:
     return {"spec": {"template": {"spec": {"nodeClassRef": {"group": group, "kind": kind, "name": name}}}}}
 

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import pytest
+from eks_declarations import NODE_POOL
 from engine_steps import Operation, steps
 from program_declarations import as_shipped, declared, shipped
 
@@ -22,7 +23,6 @@ ACCESS_POINT = "aws:efs/accessPoint:AccessPoint"
 NFS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 VOLUME = "kubernetes:core/v1:PersistentVolume"
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
-NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 DRIVER = "aws:eks/addon:Addon cluster-aws-efs-csi-driver"
 
 BOTH = {"checkpoints": "efs", "datasets": "efs"}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from declared_inputs import refused_inputs
+from eks_declarations import NODE_POOL
 from engine_steps import Operation, steps
 from program_declarations import as_shipped, declared, shipped
 
@@ -20,7 +21,6 @@ EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
 BUCKET = "aws:s3/bucket:Bucket"
 VOLUME = "kubernetes:core/v1:PersistentVolume"
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
-NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 DRIVER = "aws:eks/addon:Addon cluster-aws-fsx-csi-driver"
 MADE = f"{FILE_SYSTEM} datasets-lustre-file-system"
 

@@ -43,6 +43,10 @@ def parameters() -> Iterator[tuple[str, str]]:
                 yield f"{image}/image_id", "ami-0a1b2c3d4e5f60718"
                 yield f"{image}/release_version", f"{version}.{patch}-{release[1:]}"
             yield f"{folder}/recommended/image_id", "ami-0a1b2c3d4e5f60718"
+            # The image for Neuron devices comes with one of the releases.
+            if variant == "standard" and "v20270105" in releases:
+                image = f"{root}/{version}/amazon-linux-2023/x86_64/neuron/amazon-eks-node-al2023-x86_64-neuron-{version}-v20270105"
+                yield f"{image}/image_id", "ami-0a1b2c3d4e5f60719"
     # Without a driver's image, GPU nodes would have none.
     yield f"{root}/1.35/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.35-v20270119/image_id", "ami-1"
     for variant, releases in (("", ("1.70.0", "1.71.0", "latest", "1.70.0-1a2b3c4d")), ("-nvidia", ("1.70.0", "latest"))):
@@ -102,6 +106,7 @@ def test_releases_that_aws_lists_for_both_kinds_of_nodes_are_written_and_known_f
 
     file = read_records(folder / "node-images.yaml", ImageFile)
     assert {each.release: each.kubernetes for each in file.al2023} == {"v20270105": {"1.35": 9}, "v20270112": {"1.35": 10, "1.36": 6}}
+    assert {each.release: each.neuron for each in file.al2023} == {"v20270105": {"1.35": True}, "v20270112": {"1.35": False, "1.36": False}}
     assert {each.release: each.kubernetes for each in file.bottlerocket} == {"1.70.0": {"1.35": None}}
     assert "write into stacks/Pulumi.dev-eks.yaml below cluster:  images_file: node-images.yaml" in told
 

@@ -86,7 +86,7 @@ H100 = {"machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}
         ({}, {"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "gpu_sharing"),
         (A100, {"mig_partition": "1g.5gb"}, "mig_partition"),
         ({}, {"secondary_boot_disk_images": ["projects/acme/global/images/weights"]}, "secondary_boot_disk_images"),
-        (A100, {"compact_placement": True}, "compact_placement"),
+        (A100 | {"zones": ["us-central1-a"]}, {"compact_placement": True}, "compact_placement"),
         ({}, {"local_ssd_disks": 1}, "local_ssd_disks or machine"),
         ({}, {"boot_disk_kms_key": "projects/a-keys/locations/us-central1/keyRings/ai/cryptoKeys/disks"}, "boot_disk_kms_key"),
         (H100, {"confidential_nodes": "tdx"}, "confidential_nodes"),

@@ -1,15 +1,17 @@
 """Whatever settings accept, components accept, and so do the clouds' providers and AWS's own models of its requests.
 
-`flexspot settings check` promises that a preview will not refuse them. With `--hypothesis-profile=wide` it is tried with 300 settings.
+`flexspot settings check` promises that a preview will not refuse them. Half of the settings are drawn from the catalogs, half are a shipped
+stack with several edits at once, which between them change every setting that there is.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from declared_inputs import refused_inputs
-from hypothesis import HealthCheck, assume, given, settings
+from edited_stacks import edited_stacks
+from hypothesis import HealthCheck, assume, given, seed, settings
 from program_declarations import declared
 from request_judge import refused_requests
 from whole_settings import whole_settings
@@ -19,27 +21,38 @@ from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import SettingsError
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
 pytestmark = pytest.mark.thorough
 
-EXAMPLES = {Platform.EKS: 20, Platform.GKE: 10}
+PARTS = 4
+"""Each is a test of its own, so that they run side by side."""
+
+EXAMPLES = {Platform.EKS: 200, Platform.GKE: 100}
 """Declaring one takes a second."""
 
-WIDE = {Platform.EKS: 200, Platform.GKE: 100}
-
-CASES = WIDE if settings.get_current_profile_name() == "wide" else EXAMPLES
+QUICK = settings.get_current_profile_name() == "quick"
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
-@given(whole_settings(Platform.EKS))
-@settings(suppress_health_check=UNHURRIED, max_examples=CASES[Platform.EKS])
-def test_what_settings_of_eks_accept_is_declared_and_nobody_refuses_it(document: dict[str, Any]) -> None:
-    judge(document)
+@pytest.mark.parametrize("cloud", EXAMPLES)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("drawn", ["from the catalogs", "by edits"])
+def test_what_settings_accept_is_declared_and_nobody_refuses_it(drawn: str, part: int, cloud: Platform) -> None:
+    documents = whole_settings(cloud) if drawn == "from the catalogs" else edited_stacks(cloud.value)
+
+    run(documents, part, 2 if QUICK else EXAMPLES[cloud] // PARTS // 2)
 
 
-@given(whole_settings(Platform.GKE))
-@settings(suppress_health_check=UNHURRIED, max_examples=CASES[Platform.GKE])
-def test_what_settings_of_gke_accept_is_declared_and_nobody_refuses_it(document: dict[str, Any]) -> None:
-    judge(document)
+def run(documents: SearchStrategy[dict[str, Any]], part: int, examples: int) -> None:
+    @seed(part)
+    @settings(suppress_health_check=UNHURRIED, max_examples=examples)
+    @given(documents)
+    def judged(document: dict[str, Any]) -> None:
+        judge(document)
+
+    judged()
 
 
 def judge(document: dict[str, Any]) -> None:

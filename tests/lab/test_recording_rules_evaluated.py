@@ -70,6 +70,8 @@ def cluster_of_everything() -> Month:
     node("gke-plain", 1, gke("g2-standard-8"))
     node("gke-attached", 2, gke("n1-standard-8", gke_provisioning="preemptible"))
     node("unknown-mig", 2, {"node.kubernetes.io/instance-type": "own.machine"}, "nvidia_com_mig_3g_20gb")
+    node("inferentia", 12, {"node.kubernetes.io/instance-type": "inf2.48xlarge"} | ours, "aws_amazon_com_neuron")
+    node("trainium-booting", 0, {"node.kubernetes.io/instance-type": "trn1.32xlarge"} | ours)
     node("booting", 0, ours)
     node("without-gpus", 0, {"node.kubernetes.io/instance-type": "m6i.large"})
 
@@ -90,6 +92,7 @@ def cluster_of_everything() -> Month:
     pod("quarters", "gke-mig", 3, busy=0.5, resource="nvidia_com_mig_1g_10gb")
     pod("shared", "aws-shared", 5, busy=1.0, environment="staging")
     pod("of-three-sevenths", "unknown-mig", 1, resource="nvidia_com_mig_3g_20gb")
+    pod("of-neuron", "inferentia", 5, resource="aws_amazon_com_neuron", team="nlp")
     for node_of in ("eks-block", "gke-queued", "gke-flex", "gke-reserved", "gke-plain", "gke-attached"):
         pod(f"on-{node_of}", node_of, 1)
     return month

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import NEURON
 from capacity.catalog.machines import Architecture, Cloud
 from capacity.settings.network import Access
 from capacity.settings.platform import EksSettings, GkeSettings
@@ -214,6 +215,28 @@ def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsPr
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-of-another-version")
 
 
+def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Karpenter takes no other image for a node with Neuron devices than the one with their driver, and says nothing where there is none.
+
+    Variant.Requirements of pkg/providers/amifamily/types.go (github.com/aws/karpenter-provider-aws, v1.14.1).
+    """
+    settings, ami = resolved.settings, ""
+    pools = [name for name, pool in resolved.pools.items() if pool.gpu.accelerator is NEURON]
+    if isinstance(settings, EksSettings) and settings.cluster.has_own_image:
+        ami = settings.cluster.image
+    if not isinstance(settings, EksSettings) or not pools or settings.cluster.existing is not None or not resolved.images.versions_of(ami):
+        return
+    version = settings.cluster.version
+    has = resolved.images.has_neuron_image(ami, version)
+    if has is False:
+        problem = f"has no image with Neuron's driver for Kubernetes {version}; no node of {', '.join(pools)} would be launched"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, _images_for(resolved, settings), "ami-without-neuron")
+    elif has is None:
+        problem = f"may have no image with Neuron's driver for Kubernetes {version}, which nodes of {', '.join(pools)} need"
+        remedy = "`flexspot images refresh` asks AWS"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-neuron-not-read", refused=False)
+
+
 def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
     """The releases with images for the cluster's version, the newest first, and how to learn of newer ones."""
     family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
@@ -319,6 +342,7 @@ CHECKS = (
     the_boundary_is_of_the_account,
     images_are_pinned,
     images_are_of_the_version,
+    neuron_nodes_have_an_image,
     the_system_machine_exists,
     buckets_are_in_the_region,
     keys_are_in_the_region,

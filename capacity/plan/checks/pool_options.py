@@ -151,8 +151,9 @@ def gke_takes_the_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]
         if not isinstance(pool.settings, GkePool):
             continue
         settings = pool.settings
+        zones = len(settings.zones or resolved.zones)
         run_seconds = None if settings.max_run_hours is None else settings.max_run_hours * 3600
-        for each in refusals(AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings)):
+        for each in refusals(AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings, zones)):
             # Settings count in hours what GKE counts in seconds.
             run_time = each.path == "max_run_seconds"
             option, value = ("max_run_hours", str(settings.max_run_hours)) if run_time else (each.path, each.value)
@@ -176,6 +177,22 @@ def blocks_are_of_machines_that_come_in_them(resolved: ResolvedSettings) -> Iter
             yield SettingsProblem(
                 f"{pool.path}.reservation.block", repr(reservation.block), problem, remedy, "block-not-documented", refused=False
             )
+
+
+def blocks_are_of_a_reservation_of_the_project(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Google's sources differ on a block of another project's reservation, so nobody can rely on it.
+
+    GoogleCloudPlatform/cluster-toolkit refuses it ("Shared extended reservations are not supported by GKE", modules/compute/gke-node-pool,
+    read 2026-11-26); the tests of GoogleCloudPlatform/cluster-autoscaler have its name.
+    """
+    own = getattr(resolved.settings, "project", None)
+    for pool in resolved.pools.values():
+        reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
+        if reservation is not None and reservation.block is not None and reservation.project not in {None, own}:
+            problem = f"is a block of a reservation of {reservation.project}, which Google's own Terraform modules refuse"
+            remedy = "reserve in the stack's project, leave the block out, or try it with one node first"
+            path = f"{pool.path}.reservation.block"
+            yield SettingsProblem(path, repr(reservation.block), problem, remedy, "block-of-another-project", refused=False)
 
 
 def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -324,6 +341,7 @@ CHECKS = (
     split_gpus_are_for_services,
     gke_takes_the_pools,
     blocks_are_of_machines_that_come_in_them,
+    blocks_are_of_a_reservation_of_the_project,
     a_pool_has_one_architecture,
     efa_is_on_machines_that_have_it,
     nodes_with_efa_reach_one_another,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.gke_versions import gke_floors, is_below, is_one_release
+from capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, names_a_patch
 from capacity.catalog.versions import Addon, minor_version, shipped_versions, version_order
 from capacity.plan.cluster_needs import gke_features
 from capacity.plan.pools import compute_class_of
@@ -15,7 +15,6 @@ from capacity.values.errors import SettingsProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.catalog.gke_versions import GkeFeature
     from capacity.plan.resolve import ResolvedSettings
 
 
@@ -142,17 +141,19 @@ def gke_has_what_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem
 def gke_version_stays_on_offer(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """GKE makes clusters of the releases that their channel offers on the day; after some weeks it is others."""
     version = _gke_version(resolved)
-    if version is not None and is_one_release(version):
-        problem = "is one release, which its channel offers for some weeks: after them GKE makes no cluster of it"
+    if version is not None and names_a_patch(version):
+        problem = "names one patch, which its channel offers for some weeks: after them GKE makes no cluster of it"
         remedy = f"say {minor_version(version)!r}, of which GKE takes its newest release"
         yield SettingsProblem("cluster.min_version", repr(version), problem, remedy, "gke-release-leaves-the-channel", refused=False)
 
 
 def _gke_features(resolved: ResolvedSettings) -> Iterator[tuple[str, GkeFeature]]:
-    """What needs a version, with the setting that asks for it, of the pools that could be resolved."""
+    """What needs a version, with the setting that asks for it, of the pools that could be resolved and of the cluster that is made."""
     pools = [(number, pool) for number, pool in enumerate(resolved.settings.pools) if pool.name in resolved.pools]
     named = {pool.name: compute_class_of(resolved, pool) for pool in resolved.pools.values()}
-    return gke_features(pools, {pool: name for pool, name in named.items() if name is not None})
+    yield from gke_features(pools, {pool: name for pool, name in named.items() if name is not None})
+    if resolved.settings.observability.managed_prometheus:
+        yield "observability.managed_prometheus, whose metrics of JobSets it asks for,", GkeFeature.JOBSET_METRICS
 
 
 def _gke_version(resolved: ResolvedSettings) -> str | None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from capacity.catalog.data_files import Source, read_records
-from capacity.catalog.gke_versions import _FILE, GkeFeature, _VersionFile, gke_floors, is_below, is_one_release
+from capacity.catalog.gke_versions import _FILE, GkeFeature, _VersionFile, gke_floors, is_below, names_a_patch
+
+ROOT = Path(__file__).parents[3]
+
+LABELS = {("capacity/plan/pools.py", version) for version in ("1.29.2-gke.1355000", "1.29.3-gke.1093000", "1.29.2-gke.1108000")}
+"""Since when the autoscaler knows labels of nodes: older than all that channels have."""
 
 RELEASES = ("1.34.9-gke.5000000", "1.35.0-gke.900000", "1.35.0-gke.1171000", "1.35.2-gke.10", "1.36.0-gke.1")
 """Oldest first; their numbers are not in the order of texts."""
@@ -17,7 +24,21 @@ def test_every_feature_has_a_first_version_with_a_source_of_its_own() -> None:
     sources: dict[GkeFeature, Source] = read_records(_FILE, _VersionFile).sources
 
     assert set(sources) == set(gke_floors()) == set(GkeFeature)
-    assert all(is_one_release(floor.least) for floor in gke_floors().values())
+    assert all(names_a_patch(floor.least) for floor in gke_floors().values())
+
+
+def test_a_first_version_of_gke_stands_in_the_table_alone() -> None:
+    """Elsewhere it would be one that no check knows; the guides name those of the table, and what comes with the cloud's own pages."""
+    table = {version for floor in gke_floors().values() for version in (floor.least, floor.on_autopilot)}
+    written = {
+        (str(path.relative_to(ROOT)), version)
+        for room in ("components", "capacity/plan", "capacity/settings", "infra", "policies/rules")
+        for path in (ROOT / room).rglob("*.py")
+        for version in re.findall(r"\b1\.\d+\.\d+-gke\.\d+", path.read_text(encoding="utf-8"))
+    }
+
+    assert written, "docstrings name some"
+    assert {(path, version) for path, version in written if version not in table} <= LABELS
 
 
 @pytest.mark.parametrize("alias,newest", [("1.34", RELEASES[0]), ("1.35", RELEASES[3]), ("1.35.0", RELEASES[2]), ("1.36", RELEASES[4])])

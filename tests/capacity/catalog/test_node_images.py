@@ -19,7 +19,7 @@ sources:
   mine: {citation: what AWS listed to us, as_of: 2027-01-10, verified: true}
 al2023:
   - {release: v20260903, source: mine, kubernetes: {"1.37": 1}}
-  - {release: v20270105, source: mine, kubernetes: {"1.35": 9, "1.38": 0}}
+  - {release: v20270105, source: mine, kubernetes: {"1.35": 9, "1.38": 0}, neuron: {"1.35": false}}
 """
 
 
@@ -76,6 +76,20 @@ def test_a_file_of_ones_own_adds_releases_and_versions_and_takes_none_away(tmp_p
     assert book.versions("bottlerocket") == shipped_images().versions("bottlerocket")
 
 
+def test_an_image_for_neuron_devices_is_there_is_not_there_or_was_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "node-images.yaml"
+    path.write_text(OWN)
+
+    book = shipped_images().with_file(path)
+
+    # Public repositories name amazon-eks-node-al2023-x86_64-neuron-1.34-v20260625, which Karpenter found for its EC2NodeClass.
+    assert book.has_neuron_image("al2023@v20260625", "1.34") is True
+    assert book.has_neuron_image("al2023@v20270105", "1.35") is False
+    assert book.has_neuron_image("al2023@v20250807", "1.33") is None
+    assert book.has_neuron_image("bottlerocket@1.53.0", "1.35") is True
+    assert book.has_neuron_image("bottlerocket@1.52.0", "1.35") is False
+
+
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     file = read_records(SHIPPED, ImageFile)
     path = tmp_path / "again.yaml"
@@ -94,6 +108,10 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ("bottlerocket: [{release: v1.53.0, source: mine, kubernetes: {'1.35': null}}]", "bottlerocket has v1.53.0, which is not"),
         ("al2023: [{release: v20260903, source: yours, kubernetes: {'1.35': 7}}]", "al2023@v20260903: source 'yours' is not one of mine"),
         ("al2023: [{release: v20260903, source: mine, kubernetes: {'1.35.7': 7}}]", "1.35.7"),
+        (
+            "al2023: [{release: v20260903, source: mine, kubernetes: {'1.35': 7}, neuron: {'1.34': true}}]",
+            "al2023@v20260903 says of Neuron what it has no image for",
+        ),
         (
             "bottlerocket: [{release: 1.10.0, source: mine, kubernetes: {}}, {release: 1.9.0, source: mine, kubernetes: {}}]",
             "bottlerocket has a release twice, or its releases are not in order",

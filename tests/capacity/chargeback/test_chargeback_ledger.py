@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from chargeback_months import HOUR, STEP, Month
 
+from capacity.catalog.accelerators import NEURON
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
-from capacity.chargeback.queries import Owner, Question, label_of, owner_of
+from capacity.chargeback.queries import Owner, Question, label_of, owner_of, queries
 from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, Timeline, merged, read_matrix
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ def test_a_few_missing_samples_are_as_the_one_before_and_many_are_a_gap_that_is_
         ("pod ns-vision/a", 5 * HOUR, 7 * HOUR),
     ]
     assert next(iter(long.nodes.values())).seconds == 22 * HOUR
+
+
+def test_neuron_devices_are_charged_as_gpus_are() -> None:
+    month = Month()
+    trainium = {"node.kubernetes.io/instance-type": "trn1.32xlarge", "karpenter.sh/nodepool": "trn-spot"}
+    month.node("t1", 0, 10 * HOUR, 16, resource=NEURON.series_value, labels=trainium)
+    month.pod("a", "t1", 0, 10 * HOUR, gpus=8, resource=NEURON.series_value)
+    # Its plugin has not told yet what it offers; its machine is known.
+    month.node("t2", 0, HOUR, 0, labels=trainium)
+
+    assert hours(month) == {"vision": 80}
+    assert sum(float(each.gpu_seconds) for each in month.books().nodes.values()) == 11 * 16 * HOUR
+    assert f'resource=~"nvidia_com_gpu|{NEURON.series_value}|' in " ".join(each.expression for each in queries())
 
 
 def test_a_pod_that_began_before_the_month_and_ends_after_it_counts_for_the_month_alone() -> None:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-import pytest
-from resolved_fixtures import found, told
+from typing import TYPE_CHECKING
 
+import pytest
+from resolved_fixtures import CLASS, found, pool, settings_of, told
+
+from capacity.catalog.node_images import shipped_images
+from capacity.catalog.platform import VOCABULARIES
+from capacity.catalog.price_book import prices_of
 from capacity.plan.checks.places import (
     images_are_of_the_version,
     images_are_pinned,
+    neuron_nodes_have_an_image,
     system_nodes_reach_every_zone,
     the_boundary_is_of_the_account,
 )
+from capacity.plan.resolve import resolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEURON_POOL = {
+    "classes": {"neuron-training": {**CLASS, "priority_class": "gpu-neuron"}},
+    "pools": [pool("trn", "trn1.32xlarge", "spot", "neuron-training")],
+    "teams": [{"name": "red", "shares": {"trn": 16}}],
+}
 
 
 def test_an_image_that_follows_every_release_is_refused_in_production_and_warned_of_elsewhere() -> None:
@@ -44,6 +60,40 @@ def test_an_image_that_is_not_there_for_the_clusters_version_is_refused(ami: str
     changes = {"cluster.ami": ami, "cluster.version": version}
 
     assert told(images_are_of_the_version, "eks", changes) == ([] if rule is None else [f"refused: {rule} at cluster.ami"])
+
+
+@pytest.mark.parametrize(
+    "ami, version, words",
+    [
+        ("al2023@v20260625", "1.34", []),
+        ("al2023@v20260625", "1.35", ["warned: ami-neuron-not-read at cluster.ami"]),
+        ("bottlerocket@1.53.0", "1.35", []),
+        ("al2023@v20990101", "1.35", []),
+    ],
+)
+def test_a_release_that_was_not_seen_with_an_image_for_neuron_devices_is_told_of(ami: str, version: str, words: list[str]) -> None:
+    changes = {"cluster.ami": ami, "cluster.version": version}
+
+    assert told(neuron_nodes_have_an_image, "eks", {**changes, **NEURON_POOL}) == words
+    assert told(neuron_nodes_have_an_image, "eks", changes) == [], "no other node needs it"
+    assert told(neuron_nodes_have_an_image, "eks", {**changes, **NEURON_POOL, "cluster.existing": "ml"}) == []
+
+
+def test_a_release_without_an_image_for_neuron_devices_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "listed.yaml").write_text(
+        "sources: {listed: {citation: what AWS listed, as_of: 2027-01-10, verified: true}}\n"
+        'al2023: [{release: v20270105, source: listed, kubernetes: {"1.35": 9}, neuron: {"1.35": false}}]\n'
+    )
+    settings = settings_of("eks", {"cluster.ami": "al2023@v20270105", "cluster.version": "1.35", **NEURON_POOL})
+    images = shipped_images().with_file(tmp_path / "listed.yaml")
+    resolved, _ = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog), images)
+
+    [problem] = neuron_nodes_have_an_image(resolved)
+
+    assert problem.refused
+    assert str(problem).startswith(
+        "cluster.ami (is 'al2023@v20270105'): has no image with Neuron's driver for Kubernetes 1.35; no node of trn would be launched; "
+    )
 
 
 def test_of_a_cluster_that_is_there_already_the_version_is_not_known_and_the_release_must_still_be_one() -> None:

@@ -54,7 +54,6 @@ def test_a_placement_group_is_in_one_zone() -> None:
     assert told(a_placement_group_is_in_one_zone, "eks", compact | reserved) == [
         "refused: compact-reservation at pools.0.compact_placement"
     ]
-    assert told(a_placement_group_is_in_one_zone, "gke", compact) == [], "GKE places a pool's zones one by one"
 
 
 @pytest.mark.parametrize(

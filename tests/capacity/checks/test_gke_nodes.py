@@ -8,6 +8,7 @@ import pytest
 from resolved_fixtures import CLASS, found, told
 
 from capacity.plan.checks.pool_options import (
+    blocks_are_of_a_reservation_of_the_project,
     blocks_are_of_machines_that_come_in_them,
     gke_takes_the_pools,
     split_gpus_are_for_services,
@@ -64,6 +65,7 @@ A100: dict[str, Any] = {"pools.0.machine": "a2-highgpu-1g"}
             "compact_placement",
             id="a machine that is not placed compactly",
         ),
+        pytest.param(A100 | {"pools.0.compact_placement": True}, "compact-over-zones", "compact_placement", id="compact in two zones"),
         pytest.param(RESERVED, "reserved-pool-without-reservation", "reservation", id="reserved without a reservation"),
         pytest.param({"pools.0.reservation": {"name": "acme-l4"}}, "reservation-not-used", "reservation", id="Spot with a reservation"),
         pytest.param(
@@ -115,7 +117,10 @@ def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes:
         pytest.param({"pools.0.shutdown_grace_seconds": 120}, id="a longer shutdown of Spot"),
         pytest.param({"pools.0.min_nodes": 1}, id="a Spot pool that keeps a node"),
         pytest.param(RESERVED | {"pools.0.reservation": {"name": "acme-l4", "project": "acme-shared"}}, id="a shared reservation"),
-        pytest.param(A100 | {"pools.0.mig_partition": "1g.5gb", "pools.0.compact_placement": True}, id="parts of A100s placed compactly"),
+        pytest.param(
+            A100 | {"pools.0.mig_partition": "1g.5gb", "pools.0.compact_placement": True, "pools.0.zones": ["us-central1-a"]},
+            id="parts of A100s placed compactly",
+        ),
         pytest.param({"pools.0.local_ssd_disks": 1}, id="one more local disk"),
         pytest.param({"pools.0.machine": "a3-highgpu-1g", "pools.0.confidential_nodes": "tdx"}, id="one confidential H100"),
         pytest.param({"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 4}, id="four disks of eight"),
@@ -132,6 +137,7 @@ def test_a_run_time_is_told_in_the_hours_in_which_it_was_written() -> None:
     assert "7 days" in problem.problem
 
 
+PROJECTS: dict[str, dict[str, str]] = {"theirs": {"project": "shared"}, "ours": {"project": "acme-ai-test"}, "not said": {}}
 H200: dict[str, Any] = RESERVED | {"pools.0.machine": "a3-ultragpu-8g", "pools.0.zones": []}
 
 
@@ -143,6 +149,17 @@ def test_a_block_is_of_a_reservation_of_machines_that_come_in_blocks() -> None:
         "warned: block-not-documented at pools.0.reservation.block"
     ]
     assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | {"pools.0.reservation": {"name": "acme"}}) == []
+
+
+def test_a_block_of_another_projects_reservation_is_told_of() -> None:
+    block = {"name": "acme-h200", "block": "one"}
+    pools = {whose: H200 | {"pools.0.reservation": block | project} for whose, project in PROJECTS.items()}
+
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["theirs"]) == [
+        "warned: block-of-another-project at pools.0.reservation.block"
+    ]
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["ours"]) == []
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["not said"]) == []
 
 
 def test_pools_of_eks_are_not_judged_by_gkes_rules() -> None:

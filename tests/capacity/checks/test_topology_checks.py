@@ -43,7 +43,7 @@ def test_spot_nodes_say_it_with_compact_placement_alone() -> None:
     spot = placed("p", "a3-highgpu-8g", "spot", "training")
 
     assert told(placed_nodes_say_where_they_are, "gke", pools(spot)) == ["refused: topology-without-labels at pools.0.topology"]
-    assert told(placed_nodes_say_where_they_are, "gke", pools(spot | {"compact_placement": True})) == []
+    assert told(placed_nodes_say_where_they_are, "gke", pools(spot | {"compact_placement": True, "zones": ["us-central1-a"]})) == []
 
 
 @pytest.mark.parametrize("nodes,found", [(0, 1), (3, 1), (4, 0)])

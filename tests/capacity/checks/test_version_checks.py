@@ -162,6 +162,7 @@ def test_charts_are_those_that_a_stack_may_install() -> None:
 
 GRACE = {"pools.0.shutdown_grace_seconds": 120}
 FLEX = {"pools.0.capacity_type": "flex-start"}
+UNMEASURED = {"observability": {"managed_prometheus": False}}
 
 
 @pytest.mark.parametrize(
@@ -175,12 +176,14 @@ FLEX = {"pools.0.capacity_type": "flex-start"}
         ("1.35", GRACE, []),
         ("1.36", GRACE, []),
         (None, GRACE, ["warned: gke-version-not-said at cluster.min_version"]),
-        ("1.32.1", FLEX, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.32.2-gke.1", FLEX, ["refused: gke-too-old at cluster.min_version"]),
         ("1.32", FLEX, []),
         (None, FLEX, []),
-        ("1.27", {"pools.0.capacity_type": "queued"}, ["refused: gke-too-old at cluster.min_version"]),
-        ("1.28", {"pools.0.capacity_type": "queued"}, []),
-        ("1.29", {}, []),
+        ("1.27", UNMEASURED | {"pools.0.capacity_type": "queued"}, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.28", UNMEASURED | {"pools.0.capacity_type": "queued"}, []),
+        ("1.29", UNMEASURED, []),
+        ("1.31", {}, ["refused: gke-too-old at cluster.min_version"]),
+        ("1.32", {}, []),
     ],
 )
 def test_what_a_pool_of_gke_asks_for_has_a_first_version(version: str | None, options: dict[str, Any], verdicts: list[str]) -> None:
@@ -195,8 +198,8 @@ def test_both_the_option_and_the_version_are_named() -> None:
     assert problem.problem == "pools.0.shutdown_grace_seconds (l4-spot: 120) needs GKE 1.35.0-gke.1171000 or newer"
 
 
-@pytest.mark.parametrize("version,warned", [("1.35.0-gke.1171000", True), ("1.35.2", False), ("1.35", False), (None, False)])
-def test_a_version_that_names_one_release_is_warned_of(version: str | None, warned: object) -> None:
+@pytest.mark.parametrize("version,warned", [("1.35.0-gke.1171000", True), ("1.35.2", True), ("1.35", False), (None, False)])
+def test_a_version_that_names_one_patch_is_warned_of(version: str | None, warned: object) -> None:
     verdicts = ["warned: gke-release-leaves-the-channel at cluster.min_version"] if warned else []
 
     assert told(gke_version_stays_on_offer, "gke", {"cluster.min_version": version}) == verdicts

@@ -72,7 +72,7 @@ def test_a_name_that_could_be_a_machine_is_refused_with_how_to_describe_it() -> 
     "change,pool_fields,rule",
     [
         ({}, {"capacity_type": "flex-start"}, "machine-not-in-dws"),
-        ({}, {"compact_placement": True}, "no-compact-placement"),
+        ({}, {"compact_placement": True, "zones": ["us-central1-a"]}, "no-compact-placement"),
     ],
 )
 def test_what_its_description_does_not_have_is_refused_of_its_pool(change: dict[str, Any], pool_fields: dict[str, Any], rule: str) -> None:

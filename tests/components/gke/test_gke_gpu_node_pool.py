@@ -173,6 +173,7 @@ def test_what_else_can_be_chosen_of_a_node(register: Register) -> None:
         min_nodes=1,
         node_labels={"flexspot.dev/class": "training"},
         taints=[GPU_TAINT, {"key": "flexspot.dev/class", "value": "training", "effect": "NoExecute"}],
+        zones=["us-central1-a"],
         compact_placement=True,
         boot_disk_gib=200,
         boot_disk_type="pd-ssd",

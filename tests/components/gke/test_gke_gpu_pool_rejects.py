@@ -79,6 +79,10 @@ def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict
         ({**FLEX, "compact_placement": True}, "compact_placement (is true): with flex-start only a3-ultragpu and a4 have it, not g2-st"),
         ({**QUEUED, "compact_placement": True}, "compact_placement (is true): a queued pool has none"),
         ({**T4, "compact_placement": True}, "compact_placement (is true): n1-standard-8 cannot be placed compactly"),
+        (
+            {"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100", "compact_placement": True},
+            "compact_placement (is true): GKE places the nodes of a pool in one zone close together; this one is in 2; set the pool's",
+        ),
         (RESERVED, "reservation (is missing): a reserved pool draws on one; add {use: specific, name: NAME}, or {use: any}"),
         ({"reservation": {"use": "any"}}, "reservation (is any): it belongs to reserved; this pool is spot; leave it out"),
         (

@@ -137,7 +137,7 @@ def test_a_family_that_dws_does_not_give_is_refused(capacity_type: CapacityType,
 
 @pytest.mark.parametrize("name", ["a3-ultragpu", "a4-highgpu"])
 def test_two_families_are_placed_compactly_with_flex_start(name: str, register: Register) -> None:
-    made = pool(register, CapacityType.FLEX_START, FAMILIES[name], compact_placement=True)
+    made = pool(register, CapacityType.FLEX_START, FAMILIES[name], zones=["us-central1-a"], compact_placement=True)
 
     assert made["placementPolicy"] == {"type": "COMPACT"}
 

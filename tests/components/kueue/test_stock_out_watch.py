@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from capacity.catalog.accelerators import NEURON, RESOURCES
 from capacity.plan.build import plan_of_stack_file
 from components.kueue import stock_out_watch
 from components.kueue.stock_out_watch import GKE_POOL, change_of, closed_until, gke_stock_outs, karpenter_stock_outs, lent, seconds
@@ -165,6 +166,18 @@ def test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone(
     assert lent([queue(own), {"metadata": {"name": "new"}, "spec": {}}], work) == stays_open
 
 
+def test_neuron_devices_are_lent_as_gpus_are() -> None:
+    quotas = [{"name": NEURON.resource, "nominalQuota": "16"}, {"name": "nvidia.com/gpu", "nominalQuota": "0"}]
+    queue_of_both = {"metadata": {"name": "nlp"}, "spec": {"resourceGroups": [{"flavors": [{"name": "trn-spot", "resources": quotas}]}]}}
+    work = workload("True")
+    [assigned] = work["status"]["admission"]["podSetAssignments"]
+    assigned |= {"flavors": {NEURON.resource: "trn-spot", "cpu": "trn-spot"}, "resourceUsage": {NEURON.resource: "32", "cpu": "1"}}
+
+    assert lent([queue_of_both], [work]) == {"trn-spot"}
+    assigned["resourceUsage"][NEURON.resource] = "16"
+    assert lent([queue_of_both], [work]) == set()
+
+
 def test_closing_keeps_a_flavors_own_taints_and_holds_for_the_version_that_was_read() -> None:
     own = {"key": "flexspot.dev/class", "value": "training", "effect": "NoSchedule"}
 
@@ -201,3 +214,4 @@ def test_it_needs_nothing_but_what_every_python_has() -> None:
 
     imported = {line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
     assert imported <= sys.stdlib_module_names
+    assert stock_out_watch.DEVICES == RESOURCES, "what it cannot import from the catalog it says as the catalog does"
