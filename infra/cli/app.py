@@ -16,6 +16,7 @@ from infra.cli import (
     chargeback_commands,
     console,
     cost_commands,
+    doctor_commands,
     image_commands,
     init_commands,
     lab_commands,
@@ -46,6 +47,7 @@ app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 app.add_typer(run_commands.app, name="jobs")
 app.command()(init_commands.init)
+app.command()(doctor_commands.doctor)
 stack_commands.add_to(app)
 app.command()(lint_commands.lint)
 app.command()(audit_commands.audit)

@@ -277,8 +277,8 @@ def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitSt
     if found is None or missing:
         raise refused(stack, f"it needs the official pieces: {'; '.join(missing)}.", "; ".join(remedies))
     access = require_access(stack, settings)
-    backend = _backend(stack, found)
-    _require_passphrase(stack, backend)
+    backend = backend_of(stack, found)
+    require_passphrase(stack, backend)
     folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="flexspot-")))
     run = StackRun(
         stack,
@@ -304,8 +304,11 @@ def _place(settings: GkeSettings | EksSettings) -> dict[str, str]:
     return {"account": settings.account, "partition": partition, "region": settings.region, "dns_suffix": suffix}
 
 
-def _backend(stack: str, found: CommandLine) -> str:
-    """The address of the backend that the person is logged in to. Asking for it opens no state."""
+def backend_of(stack: str, found: CommandLine) -> str:
+    """The address of the backend that the person is logged in to. Asking for it opens no state.
+
+    Raises ExplainedError where there is none.
+    """
     answered = asked(found.path, "whoami", "--json", "--non-interactive")
     try:
         said: dict[str, Any] = json.loads(answered.stdout) if answered.returncode == 0 else {}
@@ -323,8 +326,11 @@ def _backend(stack: str, found: CommandLine) -> str:
     return str(url)
 
 
-def _require_passphrase(stack: str, backend: str) -> None:
-    """A backend of one's own encrypts with a passphrase unless the stack file names another way; the engine would ask in the middle."""
+def require_passphrase(stack: str, backend: str) -> None:
+    """A backend of one's own encrypts with a passphrase unless the stack file names another way; the engine would ask in the middle.
+
+    Raises ExplainedError where none is given.
+    """
     if backend.startswith("https://") or any(name in os.environ for name in _PASSPHRASES):
         return
     content: Any = yaml.safe_load(project_here().stack_file(stack).read_text(encoding="utf-8"))

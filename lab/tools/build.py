@@ -170,6 +170,15 @@ class Family(Record):
             digest.update(hashlib.sha256(part).digest())
         return digest.hexdigest()[:16]
 
+    @property
+    def go(self) -> str:
+        """The least version of Go that builds it, such as 1.26.6, as its go.mod has it."""
+        return re.findall(r"^go (\S+)", (self.folder / "go.mod").read_text(), re.MULTILINE)[0]
+
+    def built_in(self, cache: Path) -> Path:
+        """The folder of a cache that holds it once it is built."""
+        return cache / f"{self.name}-{self.key}"
+
 
 class _FamilyFile(Record):
     families: tuple[Family, ...]
@@ -231,7 +240,7 @@ def ensure_tools(links: Path, progress: Progress, cache: Path | None = None, wan
 
 
 def _ensure_family(family: Family, cache: Path, progress: Progress) -> Path:
-    target = cache / f"{family.name}-{family.key}"
+    target = family.built_in(cache)
     if target.is_dir():
         return target
     require_go(family.name)

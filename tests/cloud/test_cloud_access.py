@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -107,3 +108,26 @@ def test_a_backend_of_files_without_a_passphrase_is_refused_before_the_engine_wo
     del bare_world.environment["PULUMI_CONFIG_PASSPHRASE"]
 
     assert_refused(bare_world, attempt(bare_world, "dev-gke"), "PULUMI_CONFIG_PASSPHRASE")
+
+
+@pytest.mark.parametrize("cloud,stack,identity", [("eks", "dev-eks", MOTO_ACCOUNT), ("gke", "dev-gke", "project acme-ai-dev")])
+def test_the_doctor_asks_whose_the_credentials_are_and_where_the_state_is(
+    cloud: str, stack: str, identity: str, bare_world: CloudWorld
+) -> None:
+    done = bare_world.flexspot("doctor", "--ask", "--for", cloud, "--format", "json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    [found] = [each for each in json.loads(done.stdout) if each["for"] == cloud]
+    [told] = [each["found"] for each in found["pieces"] if each["piece"] == f"credentials of {stack}"]
+    assert identity in told
+    assert f"the state is in file://{bare_world.backend}" in told
+
+
+def test_the_doctor_tells_credentials_of_another_account_apart_and_opens_no_state(bare_world: CloudWorld) -> None:
+    bare_world.change("dev-eks", account="999988887777")
+
+    done = bare_world.flexspot("doctor", "--ask", "--for", "eks", "--format", "json")
+
+    assert done.returncode == 1
+    assert MOTO_ACCOUNT in done.stdout
+    assert list(bare_world.backend.rglob("*.json")) == []

@@ -1,0 +1,212 @@
+"""`flexspot doctor`: what works on a machine, what is missing for the rest, and what brings it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.cli.app import app
+from infra.deployment.cloud_run import PLUGINS, sdk_version
+from infra.project import project_here
+from lab.tools.build import families, family_named
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from typer.testing import Result
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with nothing on it but Python and what a test puts there, started in a project's folder."""
+
+    project: Path
+    programs: Path
+    cache: Path
+    plugins: Path
+
+    def has_program(self, name: str, script: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def has_go(self, version: str, toolchain: str = "auto") -> None:
+        self.has_program("go", f"echo go{version}; echo {toolchain}")
+
+    def has_pulumi(self, version: str) -> None:
+        self.has_program("pulumi", f"echo v{version}")
+
+    def has_built(self, *names: str) -> None:
+        for name in names:
+            family_named(name).built_in(self.cache).mkdir(parents=True)
+
+    def has_plugins(self, *names: str) -> None:
+        for name in names:
+            (self.plugins / f"resource-{name}-v{PLUGINS[name]}").mkdir(parents=True)
+
+    def doctor(self, *options: str) -> Result:
+        return CliRunner().invoke(app, ["doctor", *options])
+
+    def found(self, purpose: str, *options: str) -> dict[str, Any]:
+        told: list[dict[str, Any]] = json.loads(self.doctor("--format", "json", *options).stdout)
+        return next(each for each in told if each["for"] == purpose)
+
+    def piece(self, purpose: str, name: str) -> dict[str, str]:
+        return next(each for each in self.found(purpose)["pieces"] if each["piece"] == name)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    folders = {name: tmp_path / name for name in ("project", "programs", "cache", "pulumi")}
+    for each in folders.values():
+        each.mkdir()
+    stacks = project_here().stacks
+    for name in ("dev-gke", "dev-eks"):
+        shutil.copy(stacks / f"Pulumi.{name}.yaml", folders["project"])
+    (folders["project"] / "Pulumi.yaml").write_text("name: own\nruntime: python\n")
+    monkeypatch.setenv("PATH", str(folders["programs"]))
+    monkeypatch.setenv("PULUMI_HOME", str(folders["pulumi"]))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("GOTOOLCHAIN", raising=False)
+    monkeypatch.setattr("lab.tools.build.tool_cache", lambda: folders["cache"] / "tools")
+    monkeypatch.chdir(folders["project"])
+    return Machine(folders["project"], folders["programs"], folders["cache"] / "tools", folders["pulumi"] / "plugins")
+
+
+def test_on_a_machine_with_python_alone_stacks_are_checked_and_nothing_is_previewed(machine: Machine) -> None:
+    assert machine.found("settings")["state"] == "here"
+    engine = machine.piece("preview", "pulumi")
+    assert engine["state"] == "missing"
+    assert "no `go` on PATH" in engine["found"]
+    assert engine["remedy"].startswith("install Go 1.26")
+
+
+def test_with_go_what_is_missing_is_built_when_it_is_needed(machine: Machine) -> None:
+    machine.has_go("1.26.6")
+
+    assert machine.found("preview")["state"] == "built when needed"
+    lab = machine.piece("lab", "programs of the lab")
+    assert lab["state"] == "built when needed"
+    assert [each.name for each in families() if f"{each.name} {each.version}" not in lab["found"]] == []
+    assert lab["remedy"] == "flexspot lab tools"
+
+
+def full(_folder: Path) -> int:
+    return 2**30
+
+
+@pytest.mark.parametrize("toolchain,state", [("auto", "built when needed"), ("local", "missing")])
+def test_an_older_go_will_do_where_it_may_fetch_a_later_one(toolchain: str, state: str, machine: Machine) -> None:
+    machine.has_go("1.21.0", toolchain)
+
+    assert machine.found("lab")["state"] == state
+
+
+def test_go_of_a_later_minor_version_is_not_taken_for_an_older_one(machine: Machine) -> None:
+    machine.has_go("1.100.0", "local")
+
+    assert machine.found("lab")["state"] == "built when needed"
+
+
+def test_what_was_built_before_needs_no_go(machine: Machine) -> None:
+    machine.has_built(*(each.name for each in families()))
+
+    assert machine.found("lab")["state"] == "here"
+    assert machine.found("preview")["state"] == "here"
+
+
+def test_a_full_disk_is_told_before_a_build_fails_on_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.has_go("1.26.6")
+    monkeypatch.setattr("infra.cli.doctor.room_in", full)
+
+    engine = machine.piece("preview", "pulumi")
+    assert engine["state"] == "missing"
+    assert "1.0 GiB left" in engine["found"]
+
+
+def test_the_official_command_line_is_taken_and_spares_the_build(machine: Machine) -> None:
+    machine.has_pulumi(str(sdk_version()))
+
+    engine = machine.piece("preview", "pulumi")
+    assert engine["state"] == "here"
+    assert "nothing is built for a preview" in engine["found"]
+
+
+def test_an_official_command_line_that_is_too_old_is_told_with_what_is_done_instead(machine: Machine) -> None:
+    machine.has_pulumi("3.100.0")
+    machine.has_go("1.26.6")
+
+    engine = machine.piece("preview", "pulumi")
+    assert engine["state"] == "built when needed"
+    assert f"is 3.100.0, and the SDK needs {sdk_version()}" in engine["found"]
+
+
+def test_a_cloud_needs_the_official_pieces_and_each_missing_one_has_its_command(machine: Machine) -> None:
+    machine.has_plugins("kubernetes")
+
+    told = [(each["found"], each["remedy"]) for each in machine.found("eks")["pieces"] if each["state"] == "missing"]
+    assert [remedy for _, remedy in told] == [
+        f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install",
+        f"pulumi plugin install resource aws {PLUGINS['aws']}",
+    ]
+
+
+def test_nobody_is_asked_for_credentials_unless_the_person_says_so(machine: Machine) -> None:
+    machine.has_pulumi(str(sdk_version()))
+    machine.has_plugins("gcp", "aws", "kubernetes")
+
+    gke = machine.found("gke")
+    assert gke["state"] == "not asked"
+    assert [(each["piece"], each["remedy"]) for each in gke["pieces"] if each["state"] != "here"] == [
+        ("credentials of dev-gke", "flexspot doctor --ask")
+    ]
+
+
+def test_a_stack_that_cannot_be_used_is_told_with_the_command_that_says_all_of_it(machine: Machine) -> None:
+    path = machine.project / "Pulumi.dev-gke.yaml"
+    path.write_text(path.read_text().replace("  region:", "  regoin:", 1))
+
+    told = machine.piece("settings", "stack dev-gke")
+    assert told["state"] == "missing"
+    assert "region" in told["found"]
+    assert told["remedy"] == "flexspot settings check -s dev-gke"
+
+
+def test_outside_of_a_project_the_next_step_is_to_make_one(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    told = machine.piece("settings", "project")
+    assert told["state"] == "missing"
+    assert "flexspot init" in told["remedy"]
+
+
+@pytest.mark.parametrize("purpose,code", [("settings", 0), ("preview", 1), ("lab", 1), ("gke", 1)])
+def test_the_exit_code_says_whether_what_is_needed_works(purpose: str, code: int, machine: Machine) -> None:
+    assert machine.doctor("--for", purpose).exit_code == code
+
+
+def test_without_a_named_need_what_is_missing_is_no_failure(machine: Machine) -> None:
+    assert machine.doctor().exit_code == 0
+
+
+def test_people_read_the_same_in_a_table(machine: Machine) -> None:
+    shown = machine.doctor().output
+
+    assert "✓ settings: check stacks, lint manifests, say what they cost" in shown
+    assert "✗ gke: deploy stacks of GKE" in shown
+    assert f"pulumi plugin install resource gcp {PLUGINS['gcp']}" in shown
+
+
+def test_looking_changes_nothing(machine: Machine) -> None:
+    machine.has_go("1.26.6")
+    above = machine.project.parent
+    before = {path: path.stat().st_mtime_ns for path in above.rglob("*")}
+
+    machine.doctor()
+
+    assert {path: path.stat().st_mtime_ns for path in above.rglob("*")} == before
