@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools check fast lint types test test-torch bench clean
+.PHONY: help up down setup tools check fast lint types test test-torch bench sbom clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -71,6 +71,9 @@ bench: setup tools ## how long things take, as ratios within one run
 	$(call step,checkpoints under kills and their overhead,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
 	$(call step,labs,$(RUN)/python -m lab.bench)
+
+sbom: setup ## what Flexspot is made of, with licences: a bill of materials in CycloneDX, dist/flexspot.cdx.json
+	$(call step,bill of materials,mkdir -p dist && $(UV) export --quiet --locked --no-dev --all-extras --format cyclonedx1.5 | $(RUN)/python -m infra.cli.sbom > dist/flexspot.cdx.json)
 
 clean: ## remove .venv, .torch and .tools (labs and the user's tool cache stay)
 	rm -rf .venv .torch .tools

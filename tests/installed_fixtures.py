@@ -19,11 +19,12 @@ def outside_of_the_checkout() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}} | {"COLUMNS": "200"}
 
 
-def uv(*arguments: str | Path, folder: Path = CHECKOUT) -> None:
-    """Runs uv, which `make setup` brings where there is none."""
+def uv(*arguments: str | Path, folder: Path = CHECKOUT) -> str:
+    """What uv prints, which `make setup` brings where there is none."""
     program = shutil.which("uv") or str(CHECKOUT / ".tools" / "uv" / "bin" / "uv")
     done = subprocess.run([program, *arguments], cwd=folder, env=outside_of_the_checkout(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @dataclass(frozen=True)
