@@ -232,6 +232,9 @@ def _nodes(node: Any, path: NodePath, seen: set[int]) -> Iterator[tuple[NodePath
 _TOLD = 50
 """As many problems of this kind as anybody reads; aliases upon aliases would make millions of them."""
 
+_MOST_VALUES = 100_000
+"""More values than any platform's settings hold; ten lines of aliases upon aliases hold billions, which nobody could go through."""
+
 _KINDS = {"date": "a date", "datetime": "a date", "bytes": "binary data", "set": "a set"}
 
 
@@ -263,7 +266,7 @@ def read_stack_file(path: Path) -> PlatformSettings:
 
 def parse_settings(value: object, source: str) -> PlatformSettings:
     """Settings from plain data, such as a stack's configuration value. Raises SettingsError naming `source`."""
-    if unsayable := list(islice(_unsayable(value, ""), _TOLD)):
+    if unsayable := list(dict.fromkeys(islice(_unsayable(value, "", iter(range(_MOST_VALUES))), _TOLD))):
         raise SettingsError(source, unsayable)
     platform = _platform_of(value, source)
     try:
@@ -294,9 +297,17 @@ def _platform_of(value: object, source: str) -> Platform:
     return Platform(written)
 
 
-def _unsayable(value: object, path: str, around: tuple[int, ...] = ()) -> Iterator[SettingsProblem]:
-    """Values that YAML can hold and settings cannot: dates, binary, numbers without end, aliases that hold themselves."""
+def _unsayable(value: object, path: str, left: Iterator[int], around: tuple[int, ...] = ()) -> Iterator[SettingsProblem]:
+    """Values that YAML can hold and settings cannot: dates, binary, numbers without end, aliases that hold themselves or repeat too much.
+
+    `left` gives one number for each value that may still be looked at.
+    """
     below = (*around, id(value))
+    if next(left, None) is None:
+        yield SettingsProblem(
+            path.partition(".")[0], "", f"holds over {_MOST_VALUES:,} values with what is before it", "leave the aliases out"
+        )
+        return
     if below[-1] in around or len(around) > _DEEPEST:
         yield SettingsProblem(path.partition(".")[0], "", "goes deeper than any setting", "leave the alias out")
     elif isinstance(value, dict):
@@ -304,10 +315,10 @@ def _unsayable(value: object, path: str, around: tuple[int, ...] = ()) -> Iterat
             inside = f"{path}.{key}" if path else str(key) or "''"
             if not isinstance(key, str) or not key:
                 yield SettingsProblem(inside, "", "is not a name", "put it in quotes, or leave it out")
-            yield from _unsayable(each, inside, below)
+            yield from _unsayable(each, inside, left, below)
     elif isinstance(value, list):
         for number, each in enumerate(cast("list[object]", value)):
-            yield from _unsayable(each, f"{path}.{number}" if path else str(number), below)
+            yield from _unsayable(each, f"{path}.{number}" if path else str(number), left, below)
     elif (problem := _unsayable_scalar(value)) is not None:
         yield SettingsProblem(path or "(all)", *problem)
 

@@ -9,13 +9,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from capacity.chargeback.report import DIMENSIONS, HOUR
 from infra.cli import chargeback_words as words
-from infra.cli.console import out
+from infra.cli.console import new_console, out
 from infra.cli.cost_report import literal
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ _WIDTH = 110
 def report_text(report: Report) -> str:
     """Sums first, then table by table, then what is missing. Names are shown as they are, with no markup in them."""
     text = io.StringIO()
-    console = Console(file=text, highlight=False, width=max(out.width, _WIDTH), force_terminal=False)
+    console = new_console(file=text, width=max(out.width, _WIDTH))
     console.print(Text(words.title(report)))
     console.print(Text(f"  {words.how(report)}"))
     for name, figure in words.summary(report):

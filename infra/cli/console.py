@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, RenderHook
+from rich.segment import Segment
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import ConsoleOptions, ConsoleRenderable
     from rich.status import Status
     from rich.table import Table
 
     from capacity.values.errors import ExplainedError
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal obeys instead of showing it: control characters but tabulators and ends of lines, and marks that turn text around."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Something to print, in which what a terminal would obey stands in the writing of Python, backslash and all.
+
+    Names come from manifests, plans and servers of other people; none of them may clear a terminal, change its title or hide what it says.
+    """
+
+    printed: ConsoleRenderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for text, style, control in console.render(self.printed, options):
+            yield Segment(text if control else _UNSEEN.sub(_as_written, text), style, control)
+
+
+def _as_written(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+class _ShowsAll(RenderHook):
+    """Has everything that a console prints shown."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """See RenderHook."""
+        return [_Shown(each) for each in renderables]
+
+
+def new_console(*, stderr: bool = False, file: IO[str] | None = None, width: int | None = None, soft_wrap: bool = False) -> Console:
+    """A console whose output no text in it can command. `file` gets plain text; `width` is that of the terminal unless given."""
+    forced = None if file is None else False
+    made = Console(stderr=stderr, file=file, width=width, highlight=False, soft_wrap=soft_wrap, force_terminal=forced)
+    made.push_render_hook(_ShowsAll())
+    return made
+
+
+out, err = new_console(soft_wrap=True), new_console(stderr=True, soft_wrap=True)
 
 _QUIET_SECONDS = 15.0
 _TABLE_WIDTH = 110
@@ -89,7 +132,7 @@ class ConsoleProgress:
 
 def show_table(table: Table) -> None:
     """A table with every column whole: a narrow terminal wraps its lines rather than losing what they say."""
-    Console(highlight=False, width=max(out.width, _TABLE_WIDTH)).print(table)
+    new_console(width=max(out.width, _TABLE_WIDTH)).print(table)
 
 
 def show_error(error: ExplainedError) -> None:

@@ -42,18 +42,19 @@ def _case(suite: ET.Element, placed: Placed) -> None:
     name = f"{finding.rule} ({finding.code}) {finding.object.described}".strip()
     where = {"classname": _text(placed.path), "file": _text(placed.path), "line": str(placed.line)}
     case = ET.SubElement(suite, "testcase", name=_text(name), **where)
-    told = f"{placed.path}:{placed.line}: {placed.message}.\nTo fix it: {finding.remediation}"
-    told += f"\nSee {placed.references}" if placed.references else ""
+    told = [f"{placed.path}:{placed.line}: {placed.message}.", f"To fix it: {finding.remediation}"]
+    told += [f"See {placed.references}"] if placed.references else []
     if placed.suppressed is not None:
         ET.SubElement(case, "skipped", message=_text(placed.suppressed.described))
     elif placed.binding:
         ET.SubElement(case, "failure", type=finding.severity.value, message=_text(placed.message)).text = _lines(told)
     else:
-        ET.SubElement(case, "system-out").text = _lines(f"{finding.severity}: {told}")
+        ET.SubElement(case, "system-out").text = _lines([f"{finding.severity}: {told[0]}", *told[1:]])
 
 
-def _lines(text: str) -> str:
-    return "\n".join(_text(line) for line in text.split("\n"))
+def _lines(told: list[str]) -> str:
+    """Each on a line of its own, and no more: a name with an end of line in it would begin a line that a runner takes for a command."""
+    return "\n".join(map(_text, told))
 
 
 def _text(text: str) -> str:
