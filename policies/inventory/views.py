@@ -100,10 +100,14 @@ class GpuPool(Pool):
 
 @dataclass(frozen=True)
 class GkeNodePool(View):
-    """A GKE node pool as it is written, alone or inside a cluster: `where` is the path to it, empty or ending in a dot."""
+    """A GKE node pool as it is written, alone or inside a cluster: `where` is the path to it, empty or ending in a dot.
+
+    `accelerators_field` is how its kind calls the accelerators of a node.
+    """
 
     where: str
     pool: Field
+    accelerators_field: str = "guestAccelerators"
 
 
 @dataclass(frozen=True)

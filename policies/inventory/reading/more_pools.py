@@ -45,8 +45,8 @@ def _container_node_pool(source: Source) -> Iterator[View]:
     fields = Field({**own, **spec, "nodeConfig": node}, source.fields.partial)
     for view in gke.pool(source, fields, "spec."):
         if isinstance(view, GkeNodePool):
-            continue
-        if isinstance(view, Pool):
+            yield replace(view, accelerators_field="guestAccelerator", partial=source.fields.partial)
+        elif isinstance(view, Pool):
             yield replace(view, taints_field="spec.nodeConfig.taint", partial=source.fields.partial)
 
 
