@@ -1,4 +1,4 @@
-"""Mistakes in good manifests: nearly all are told of, each by the rule that is for it, none keeps the linter from judging, and the rest is named."""
+"""Mistakes in good manifests: nearly all are told of by the rule that is for them, none keeps lint from judging, the rest is named."""
 
 from __future__ import annotations
 
