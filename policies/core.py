@@ -19,7 +19,7 @@ from policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, suppre
 from policies.values.secrecy import Secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from capacity.values.verdict import ObjectIdentity
     from policies.inventory.reading.source import Source
@@ -135,11 +135,13 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     scopes: Sequence[Sequence[int]],
     *,
     closed: bool = False,
+    excerpts: Container[int] = (),
     read: Callable[[Source], Sequence[View]] = views_of,
 ) -> list[list[tuple[Finding, tuple[int, ...]]]]:
     """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
 
-    `scopes` list the places of their objects among `sources`; an object may be in several. A finding that hangs on no other object is of
+    `scopes` list the places of their objects among `sources`; an object may be in several. `excerpts` are the numbers of those that pages
+    show, which prove of no object that it is nowhere. A finding that hangs on no other object is of
     no scope. What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
     """
     listed = list(rules)
@@ -147,7 +149,7 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     readings = [read_source(source, read) for source in sources]
     across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
     for number, members in enumerate(scopes):
-        judged = judge_across([readings[place] for place in members], listed, settings, closed=closed)
+        judged = judge_across([readings[place] for place in members], listed, settings, closed=closed, excerpt=number in excerpts)
         for place, findings in zip(members, judged, strict=True):
             across[place].append((number, findings))
     return [
@@ -197,10 +199,12 @@ def judge_alone(reading: Reading, rules: Iterable[AnyRule], settings: Settings) 
     return _judged_alone(reading, RuleIndex(rules, settings, among=False), settings)
 
 
-def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False) -> list[list[Finding]]:
-    """The findings of the rules that need other objects, one list for each of `readings`."""
+def judge_across(
+    readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False, excerpt: bool = False
+) -> list[list[Finding]]:
+    """The findings of the rules that need other objects, one list for each of `readings`; `closed`, `excerpt`: as an Inventory has them."""
     across = RuleIndex(rules, settings, among=True)
-    inventory = Inventory(tuple(view for reading in readings for view in reading.views), closed)
+    inventory = Inventory(tuple(view for reading in readings for view in reading.views), closed, excerpt)
     secrets = Secrets.of_all(reading.source.secrets for reading in readings)
     return [
         [secrets.hide(each) for each in _findings(reading, across, inventory, _accepted(reading, settings))] if reading.views else []

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
+from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 from capacity.chargeback.queries import REGION_LABEL, label_of
-from capacity.workloads.requests import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

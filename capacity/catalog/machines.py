@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from capacity.catalog.accelerators import BY_MANUFACTURER, Accelerator
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.zone_ids import is_zone_id
 
 _CATALOG = Path(__file__).parent
 
@@ -201,7 +202,6 @@ ZONE_SEPARATORS = {Cloud.AWS: "", Cloud.GCP: "-"}
 """What stands between a region and the letter of a zone."""
 
 _SHORT = {"gov": "g", "north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
-_ZONE_ID = re.compile(r"[a-z]{3,5}\d+-az\d+")
 
 _MAPPED_BY_ACCOUNT = frozenset(
     f"{place}-{number}"
@@ -220,11 +220,6 @@ def zone_id_prefix(region: str) -> str:
     """What the ids of a region's zones begin with on AWS: use1-az of us-east-1, apne1-az of ap-northeast-1."""
     words = re.findall("gov|north|south|east|west|central", region)
     return f"{region[:2]}{''.join(_SHORT[each] for each in words)}{region.rpartition('-')[2]}-az"
-
-
-def is_zone_id(zone: str) -> bool:
-    """Whether a zone of AWS is written as its id, such as use1-az1."""
-    return _ZONE_ID.fullmatch(zone) is not None
 
 
 def zone_in_region(cloud: Cloud, region: str, zone: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NVIDIA
-from capacity.catalog.machines import is_zone_id
+from capacity.catalog.zone_ids import is_zone_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,7 +28,7 @@ from capacity.catalog.node_labels import (
     OWNER_LABEL,
     TEAM_LABEL,
 )
-from capacity.workloads.requests import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
+from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.machines import Cloud, is_zone_id, machines_of, machines_with, unserved_family, zone_names_differ
+from capacity.catalog.machines import Cloud, machines_of, machines_with, unserved_family, zone_names_differ
 from capacity.catalog.platform import AUTO_MODE, VOCABULARIES, Platform, Vocabulary
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
+from capacity.catalog.zone_ids import is_zone_id
 from capacity.plan.model import Amount
 from capacity.plan.own_machines import with_described
 from capacity.settings.cluster import EksMode, GkeMode

@@ -10,7 +10,8 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from capacity.catalog.accelerators import NVIDIA, of_ec2_machine
 from capacity.catalog.data_files import DescribedRecord
-from capacity.catalog.machines import LOCAL_SSD_GB, Architecture, BootDisk, Gpu, Machine, is_zone_id
+from capacity.catalog.machines import LOCAL_SSD_GB, Architecture, BootDisk, Gpu, Machine
+from capacity.catalog.zone_ids import is_zone_id
 from capacity.values.names import EC2_MACHINE, GKE_MACHINE, GPU_NAME, Zone
 
 _SOURCE = "the stack file"

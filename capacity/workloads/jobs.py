@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.work_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.amounts import amounts_without_gpus
@@ -18,8 +19,6 @@ from capacity.workloads.requests import (
     GANG_SERVICE,
     INDEX_ANNOTATION,
     INTERRUPTED_EXIT_CODE,
-    QUEUE_LABEL,
-    QUEUE_PRIORITY_LABEL,
     WorkloadType,
     refuse,
 )

@@ -11,12 +11,13 @@ from capacity.catalog.data_files import Record
 from capacity.catalog.node_labels import HOSTNAME_LABEL, TEAM_LABEL, ZONE_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import POD_USER
+from capacity.catalog.work_labels import WORKLOAD_TYPE_LABEL
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import BUCKET, MODEL_FOLDER, Name
 from capacity.values.quantities import gib_quantity
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
-from capacity.workloads.requests import NAME_LABEL, WORKLOAD_TYPE_LABEL, WorkloadType, refuse
+from capacity.workloads.requests import NAME_LABEL, WorkloadType, refuse
 from capacity.workloads.services import count_problems, most_gpus, own_labels, selector_of, service_of, with_mounts
 
 if TYPE_CHECKING:

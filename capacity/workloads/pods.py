@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.catalog.node_labels import CLASS_LABEL, EFA_RESOURCE, TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
+from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
 from capacity.workloads.amounts import requests_of
@@ -22,9 +23,7 @@ from capacity.workloads.requests import (
     GRACE_VARIABLE,
     JOB_VARIABLE,
     NAME_LABEL,
-    PROJECT_LABEL,
     SERVICE_ACCOUNT,
-    WORKLOAD_TYPE_LABEL,
     WorkloadError,
     refuse,
 )

@@ -45,16 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-"""The LocalQueue of a job; Kueue leaves jobs without it alone, unless their namespace has a queue called default."""
-
-QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-"""The WorkloadPriorityClass of a job: its place in the queue, whatever the priority of its pods."""
-
-PROJECT_LABEL = "flexspot.dev/project"
-WORKLOAD_TYPE_LABEL = "flexspot.dev/workload-type"
-"""What sort of work it is, for chargeback: the value of a WorkloadType."""
-
 NAME_LABEL = "app.kubernetes.io/name"
 """The workload's own name, by which services, budgets and people select its pods."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from capacity.catalog.work_labels import WORKLOAD_TYPE_LABEL
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.requests import NAME_LABEL, WORKLOAD_TYPE_LABEL, JobRequest, WorkloadRequest
+from capacity.workloads.requests import NAME_LABEL, JobRequest, WorkloadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

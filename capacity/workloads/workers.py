@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.platform import Platform
+from capacity.catalog.work_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.batch import queued_job
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
-from capacity.workloads.requests import QUEUE_LABEL, QUEUE_PRIORITY_LABEL, WorkloadType, refuse
+from capacity.workloads.requests import WorkloadType, refuse
 from capacity.workloads.services import as_job_request, count_problems, most_gpus, own_labels, relabelled, selector_of
 
 if TYPE_CHECKING:

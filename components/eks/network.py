@@ -11,8 +11,9 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import ec2, vpc
 
-from capacity.catalog.machines import is_zone_id, zone_id_prefix
+from capacity.catalog.machines import zone_id_prefix
 from capacity.catalog.platform import default_services
+from capacity.catalog.zone_ids import is_zone_id
 from capacity.settings import network as network_settings
 from capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
 from capacity.values.names import AWS_REGION

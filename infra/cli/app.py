@@ -1,20 +1,15 @@
-"""The `flexspot` command: its sub-commands, and the one place where an error becomes a message and an exit code."""
+"""The `flexspot` command: its sub-commands."""
 
 from __future__ import annotations
 
-import signal
-import sys
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from capacity.values.errors import ExplainedError
 from infra.cli import (
     advise_commands,
     audit_commands,
     chargeback_commands,
-    console,
     cost_commands,
     doctor_commands,
     image_commands,
@@ -30,10 +25,8 @@ from infra.cli import (
     version_commands,
 )
 from infra.cli.command_group import command_group
-from infra.collector import collect_rarely
-
-if TYPE_CHECKING:
-    from types import FrameType
+from infra.cli.distribution import own_version
+from infra.cli.started import started
 
 WORDS = "Cost-efficient AI platforms on GKE and EKS: declare, preview, rehearse."
 
@@ -61,7 +54,7 @@ app.command(context_settings={"allow_interspersed_args": False})(run_commands.ru
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback
     if asked:
-        typer.echo(f"flexspot {version('flexspot')}")
+        typer.echo(f"flexspot {own_version()}")
         raise typer.Exit
 
 
@@ -81,29 +74,6 @@ def flexspot(shown: Version = False) -> None:
     """What stands before the name of a command."""
 
 
-INTERRUPTED = 130
-"""The exit code that shells give a command ended by Ctrl-C."""
-
-
 def main() -> None:
-    """Runs the command line. Exit codes: 0 fine, 1 findings or an unmet expectation, 2 bad usage or input, 130 interrupted."""
-    collect_rarely()
-    # A terminated command cleans up like an interrupted one: children are ended, locks are given back.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
-    try:
-        app()
-    except ExplainedError as error:
-        console.show_error(error)
-        sys.exit(error.exit_code)
-    except InterruptedByPersonError:
-        console.show_interrupted()
-        sys.exit(INTERRUPTED)
-
-
-class InterruptedByPersonError(BaseException):
-    """Ctrl-C or a request to end. Not KeyboardInterrupt, which typer would turn into its own wordless exit."""
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise InterruptedByPersonError
+    """Runs the command line; exit codes as `started` has them."""
+    started(app)

@@ -46,9 +46,10 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
     So it is where missing prices may exceed a budget of a stack whose budget.on_unknown_prices is refuse.
     """
+    from capacity.cost.budget_checks import Standing  # noqa: PLC0415
     from capacity.cost.costed_plan import read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
     from capacity.cost.figures import Scenario  # noqa: PLC0415
-    from capacity.cost.plan_comparison import Standing, budget_checks, compared  # noqa: PLC0415
+    from capacity.cost.plan_comparison import budget_checks, compared  # noqa: PLC0415
     from capacity.cost.plan_cost import plan_cost  # noqa: PLC0415
     from capacity.settings.spending import OnUnknownPrices  # noqa: PLC0415
     from infra.cli.cost_report import CostReport, cost_json, cost_markdown, show_cost  # noqa: PLC0415

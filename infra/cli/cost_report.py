@@ -12,8 +12,9 @@ from rich.table import Table
 
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
+from capacity.cost.budget_checks import Standing
 from capacity.cost.figures import Scenario
-from capacity.cost.plan_comparison import Standing, budgets_data, comparison_data, plan_cost_data
+from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import date
 
+    from capacity.cost.budget_checks import BudgetCheck
     from capacity.cost.figures import CostLine, Figures, PriceUsed
-    from capacity.cost.plan_comparison import BudgetCheck, PlanComparison
+    from capacity.cost.plan_comparison import PlanComparison
     from capacity.cost.plan_cost import PlanCost
 
 

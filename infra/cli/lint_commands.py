@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gc
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from infra.cli.console import err, out
-from infra.cli.rule_options import Config, FailOn, Select, choosing, configuration_of, print_whole
+from infra.cli.rule_options import Config, FailOn, Select, choosing, configuration_of, print_whole, shows_colours
 
 if TYPE_CHECKING:
     from capacity.values.verdict import Severity
@@ -124,6 +122,7 @@ def _accepting(report: Report, configuration: Configuration) -> Report:
 
 def _fixed(report: Report, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
     """Writes or shows the changes, and says what came of them; whether there are any."""
+    from infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.fixes import fixes_of, owner_label  # noqa: PLC0415
 
     fixes = fixes_of(report, owner_label(owner, configuration.settings) if owner else None)
@@ -140,6 +139,7 @@ def _fixed(report: Report, configuration: Configuration, owner: str | None, *, d
 
 
 def _write_baseline(report: Report, path: Path | None) -> None:
+    from infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.report import written_baseline  # noqa: PLC0415
 
     if path is None:
@@ -160,11 +160,10 @@ def _formatted(report: Report, form: LintFormat, configuration: Configuration, *
 
         return as_json(report, details=details)
     if form is LintFormat.SARIF:
-        from importlib.metadata import version  # noqa: PLC0415
-
+        from infra.cli.distribution import own_version  # noqa: PLC0415
         from policies.lint.formats import as_sarif  # noqa: PLC0415
 
-        return as_sarif(report, version("flexspot"), configuration)
+        return as_sarif(report, own_version(), configuration)
     if form is LintFormat.JUNIT:
         from policies.lint.junit import as_junit  # noqa: PLC0415
 
@@ -175,4 +174,4 @@ def _formatted(report: Report, form: LintFormat, configuration: Configuration, *
         return as_github(report)
     from policies.lint.formats import as_text  # noqa: PLC0415
 
-    return as_text(report, colours=out.is_terminal and "NO_COLOR" not in os.environ, details=details)
+    return as_text(report, colours=shows_colours(), details=details)

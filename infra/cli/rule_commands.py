@@ -10,7 +10,6 @@ import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
-from infra.cli.console import out
 from infra.cli.rule_options import Config, configuration_of
 
 app = command_group("The rules that lint, previews and clusters judge by.")
@@ -31,6 +30,7 @@ def try_rules(
 
     Exit code 0: each object got the verdict of its file's name. 1: one did not, or a rule has no object that passes, or none that fails.
     """
+    from infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.formats import printable  # noqa: PLC0415
     from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
 
@@ -82,6 +82,8 @@ def list_rules(
         ]
         typer.echo(json.dumps(listed, indent=2))
         return
+    from infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+
     widths = [
         max(len(text) for text in column) for column in zip(*((rule.code, rule.name, levels[rule.name]) for rule in rules), strict=True)
     ]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capacity.values.verdict import Severity
-from infra.cli.console import err
 from infra.project import here
 
 if TYPE_CHECKING:
@@ -52,8 +51,15 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
     running = configuration.running
     off = [each.name for each in configuration.known_rules if each.name in chosen and running.level(each) is Level.DISABLED]
     if off:
+        from infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+
         err.print(f"disabled by the configuration, and not judged by: {', '.join(off)}.", markup=False)
     return replace(configuration, chosen=chosen)
+
+
+def shows_colours() -> bool:
+    """Whether standard output shows colours, as Rich tells it: a terminal does, or anything with FORCE_COLOR, and nothing with NO_COLOR."""
+    return "NO_COLOR" not in os.environ and (bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty())
 
 
 def print_whole(text: str) -> None:

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import is_zone_id, machines_of, zone_in_region, zone_names_differ
+from capacity.catalog.machines import machines_of, zone_in_region, zone_names_differ
 from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.zone_ids import is_zone_id
 from capacity.plan.checks.classes import is_taken_namespace
 from capacity.settings.network import EKS_ZONES
 from capacity.values.errors import ExitCode, ExplainedError, nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, TEAM_LABEL
-from capacity.workloads.requests import PROJECT_LABEL, QUEUE_PRIORITY_LABEL
+from capacity.catalog.work_labels import PROJECT_LABEL, QUEUE_PRIORITY_LABEL
 from policies.admission.boundary import (
     IS_QUEUED_KIND,
     IS_UNQUEUED_KIND,

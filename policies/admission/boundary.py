@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capacity.workloads.requests import QUEUE_PRIORITY_LABEL
+from capacity.catalog.work_labels import QUEUE_PRIORITY_LABEL
 from policies.admission.cel import entry, text, text_at, texts
 from policies.admission.form import POD_SETS
 from policies.inventory.pod_gpus import POD_MAKERS

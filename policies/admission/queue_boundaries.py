@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
-from capacity.workloads.requests import QUEUE_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from policies.admission.boundary import IS_QUEUED_KIND, Boundary, Guarantee, of_namespace, problem_if
 from policies.admission.cel import either, every, first_of, let, text
 from policies.admission.form import POD_SETS, told

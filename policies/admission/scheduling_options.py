@@ -8,7 +8,7 @@ from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL
 from capacity.catalog.platform import Platform
-from capacity.workloads.requests import QUEUE_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
 from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
 

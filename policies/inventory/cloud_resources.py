@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from ipaddress import IPv4Network, ip_network
 from typing import TYPE_CHECKING, ClassVar
 
-from capacity.cost.plan_comparison import NEAR_PERCENT, BudgetCheck
+from capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
 from policies.inventory.views import View
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, plain
 from policies.values.parameters import Parameter

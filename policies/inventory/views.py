@@ -100,10 +100,14 @@ class GpuPool(Pool):
 
 @dataclass(frozen=True)
 class GkeNodePool(View):
-    """A GKE node pool as it is written, alone or inside a cluster: `where` is the path to it, empty or ending in a dot."""
+    """A GKE node pool as it is written, alone or inside a cluster: `where` is the path to it, empty or ending in a dot.
+
+    `accelerators_field` is how its kind calls the accelerators of a node.
+    """
 
     where: str
     pool: Field
+    accelerators_field: str = "guestAccelerators"
 
 
 @dataclass(frozen=True)
@@ -159,10 +163,14 @@ AnswerT = TypeVar("AnswerT")
 
 @dataclass(frozen=True)
 class Inventory:
-    """The whole input of a run. `closed`: the input is complete, so what is not in it does not exist."""
+    """The whole input of a run. `closed`: the input is complete, so what is not in it does not exist.
+
+    `excerpt`: it is what a page shows, which proves of no object that it is nowhere, whatever else of its kind the page shows.
+    """
 
     views: tuple[View, ...]
     closed: bool = False
+    excerpt: bool = False
     _found: dict[type[View], tuple[View, ...]] = field(default_factory=dict[type[View], tuple[View, ...]], compare=False, repr=False)
     _answers: dict[tuple[str, Hashable], Any] = field(default_factory=dict[tuple[str, "Hashable"], Any], compare=False, repr=False)
 
@@ -184,4 +192,4 @@ class Inventory:
 
     def tells(self, *kinds: type[View]) -> bool:
         """Whether a missing object can be held against anyone: there are objects of one of these kinds, or the input is closed."""
-        return self.closed or any(self.of(kind) for kind in kinds)
+        return self.closed or (not self.excerpt and any(self.of(kind) for kind in kinds))

@@ -62,7 +62,8 @@ class Manifest:
 
     `chunk` is how many lines stand before the text that it is in, `line` where that text's first key is, from 1; `steps` lead from the
     root of the document to the object, and are empty unless it is an item of a List. `partial`: a page shows a part of it.
-    `unread`: a template makes it, of which its kind alone is known: it is judged by nobody, and others may refer to it.
+    `unread`: a template makes it, or a page shows it in no whole YAML, so that its kind alone is known: it is judged by nobody, and others
+    may refer to it.
     """
 
     path: str
@@ -118,6 +119,7 @@ _FIELD_TEXT: Final = {
 }
 # A key may be spelled with escapes; then only the parser can tell what it is.
 _ESCAPE = re.compile(rb"\\[uUx]")
+_NO_BLANK = re.compile(r"\S")
 _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MARKDOWN: Final = frozenset({".md", ".markdown"})
 _BINARY_WITHIN: Final = 8192
@@ -240,24 +242,43 @@ def _documents(text: bytes, ending: str) -> list[Document]:
     except DocumentRefusedError as refused:
         if ending != ".json" or not refused.syntax:
             raise
-        # JSON that is no YAML: surrogate pairs, or a key of over 1,024 letters. Written by a program, so without duplicate keys.
+        # JSON that is no YAML: surrogate pairs, a key of over 1,024 letters, or objects one after the other, which kubectl takes.
+        # Written by a program, so without duplicate keys.
         try:
-            # Through YAML again, so that its bounds hold for what JSON's own reader took.
-            return documents_in(json.dumps(json.loads(text), ensure_ascii=False).encode(errors="replace"))
+            return [each for line, value in _json_values(text.decode()) for each in _as_yaml(value, line)]
         except (ValueError, RecursionError):
             raise refused from None
 
 
+def _json_values(text: str) -> Iterator[tuple[int, Any]]:
+    """The values that stand one after the other, each with the number of lines before it. Raises ValueError for what is no JSON."""
+    reader = json.JSONDecoder()
+    place, line = 0, 0
+    while True:
+        begin = _NO_BLANK.search(text, place)
+        if begin is None:
+            return
+        line += text.count("\n", place, begin.start())
+        value, end = reader.raw_decode(text, begin.start())
+        yield line, value
+        line += text.count("\n", begin.start(), end)
+        place = end
+
+
+def _as_yaml(value: Any, line: int) -> Iterator[Document]:
+    """What JSON's own reader took, through YAML again, so that its bounds hold for it."""
+    for each in documents_in(json.dumps(value, ensure_ascii=False).encode(errors="replace")):
+        yield replace(each, line=line + 1)
+
+
 def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: DocumentRefusedError) -> None:
-    if refused.template:
-        reading.skipped[Skipped.TEMPLATE] += 1
+    if refused.template or (ending in _MARKDOWN and refused.syntax):
+        reading.skipped[Skipped.TEMPLATE if refused.template else Skipped.EXAMPLE] += 1
         found = [pattern.search(chunk.text) for pattern in _FIELD_TEXT.values()]
         if all(found):
             version, kind = (match[1].decode() for match in found if match)
             value = {"apiVersion": version, "kind": kind, "metadata": {"name": FILLED_LATER}}
             reading.manifests.append(Manifest(path, chunk.line, chunk.line + 1, (), value, partial=True, unread=True))
-    elif ending in _MARKDOWN and refused.syntax:
-        reading.skipped[Skipped.EXAMPLE] += 1
     elif _NAMES_OBJECT.search(chunk.text) is None:
         reading.skipped[Skipped.NOT_YAML] += 1
     else:

@@ -91,6 +91,7 @@ def is_patch(value: dict[str, Any]) -> bool:
 _NEEDED: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("autoscaling.x-k8s.io", "ProvisioningRequest"): ("spec.podSets",),
     ("cloud.google.com", "ComputeClass"): ("spec.priorities",),
+    ("karpenter.k8s.aws", "EC2NodeClass"): ("spec.securityGroupSelectorTerms", "spec.subnetSelectorTerms"),
     ("karpenter.sh", "NodePool"): ("spec.template.spec.nodeClassRef", "spec.template.spec.requirements"),
     ("kueue.x-k8s.io", "ClusterQueue"): ("spec.resourceGroups",),
     ("kueue.x-k8s.io", "LocalQueue"): ("spec.clusterQueue",),
@@ -103,9 +104,15 @@ _NEEDED: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 }
 """Fields without which the API server takes no object of a kind, or without which nobody means one.
 
-Of Karpenter 1.14.1 the definitions, of Kubernetes 1.36 the fields that api-conventions calls required; `resourceGroups` is no required
-field, but a queue without any gives nothing.
+Of Karpenter 1.14.1 and its provider for AWS the definitions, of Kubernetes 1.36 the fields that api-conventions calls required;
+`resourceGroups` is no required field, but a queue without any gives nothing.
 """
+
+
+_ONE_NEEDED: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("karpenter.sh", "Provisioner"): ("spec.provider", "spec.providerRef"),
+}
+"""Fields of which one must be there: karpenter.sh/v0.31/concepts/provisioners (2026-11-26)."""
 
 
 def is_fragment(value: dict[str, Any]) -> bool:
@@ -115,6 +122,8 @@ def is_fragment(value: dict[str, Any]) -> bool:
     if _missing(value, "metadata.name") and _missing(value, "metadata.generateName"):
         return True
     if any(_missing(value, path) for path in _NEEDED.get(kind, ())):
+        return True
+    if kind in _ONE_NEEDED and all(_missing(value, path) for path in _ONE_NEEDED[kind]):
         return True
     maker = POD_MAKERS.get(kind)
     return maker is not None and not any(_has_containers(value, path.split(".")) for path in maker.paths)

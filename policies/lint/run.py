@@ -216,7 +216,9 @@ def judged(
     """Every finding of every rule about every manifest, passes included, with the names of the scopes that it is of."""
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
-    findings = judge_scopes(sources, configuration.rules_of_objects, configuration.running, members, closed=configuration.closed)
+    pages = {number for number, scope in enumerate(scopes) if scope.excerpt}
+    rules, settings = configuration.rules_of_objects, configuration.running
+    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
         for finding, numbers in () if manifest.unread else listed:

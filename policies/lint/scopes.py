@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scope:
-    """The objects of one cluster, by their places among the manifests. An object may be in several. `name` is the cluster's."""
+    """The objects of one cluster, by their places among the manifests. An object may be in several. `name` is the cluster's.
+
+    `excerpt`: it is a page, which shows of a cluster what it speaks of.
+    """
 
     name: str
     members: tuple[int, ...]
+    excerpt: bool = False
 
 
 _CLUSTERS: Final = frozenset({"clusters", "overlays", "environments", "environment", "envs", "env", "stages"})
@@ -89,7 +93,7 @@ def scopes_of(manifests: Sequence[Manifest], clusters: Mapping[str, Sequence[str
     left = set(range(len(manifests))).difference(*(scope.members for scope in found))
     for path, places in _by_path(manifests, left).items():
         if path.lower().endswith(_MARKDOWN):
-            found.append(Scope(path, tuple(places)))
+            found.append(Scope(path, tuple(places), excerpt=True))
             left.difference_update(places)
     found += _sharing(manifests, taken, left)
     left = left.difference(*(scope.members for scope in found))

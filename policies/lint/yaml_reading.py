@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import yaml
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
+from policies.lint.templates import is_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -264,7 +265,7 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
     line = mark.line + 1 if mark is not None else 1
-    return DocumentRefusedError(f"it is not YAML: {what}", line, template=b"{{" in text, syntax=True)
+    return DocumentRefusedError(f"it is not YAML: {what}", line, template=is_template(text, line), syntax=True)
 
 
 def _refuse_encoding(text: bytes) -> None:

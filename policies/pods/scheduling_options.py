@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
-from capacity.workloads.requests import QUEUE_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from policies.inventory.node_offer import NodeOffer
 from policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.cost.plan_comparison import NEAR_PERCENT, Standing
+from capacity.cost.budget_checks import NEAR_PERCENT, Standing
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held, uncertain_words
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel

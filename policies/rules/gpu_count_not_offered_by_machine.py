@@ -36,7 +36,7 @@ def _gke(view: GkeNodePool) -> Outcome:  # noqa: PLR0911 -- a list of decisions,
         return not_applicable("the catalog does not have its machine, or has it without GPUs")
     gpu, count = written.at("type").text(), written.at("count").number()
     attached = name.startswith("n1-") if isinstance(name, str) else False
-    at = f"{view.where}nodeConfig.guestAccelerators"
+    at = f"{view.where}nodeConfig.{view.accelerators_field}"
     if isinstance(gpu, str) and gpu != machine.gpu:
         if attached:
             return not_applicable(f"the catalog does not have {gpu} on {name}")

@@ -9,7 +9,7 @@ from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, all_of, any_of
+from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
@@ -17,14 +17,21 @@ if TYPE_CHECKING:
 
 
 def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
-    """One of the wanted keys, with any value, and an effect that keeps pods away: PreferNoSchedule does not."""
+    """One of the wanted keys, with any value, or a taint of the pool's own that says by its words that it is for GPUs; and an effect that
+
+    keeps pods away: PreferNoSchedule does not.
+    """
     # A taint of another kind's keeps nobody off who asks for that: the API server gives those pods its toleration.
     asked = parameters.texts("taint-keys")
     keys = tuple(key for key in asked if key not in RESOURCES or key in pool.resources) or pool.resources
 
+    others = tuple(key for key in RESOURCES if key not in keys)
+    words = parameters.texts("taint-words")
+
     def keeps_away(taint: Taint) -> Tri:
+        told = any_of([taint.key.equals(*keys), all_of([negated(taint.key.equals(*others)), _says(taint, words)])])
         # NoSchedule is Kubernetes' and Karpenter's spelling, NO_SCHEDULE that of both clouds.
-        return all_of([taint.key.equals(*keys), taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")])
+        return all_of([told, taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")])
 
     tainted = any_of([*map(keeps_away, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
     wanted = " or ".join(keys)
@@ -40,6 +47,14 @@ def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     )
 
 
+def _says(taint: Taint, words: tuple[str, ...]) -> Tri:
+    """Whether a word stands in the taint's key or value, such as in gpu=true, sku=gpu and dedicated=gpu-training."""
+    texts = (taint.key.text(), taint.value.text())
+    if any(word in text.lower() for text in texts if isinstance(text, str) for word in words):
+        return True
+    return UNKNOWN if UNKNOWN in texts else False
+
+
 RULE = Rule(
     code="FLX001",
     name="gpu-pool-without-taint",
@@ -53,5 +68,8 @@ RULE = Rule(
     remediation=f"Taint the pool with {' or '.join(RESOURCES)}, whichever its pods ask for, and effect NoSchedule or NoExecute; these pods "
     "tolerate it.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
-    parameters=(Parameter("taint-keys", RESOURCES, "Taint keys of which a GPU pool must have one; of what pods ask for, its own."),),
+    parameters=(
+        Parameter("taint-keys", RESOURCES, "Taint keys of which a GPU pool must have one; of what pods ask for, its own."),
+        Parameter("taint-words", ("gpu", "nvidia", "accelerator"), "Words that say in a taint's key or value that it is for GPUs, too."),
+    ),
 )

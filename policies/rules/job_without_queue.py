@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.work_labels import QUEUE_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from capacity.workloads.requests import QUEUE_LABEL
 from policies.inventory.objects import ClusterQueue, LocalQueue
 from policies.inventory.views import Inventory, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 
 def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
-    """A namespace that was given is judged itself; one that was not is judged at its queues."""
+    """A namespace that was given is judged itself; one that was not is judged at the first of its queues."""
     of_queue = isinstance(judged, LocalQueue)
     name = judged.namespace if of_queue else judged.name.text()
     if not isinstance(name, str):
         return undecided("the name of the namespace is not known yet")
     if name == "kube-system" or (of_queue and name in inventory.once("namespaces", None, lambda: _names(inventory))):
         return not_applicable("the namespace is judged itself" if of_queue else "kube-system serves the nodes themselves")
+    if of_queue and inventory.once("first queues of namespaces", None, lambda: _first_queues(inventory))[name] is not judged:
+        return not_applicable("the namespace is judged at another of its queues")
     uses_gpus = _uses_gpus(name, inventory)
     if uses_gpus is False:
         return not_applicable("it has neither a queue that leads to GPUs nor pods that ask for them")
@@ -50,6 +52,13 @@ def _quota_keys(namespace: str, inventory: Inventory) -> list[str]:
     asked = {kind_of_resource(resource) for each in pods for resource in gpu_resources(each.pod)}
     kinds = [kind for kind in ACCELERATORS if kind in asked or gives_gpus(namespace, inventory, (kind,)) is True]
     return [kind.quota_key for kind in kinds or [NVIDIA]]
+
+
+def _first_queues(inventory: Inventory) -> dict[object, LocalQueue]:
+    found: dict[object, LocalQueue] = {}
+    for queue in inventory.of(LocalQueue):
+        found.setdefault(queue.namespace, queue)
+    return found
 
 
 def _names(inventory: Inventory) -> set[object]:

@@ -38,7 +38,7 @@ def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outco
     there = inventory.once("node classes of a kind", (group, kind), lambda: _listed(group, kind, inventory))
     if chart := inventory.once("charts that may make node classes", None, lambda: _chart(inventory)):
         return undecided(f"{kind} {name} is not among what was given, and {chart} may make it")
-    if found is UNKNOWN or not (there or inventory.closed):
+    if found is UNKNOWN or not (inventory.closed or (there and not inventory.excerpt)):
         return undecided(f"{kind} {name} is not among what was given, and nothing says that this is all there is")
     return fails(
         f"spec.template.spec.nodeClassRef names {kind} {name} of {group or 'no group'}, which is nowhere; there is {there or 'none'}",

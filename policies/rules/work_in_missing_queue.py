@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.work_labels import QUEUE_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from capacity.workloads.requests import QUEUE_LABEL
 from policies.inventory.objects import LocalQueue
 from policies.inventory.views import Inventory, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
@@ -34,7 +34,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     near = {*queues.get(space, ()), *queues.get(None, ())} if space else {each for names in queues.values() for each in names}
     if name in near:
         return PASSES
-    if UNKNOWN in near or UNKNOWN in queues or not (near or inventory.closed):
+    if UNKNOWN in near or UNKNOWN in queues or not (inventory.closed or (near and not inventory.excerpt)):
         return not_applicable("no queue of its namespace is among what was given")
     listed = sorted(str(each) for each in near)
     there = f"{', '.join(listed[:_LISTED])}{f' and {len(listed) - _LISTED} more' if len(listed) > _LISTED else ''}" or "none"

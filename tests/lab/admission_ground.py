@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kubernetes.client.exceptions import ApiException
 
 from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from capacity.plan.cpu_work import CPU_QUEUE
-from capacity.workloads.requests import QUEUE_LABEL
 from lab.cluster import Cluster
 
 if TYPE_CHECKING:

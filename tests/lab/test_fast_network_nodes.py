@@ -14,10 +14,10 @@ import yaml
 from eks_objects import KWOK_NODE_CLASS, NODE_POOL, node_pools
 
 from capacity.catalog.node_labels import EFA_RESOURCE
+from capacity.catalog.work_labels import QUEUE_LABEL
 from capacity.plan.build import StackPlan, build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import QUEUE_LABEL
 from lab.cluster import POD, Cluster
 from lab.exercise.play import JOB, NODE, running_pods, wait_for_no_nodes
 

@@ -9,7 +9,7 @@ from tenancy_ground import Member
 from test_hostile_submissions import DEPLOYERS, MEMBERS, outcome_of, platform
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.workloads.requests import QUEUE_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB, running_pods
 

@@ -15,7 +15,7 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from tenancy_ground import Member
 
-from capacity.workloads.requests import QUEUE_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
 from policies.admission.guarantee import NAME

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import NVIDIA
 from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.data_files import Record
-from capacity.catalog.machines import is_zone_id
+from capacity.catalog.zone_ids import is_zone_id
 from capacity.settings.cluster import EksCluster, SystemPool
 from capacity.settings.controllers import EksControllers
 from capacity.settings.platform import EksSettings

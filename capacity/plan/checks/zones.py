@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Cloud, is_zone_id, zone_id_prefix, zone_in_region
+from capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Cloud, zone_id_prefix, zone_in_region
+from capacity.catalog.zone_ids import is_zone_id
 from capacity.settings.network import EKS_ZONES
 from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from capacity.values.errors import SettingsProblem, nearest

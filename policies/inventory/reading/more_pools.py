@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
 from policies.inventory.reading import gke, karpenter
 from policies.inventory.views import GkeNodePool, Pool
-from policies.values.field import Field
+from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,9 +45,23 @@ def _container_node_pool(source: Source) -> Iterator[View]:
     fields = Field({**own, **spec, "nodeConfig": node}, source.fields.partial)
     for view in gke.pool(source, fields, "spec."):
         if isinstance(view, GkeNodePool):
-            continue
-        if isinstance(view, Pool):
+            yield replace(view, accelerators_field="guestAccelerator", partial=source.fields.partial)
+        elif isinstance(view, Pool):
             yield replace(view, taints_field="spec.nodeConfig.taint", partial=source.fields.partial)
+
+
+def _with_capacity_type(requirements: Any) -> Any:
+    """The requirements with on-demand capacity where they do not say of which it is to be.
+
+    As the webhook of Karpenter's provider for AWS 0.31.0 adds it (pkg/apis/v1alpha5/provisioner_defaults.go); a NodePool without it may
+    have both.
+    """
+    listed = cast("list[Any]", requirements) if isinstance(requirements, list) else []
+    if requirements is not None and not isinstance(requirements, list):
+        return requirements
+    if any(not isinstance(each, dict) or cast("dict[str, Any]", each).get("key") in {CAPACITY_TYPE_LABEL, UNKNOWN} for each in listed):
+        return listed
+    return [*listed, {"key": CAPACITY_TYPE_LABEL, "operator": "In", "values": ["on-demand"]}]
 
 
 _DEEPER: Final = ("spec.limits", "spec.limits.resources")
@@ -59,6 +74,8 @@ def _provisioner(source: Source) -> Iterator[View]:
     """
     spec = _mapping(source.fields.at("spec").value)
     node = {key: spec[key] for key in ("requirements", "taints", "startupTaints") if key in spec}
+    if not source.fields.partial:
+        node["requirements"] = _with_capacity_type(node.get("requirements"))
     template: dict[str, Any] = {"metadata": {"labels": spec.get("labels")}, "spec": node}
     limits = _mapping(spec.get("limits")).get("resources")
     whole = {**_mapping(source.fields.value), "spec": {"limits": limits, "template": template}}

@@ -9,7 +9,8 @@ from pathlib import Path
 import moto
 import pytest
 
-from capacity.catalog.machines import Cloud, is_zone_id, machines_of, zone_id_prefix, zone_names_differ
+from capacity.catalog.machines import Cloud, machines_of, zone_id_prefix, zone_names_differ
+from capacity.catalog.zone_ids import is_zone_id
 
 OFFERINGS = Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id"
 MACHINES = machines_of(Cloud.AWS)

@@ -7,9 +7,10 @@ from decimal import Decimal
 import pytest
 from costed_plans import plan, pool, round_prices
 
+from capacity.cost.budget_checks import BudgetCheck, Standing
 from capacity.cost.costed_plan import shipped_use
 from capacity.cost.figures import Scenario
-from capacity.cost.plan_comparison import BudgetCheck, Standing, budget_checks
+from capacity.cost.plan_comparison import budget_checks
 from capacity.cost.plan_cost import plan_cost
 
 

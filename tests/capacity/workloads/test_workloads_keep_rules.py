@@ -11,9 +11,10 @@ from planted_defects import resources_of
 from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
 from capacity.catalog.node_labels import TEAM_LABEL
+from capacity.catalog.work_labels import QUEUE_LABEL
 from capacity.values.verdict import Verdict
 from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import QUEUE_LABEL, SERVICE_ACCOUNT, WorkloadError
+from capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest, from_pulumi

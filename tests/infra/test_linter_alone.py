@@ -1,0 +1,178 @@
+"""The linter's own distribution: built, installed alone into a fresh environment, and run as a person, pre-commit and GitHub run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from installed_fixtures import CHECKOUT, Installed, outside_of_the_checkout, uv
+from rule_fixtures import cases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.engine
+
+GOOD = CHECKOUT / "tests" / "policies" / "lint" / "good"
+MOST_MB = 40
+MOST_SECONDS = 0.3
+
+
+@pytest.fixture(scope="module")
+def linter(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """An environment in which nothing is but the linter and what it needs, compiled as installers do."""
+    place = tmp_path_factory.mktemp("linter")
+    uv("build", "--quiet", "--wheel", "--out-dir", place, CHECKOUT / "policies" / "lint")
+    locked = ("export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-workspace", "--no-hashes")
+    uv(*locked, "--output-file", place / "locked.txt")
+    uv("venv", "--quiet", "--python", sys.executable, place / "environment")
+    [wheel] = place.glob("*.whl")
+    made = Installed(place / "environment", wheel)
+    uv("pip", "install", "--quiet", "--compile-bytecode", "--python", made.python, "--constraints", place / "locked.txt", wheel)
+    return made
+
+
+def lint(linter: Installed, *arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return linter.run(linter.environment / "bin" / "flexspot-lint", "lint", *arguments, folder=folder)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    """A repository with good manifests, one of which has lost its taints."""
+    folder = tmp_path / "scratch"
+    shutil.copytree(GOOD / "eks", folder / "eks")
+    nodes = folder / "eks" / "nodes.yaml"
+    text = nodes.read_text()
+    taint = "      taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]\n"
+    assert taint in text
+    nodes.write_text(text.replace(taint, ""))
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
+    for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "one")):
+        subprocess.run([*git, *command], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def test_it_brings_neither_pulumi_nor_the_clouds_and_is_small(linter: Installed) -> None:
+    packages = linter.package.parent
+    names = {path.name for path in packages.iterdir()}
+    size = sum(path.stat().st_size for path in packages.rglob("*") if path.is_file())
+
+    assert not [name for name in names if name.startswith(("pulumi", "grpc", "google", "boto", "kubernetes", "cryptography", "flexspot-"))]
+    assert {name for name in names if name.startswith("flexspot")} == {"flexspot_lint", f"{linter.wheel.name.rsplit('-', 3)[0]}.dist-info"}
+    assert size < MOST_MB * 1_000_000
+    assert linter.wheel.stat().st_size < 1_000_000
+
+
+def test_it_starts_within_its_time(linter: Installed, scratch: Path) -> None:
+    """Processor time of one file, the least of several: other programs on the machine make the rest of it."""
+    command = [linter.environment / "bin" / "flexspot-lint", "lint", scratch / "eks" / "queues.yaml"]
+    environment = {name: value for name, value in outside_of_the_checkout().items() if name != "PYTHONDONTWRITEBYTECODE"}
+    taken: list[float] = []
+    for _ in range(8):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done.stderr
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+    assert min(taken) < MOST_SECONDS
+
+
+def told(report: str) -> list[dict[str, Any]]:
+    return json.loads(report)["findings"]
+
+
+def test_it_says_of_every_fixture_what_the_checkout_says(linter: Installed, tmp_path: Path) -> None:
+    """The data that rules read came along, and no module is missing that only a rare object needs."""
+    for number, case in enumerate(cases()):
+        held = [each.manifest for each in (case, *case.among)]
+        if None not in held:
+            # Examples have nothing to do with one another.
+            folder = tmp_path / "examples" / str(number)
+            folder.mkdir(parents=True)
+            (folder / "case.yaml").write_text(yaml.safe_dump_all(held))
+    here = subprocess.run(
+        [sys.executable, "-m", "flexspot", "lint", tmp_path, "--format", "json"], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+    alone = lint(linter, tmp_path, "--format", "json", folder=tmp_path)
+
+    assert alone.returncode == here.returncode == 1, (alone.stderr, here.stderr)
+    assert told(alone.stdout) == told(here.stdout)
+    assert len({each["rule"] for each in told(alone.stdout)}) > 30
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "junit"])
+def test_it_reports_in_each_form(form: str, linter: Installed, scratch: Path) -> None:
+    done = lint(linter, ".", "--format", form, folder=scratch)
+
+    assert done.returncode == 1, done.stderr
+    assert "gpu-pool-without-taint" in done.stdout
+
+
+def test_its_other_commands_are_there(linter: Installed, scratch: Path) -> None:
+    program = linter.environment / "bin" / "flexspot-lint"
+    version = linter.run(program, "--version", folder=scratch)
+    listed = linter.run(program, "rules", "list", "--format", "json", folder=scratch)
+    wrong = linter.run(program, "lint", "nowhere.yaml", folder=scratch)
+
+    assert version.stdout.split() == ["flexspot-lint", linter.wheel.name.split("-")[1]]
+    assert len(json.loads(listed.stdout)) > 70
+    assert (wrong.returncode, "there is no file or folder nowhere.yaml" in wrong.stderr) == (2, True)
+
+
+def test_the_hook_of_pre_commit_makes_an_environment_once_and_runs_it(scratch: Path, tmp_path: Path) -> None:
+    """What pre-commit does with a hook of its language script: it starts `entry` of its clone in the repository that is committed."""
+    [hook] = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text())
+    clone = tmp_path / "clone"
+    for folder in ("capacity", "infra", "policies"):
+        shutil.copytree(CHECKOUT / folder, clone / folder, ignore=shutil.ignore_patterns("__pycache__", ".environment"))
+    for file in ("hatch_build.py", "pyproject.toml"):
+        shutil.copy(CHECKOUT / file, clone)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        command = [clone / hook["entry"], *hook["args"]]
+        return subprocess.run(command, cwd=scratch, env=outside_of_the_checkout(), capture_output=True, text=True, check=False)
+
+    broken = run()
+    made = (clone / "policies" / "lint" / ".environment").stat().st_mtime_ns
+    for path in sorted((GOOD / "eks").iterdir()):
+        shutil.copy(path, scratch / "eks")
+    shutil.rmtree(clone / "capacity")
+    good = run()
+
+    assert (hook["language"], hook["pass_filenames"]) == ("script", False)
+    assert (broken.returncode, "gpu-pool-without-taint" in broken.stdout) == (1, True), broken.stderr
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert (clone / "policies" / "lint" / ".environment").stat().st_mtime_ns == made
+
+
+def test_the_steps_of_the_action_run_it(linter: Installed, scratch: Path, tmp_path: Path) -> None:
+    """Its script as it stands, with a uvx that starts the linter of the source that it is given."""
+    action = yaml.safe_load((CHECKOUT / "action.yml").read_text())
+    [step] = [each for each in action["runs"]["steps"] if each["name"] == "Lint"]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    uvx = programs / "uvx"
+    uvx.write_text(f'#!/bin/sh\n[ "$1 $2" = "--from $SOURCE/policies/lint" ] || exit 64\nshift 2\nexec "{linter.environment}/bin/$@"\n')
+    uvx.chmod(0o755)
+    values = {"SOURCE": str(CHECKOUT), "PATHS": "eks", "ARGUMENTS": "--closed", "SARIF": "found.sarif"}
+    path = os.pathsep.join([str(programs), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],  # noqa: S607 -- as GitHub starts it
+        cwd=scratch,
+        env={**outside_of_the_checkout(), **values, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1, done.stderr
+    assert "::error file=eks/nodes.yaml" in done.stdout
+    assert json.loads((scratch / "found.sarif").read_text())["runs"][0]["results"]
