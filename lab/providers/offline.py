@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _KUBERNETES = "kubernetes"
 _PROVIDERS = "pulumi:providers:"
 
+UNANSWERED = frozenset({"gcp:container/getEngineVersions:getEngineVersions"})
+"""What the program asks a cloud and goes on without: offline the answer has nothing in it."""
+
 
 class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
     """Stands in for the provider `name` (`gcp`, `aws`, `kubernetes`) at the `version` of its SDK, in previews alone."""
@@ -92,7 +95,9 @@ class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ReadResponse(id=request.id, properties=known, inputs=request.inputs)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused: a made-up answer would be a false preview."""
+        """Refused, since a made-up answer would be a false preview; what the program can do without is answered with nothing."""
+        if request.tok in UNANSWERED:
+            return provider_pb2.InvokeResponse()
         self._refuse(context, "call", request.tok, "An offline preview needs an explicit value where the program calls it.")
 
     def Call(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
