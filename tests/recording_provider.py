@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine_versions import TOKEN, engine_versions
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
-from engine_versions import TOKEN, engine_versions
 from rule_differences import changes
 
 from lab.providers.objects import resource_name, type_of

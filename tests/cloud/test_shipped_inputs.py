@@ -13,10 +13,10 @@ import pytest
 from cloud_resources import MADE_BY_THE_CLOUD, id_forms, kinds
 from declared_inputs import refused_inputs
 from program_declarations import as_shipped, declared, shipped
-from resource_rules import rules_by_type
 from silent_defaults import silent_defaults
 
 from infra.deployment.resource_ids import resource_ids
+from lab.providers.cloud_rules.resource_rules import rules_by_type
 
 if TYPE_CHECKING:
     from program_declarations import Declared
