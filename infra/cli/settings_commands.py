@@ -19,6 +19,7 @@ from infra.project import project_here
 if TYPE_CHECKING:
     from capacity.plan.account_needs import QuotaNeed
     from capacity.plan.model import Plan
+    from capacity.plan.project_needs import HostNeeds
     from capacity.settings.platform import EksSettings, GkeSettings
 
 app = command_group("Stack files: check them, complete them.")
@@ -86,7 +87,8 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
     if form is Format.JSON:
         named = {"apis": [each.name for each in needed.apis], "roles": [each.name for each in needed.roles]}
         counted = {"quotas": [asdict(each) for each in needed.quotas], "keys": [asdict(each) for each in needed.keys]}
-        data = {"stack": stack, "project": project, "region": settings.region, **named, **counted}
+        host = None if needed.host is None else asdict(needed.host)
+        data = {"stack": stack, "project": project, "region": settings.region, **named, **counted, "host": host}
         sys.stdout.write(json.dumps(data, indent=2) + "\n")
         return
     for title, listed in (("APIs of the project", needed.apis), ("roles of whoever deploys, in the project", needed.roles)):
@@ -101,12 +103,27 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
         table.add_row(each.accelerator, each.quota.value, str(each.gpus))
     show_table(table)
     out.print(f"gcloud services enable --project {project} {' '.join(each.name for each in needed.apis)}", soft_wrap=True)
-    if needed.keys:
+    if needed.keys or needed.host:
         # The agents' names have the project's number, which no stack file says.
         out.print(f"number=$(gcloud projects describe {project} --format 'value(projectNumber)')", soft_wrap=True)
     for each in needed.keys:
         member = f'"serviceAccount:{each.agent.format(number="${number}")}"'
         out.print(f"gcloud kms keys add-iam-policy-binding {each.key} --role {KEY_ROLE} --member {member}", soft_wrap=True)
+    if needed.host is not None:
+        _host_needs(needed.host)
+
+
+def _host_needs(host: HostNeeds) -> None:
+    """Commands for whoever rules over the host project of a Shared VPC."""
+    out.print(f"gcloud services enable --project {host.project} {' '.join(host.apis)}", soft_wrap=True)
+    for each in host.grants:
+        member = "DEPLOYER" if each.agent is None else f'"serviceAccount:{each.agent.format(number="${number}")}"'
+        if each.subnetwork is None:
+            command = f"gcloud projects add-iam-policy-binding {host.project}"
+        else:
+            place = f"--region {host.region} --project {host.project}"
+            command = f"gcloud compute networks subnets add-iam-policy-binding {each.subnetwork} {place}"
+        out.print(f"{command} --role {each.role} --member {member}", soft_wrap=True)
 
 
 @app.command()

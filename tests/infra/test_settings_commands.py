@@ -287,6 +287,28 @@ def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> Non
     ) in shown
 
 
+def test_what_the_host_project_of_a_shared_vpc_must_grant_is_shown_as_commands(checkout: OwnCheckout) -> None:
+    network = {
+        "existing_network": "projects/acme-net/global/networks/shared",
+        "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
+    }
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"]["flexspot:platform"]["network"] = network
+    file.write_text(yaml.safe_dump(content))
+
+    shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
+
+    assert "gcloud services enable --project acme-net compute.googleapis.com container.googleapis.com" in shown
+    subnet = "gcloud compute networks subnets add-iam-policy-binding gpu-nodes --region us-central1 --project acme-net"
+    assert f"{subnet} --role roles/compute.networkUser --member DEPLOYER" in shown
+    assert f'{subnet} --role roles/compute.networkUser --member "serviceAccount:${{number}}@cloudservices.gserviceaccount.com"' in shown
+    assert (
+        "gcloud projects add-iam-policy-binding acme-net --role roles/container.hostServiceAgentUser "
+        '--member "serviceAccount:service-${number}@container-engine-robot.iam.gserviceaccount.com"'
+    ) in shown
+
+
 def test_programs_get_what_a_project_must_allow_as_json() -> None:
     _, shown = flexspot("settings", "needs", "-s", "prod-gke", "--format", "json")
 
