@@ -18,6 +18,7 @@ from infra.project import project_here
 
 if TYPE_CHECKING:
     from capacity.plan.account_needs import QuotaNeed
+    from capacity.plan.billed import MadeByItself
     from capacity.plan.model import Plan
     from capacity.plan.project_needs import HostNeeds
     from capacity.settings.platform import EksSettings, GkeSettings
@@ -44,8 +45,22 @@ def check(
         out.print(line)
     for warning in plan.warnings:
         out.print(f"[yellow]warning[/] {warning.rule}: {warning.path}: {warning.text}")
+    if made := plan.spending.made_by_itself:
+        out.print(_made_by_itself(made))
     ceilings = ", ".join(f"{gpus} x {name}" for name, gpus in plan.accelerators.items())
     out.print(f"stack {stack} can work: at most {ceilings}; {len(plan.warnings)} warning(s).")
+
+
+def _made_by_itself(made: MadeByItself) -> str:
+    """What GKE may make without a pool of the stack, at the price of on-demand."""
+    room = f"nodes with {made.max_vcpu:,} vCPU and {made.max_memory_gib:,} GiB in all"
+    if not made.gpus:
+        return f"GKE may make nodes by itself, on demand, for pods that select no pool: {room}, without GPUs."
+    gpus = ", ".join(f"{count} x {name}" for name, count in made.gpus)
+    return (
+        f"GKE may make nodes by itself, on demand, for pods that select no pool: {room}, and up to {gpus}; "
+        "cluster.gpu_auto_provisioning: false leaves the GPUs out."
+    )
 
 
 @app.command()

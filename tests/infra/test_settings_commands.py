@@ -51,6 +51,18 @@ def test_every_shipped_stack_can_work_and_is_warned_of_nothing_that_its_file_doe
     assert shown.endswith(f"; {len(told)} warning(s).\n")
 
 
+@pytest.mark.parametrize("stack,gpus", [("prod-gke", "96 x nvidia-h100-80gb, 36 x nvidia-l4, 24 x nvidia-tesla-a100"), ("dev-gke", "")])
+def test_what_gke_may_make_by_itself_on_demand_is_said(stack: str, gpus: str) -> None:
+    _, shown = flexspot("settings", "check", "-s", stack)
+
+    told = " ".join(shown[shown.index("GKE may make nodes by itself, on demand") :].split())
+    assert " vCPU and " in told
+    if gpus:
+        assert f"up to {gpus}; cluster.gpu_auto_provisioning: false leaves the GPUs out." in told
+    else:
+        assert "without GPUs." in told
+
+
 def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
     _, shown = flexspot("settings", "check", "-s", "dev-eks")
 
