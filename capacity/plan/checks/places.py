@@ -161,7 +161,7 @@ def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[Sett
             remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or a network that is there with a runner in it"
         else:
             remedy = (
-                f"use {Access.PUBLIC_CIDRS} with your runner's range, a VPC that is there with a runner in it, or a second `up` from inside"
+                f"use {Access.PUBLIC_CIDRS} with a runner's range, a VPC that is there with a runner in it, or a second `up` from inside"
             )
         yield SettingsProblem("control_plane.access", f"'{Access.PRIVATE}'", problem, remedy, "nobody-in-the-network", refused=False)
 
