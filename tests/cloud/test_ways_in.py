@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from cloud_folder import CloudFolder, Held
@@ -19,6 +19,7 @@ from lab.providers.values import encode
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import grpc
     from cloud_world import CloudWorld
 
 EXISTING = {"existing_network": "projects/acme-net/global/networks/shared", "existing_subnetwork": "gpu-nodes"}
@@ -80,11 +81,11 @@ def test_prod_gke_as_it_was_stops_at_the_first_object_inside_the_cluster(access:
     cloud.configure(runner="10.8.0.9")
     assert kept_out(cloud, "https://172.16.0.2") == ("" if reached else "dial tcp 172.16.0.2: i/o timeout (from 10.8.0.9)")
     if not reached:
-        provider = ProgramsCluster(cloud)
+        provider, context = ProgramsCluster(cloud), cast("grpc.ServicerContext", Refusing())
         kubeconfig = {"clusters": [{"name": "c", "cluster": {"server": "https://172.16.0.2"}}]}
-        provider.Configure(provider_pb2.ConfigureRequest(args=encode({"kubeconfig": json.dumps(kubeconfig)})), Refusing())
+        provider.Configure(provider_pb2.ConfigureRequest(args=encode({"kubeconfig": json.dumps(kubeconfig)})), context)
         with pytest.raises(AssertionError, match="configured Kubernetes cluster is unreachable: dial tcp 172"):
-            provider.Create(provider_pb2.CreateRequest(urn="urn:pulumi:p::p::kubernetes:core/v1:Namespace::n"), Refusing())
+            provider.Create(provider_pb2.CreateRequest(urn="urn:pulumi:p::p::kubernetes:core/v1:Namespace::n"), context)
         provider.close()
 
 
