@@ -228,7 +228,7 @@ def _cluster(
     net = _network(settings, name)
     standard = settings.cluster.mode is GkeMode.STANDARD
     protected = settings.cluster.deletion_protection
-    system, limits = settings.cluster.system_pool, plan.limits
+    system, limits, made = settings.cluster.system_pool, plan.limits, plan.spending.made_by_itself
     return GkeCluster(
         "cluster",
         {
@@ -266,8 +266,7 @@ def _cluster(
                 "max_memory_gib": limits.memory_gib,
                 # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
                 # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
-                "accelerators": dict.fromkeys(settings.cluster.former_accelerators, LEAST_GPUS)
-                | (plan.accelerators if settings.cluster.gpu_auto_provisioning else {}),
+                "accelerators": dict.fromkeys(settings.cluster.former_accelerators, LEAST_GPUS) | dict(made.gpus if made else ()),
             }
             if standard and limits is not None
             else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -34,10 +34,42 @@ class ProjectNeed(Record):
     when: When = When.ALWAYS
 
 
+class Grantee(StrEnum):
+    """To whom a role in a host project is given: whoever deploys, or an account of Google's in the stack's own project."""
+
+    DEPLOYER = "deployer"
+    CONTAINER = "container"
+    CLOUDSERVICES = "cloudservices"
+
+
+class HostGrant(Record):
+    """A role in the host project of a Shared VPC, on the project as a whole or on the subnetwork of the nodes."""
+
+    role: str
+    to: Grantee
+    scope: Literal["project", "subnetwork"]
+
+
+class HostProject(Record):
+    """What the host project of a Shared VPC must have."""
+
+    apis: tuple[str, ...]
+    grants: tuple[HostGrant, ...]
+
+
+class ResourceNeed(Record):
+    """By which API a type of resource is made, and by which role of whoever deploys."""
+
+    api: str
+    role: str
+
+
 class _ProjectFile(Record):
     sources: dict[str, Source]
     apis: tuple[ProjectNeed, ...] = Field(min_length=1)
     roles: tuple[ProjectNeed, ...] = Field(min_length=1)
+    host: HostProject
+    resources: dict[str, ResourceNeed]
 
 
 def apis_for(parts: set[When]) -> list[ProjectNeed]:
@@ -48,6 +80,16 @@ def apis_for(parts: set[When]) -> list[ProjectNeed]:
 def roles_for(parts: set[When]) -> list[ProjectNeed]:
     """The roles in the project of whoever deploys these parts of a stack, by name."""
     return _of(_file().roles, parts)
+
+
+def host_project() -> HostProject:
+    """What the host project of a Shared VPC must have."""
+    return _file().host
+
+
+def resource_needs() -> dict[str, ResourceNeed]:
+    """What each type of resource is made by, by Pulumi's token."""
+    return _file().resources
 
 
 def _of(needs: tuple[ProjectNeed, ...], parts: set[When]) -> list[ProjectNeed]:

@@ -152,6 +152,10 @@ class Machine(Record):
         return {region: tuple(each) for region, each in cast("dict[str, str]", written).items()} if isinstance(written, dict) else written
 
 
+_LOCAL_DISKS = "local-ssd-disks"
+"""The source of the numbers of disks, which no row names: it is not where its machine is from."""
+
+
 class UnservedFamilies(Record):
     """Families of machines that hold accelerators, and of which the platform makes nothing: why, and what to do instead."""
 
@@ -180,6 +184,7 @@ class MachineFile(Record):
         if names != sorted(set(names)):
             raise ValueError(f"machines must be sorted by name, each once; found {', '.join(names)}")
         rows = [(each.name, each.source) for each in self.machines] + [(each.families[0], each.source) for each in self.unserved]
+        rows += [(f"local_ssd_disks of {each.name}", _LOCAL_DISKS) for each in self.machines if each.local_ssd_disks]
         if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
         return self

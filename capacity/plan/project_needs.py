@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CloudQuota, facts_of
-from capacity.catalog.gcp_project import ProjectNeed, When, apis_for, roles_for
+from capacity.catalog.gcp_project import ProjectNeed, When, apis_for, host_project, roles_for
 from capacity.settings.gke_security import BinaryAuthorization
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _AGENTS = {
     "compute": "service-{number}@compute-system.iam.gserviceaccount.com",
     "storage": "service-{number}@gs-project-accounts.iam.gserviceaccount.com",
     "pubsub": "service-{number}@gcp-sa-pubsub.iam.gserviceaccount.com",
+    "cloudservices": "{number}@cloudservices.gserviceaccount.com",
 }
 """Google's own accounts in a project, which use keys for what they keep: https://docs.cloud.google.com/iam/docs/service-agents (read
 2026-11-25)."""
@@ -47,13 +49,33 @@ class KeyNeed:
 
 
 @dataclass(frozen=True)
+class HostGrantNeed:
+    """A role in a host project: to an account of Google's as in KeyNeed, or to whoever deploys, on a subnetwork or on the whole project."""
+
+    role: str
+    agent: str | None
+    subnetwork: str | None
+
+
+@dataclass(frozen=True)
+class HostNeeds:
+    """What the host project of a Shared VPC must have for a stack whose nodes are in it."""
+
+    project: str
+    region: str
+    apis: list[str]
+    grants: list[HostGrantNeed]
+
+
+@dataclass(frozen=True)
 class ProjectNeeds:
-    """All that a project must allow."""
+    """All that a project must allow; `host` of a Shared VPC's, None where the network is of the project itself."""
 
     apis: list[ProjectNeed]
     roles: list[ProjectNeed]
     quotas: list[GpuQuotaNeed]
     keys: list[KeyNeed]
+    host: HostNeeds | None
 
 
 def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
@@ -65,7 +87,23 @@ def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
         if quota is not CloudQuota.RESERVATION:
             gpus[pool.accelerator, quota] += pool.max_gpus
     quotas = [GpuQuotaNeed(accelerator, quota, count) for (accelerator, quota), count in sorted(gpus.items())]
-    return ProjectNeeds(apis_for(parts), roles_for(parts), quotas, key_needs(settings))
+    return ProjectNeeds(apis_for(parts), roles_for(parts), quotas, key_needs(settings), host_needs(settings))
+
+
+_OF_A_PROJECT = re.compile(r"(?:.*/)?projects/(?P<project>[^/]+)/(?:regions/[^/]+|global)/(?:sub)?networks/(?P<name>[^/]+)")
+"""A network or subnetwork by its full name or its address."""
+
+
+def host_needs(settings: GkeSettings) -> HostNeeds | None:
+    """What another project must have, in which the stack's network is; None where it is in the stack's own or says no project."""
+    network, subnetwork = settings.network.existing_network, settings.network.existing_subnetwork
+    found = [match for each in (network, subnetwork) if each is not None and (match := _OF_A_PROJECT.fullmatch(each))]
+    hosts = {match["project"] for match in found} - {settings.project}
+    if subnetwork is None or not hosts or settings.cluster.existing is not None:
+        return None
+    needed, name = host_project(), subnetwork.rpartition("/")[2]
+    grants = [HostGrantNeed(each.role, _AGENTS.get(each.to), name if each.scope == "subnetwork" else None) for each in needed.grants]
+    return HostNeeds(min(hosts), settings.region, list(needed.apis), grants)
 
 
 def key_needs(settings: GkeSettings) -> list[KeyNeed]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import BootDisk, Cloud
+from capacity.catalog.machines import BootDisk, Cloud, machines_of
 from capacity.catalog.price_book import ServiceItem
 from capacity.plan.billed import Charge, MadeByItself, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
 from capacity.plan.pools import cluster_limits
@@ -78,9 +78,20 @@ def _made_by_itself(resolved: ResolvedSettings) -> MadeByItself | None:
     gpus: dict[str, int] = {}
     for name in sorted(resolved.pools) if settings.cluster.gpu_auto_provisioning else ():
         pool = resolved.pools[name]
-        gpus[pool.gpu.name] = gpus.get(pool.gpu.name, 0) + pool.ceiling.gpus
+        if _boots_from_what_gke_is_told(resolved, pool.gpu.name):
+            gpus[pool.gpu.name] = gpus.get(pool.gpu.name, 0) + pool.ceiling.gpus
     disk = (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
     return MadeByItself(limits.vcpu, limits.memory_gib, tuple(sorted(gpus.items())), disk)
+
+
+def _boots_from_what_gke_is_told(resolved: ResolvedSettings, gpu: str) -> bool:
+    """Whether a machine with such GPUs boots from the disk that node auto-provisioning gives all its nodes, which is no Hyperdisk.
+
+    Machines of B200, GB200, H200 and RTX PRO 6000 boot from Hyperdisk alone (capacity/catalog/gcp.yaml has the source), and the provider
+    takes one kind of disk for all of them (cluster_autoscaling.auto_provisioning_defaults.disk_type).
+    """
+    known = (*machines_of(Cloud.GCP).values(), *resolved.machines.values())
+    return any(each.boot_disk is not BootDisk.HYPERDISK_BALANCED for each in known if each.gpu is not None and each.gpu.name == gpu)
 
 
 def _services(resolved: ResolvedSettings) -> Iterator[ServicePart]:

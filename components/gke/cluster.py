@@ -3,6 +3,7 @@
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 import pulumi
 from pulumi_gcp import container
@@ -20,6 +21,7 @@ from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
 from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
+from components.gke.offered_versions import offered_versions, refusal
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 
@@ -140,7 +142,7 @@ class GkeCluster(pulumi.ComponentResource):
         # has nowhere to run what tolerates none. None on Autopilot.
         self.system_pool = None if shape.nodes is None else system_node_pool(name, shape, shape.nodes, cluster.name, self)
 
-        self.cluster_name = cluster.name
+        self.cluster_name = cluster.name if shape.min_version is None else self._offered(name, shape, shape.min_version, cluster)
         self.dns_endpoint = _answered(cluster, cluster.control_plane_endpoints_config.apply(dns_name_of))
         # The block holds a client's key, too, so all of it is a secret; the certificate is none.
         self.ca_certificate = pulumi.Output.unsecret(_answered(cluster, cluster.master_auth.apply(ca_certificate_of)))
@@ -165,6 +167,22 @@ class GkeCluster(pulumi.ComponentResource):
                 "credentials_command": self.credentials_command,
             }
         )
+
+    def _offered(self, name: str, shape: ClusterShape, version: str, cluster: container.Cluster) -> pulumi.Output[str]:
+        """The cluster's name, once GKE has a release for its version; what a preview does not know is a cluster that is still to be made.
+
+        The version itself is sent as it is written: the newest release of it would be another one each week, and an upgrade with it.
+        """
+
+        def checked(known: list[Any]) -> str:
+            running, offered = (None if pulumi.contains_unknowns(each) else each for each in known[1:])
+            if told := refusal(version, shape.release_channel, running=running, offered=offered):
+                # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
+                raise pulumi.RunError(f"GkeCluster {name}: {told}")
+            return known[0]
+
+        offered = offered_versions(shape.region, shape.project, version, self)
+        return pulumi.Output.all(cluster.name, cluster.master_version, offered).apply(checked, run_with_unknowns=True)
 
 
 def _answered(cluster: container.Cluster, part: pulumi.Output[str]) -> pulumi.Output[str]:

@@ -18,7 +18,9 @@ from infra.project import project_here
 
 if TYPE_CHECKING:
     from capacity.plan.account_needs import QuotaNeed
+    from capacity.plan.billed import MadeByItself
     from capacity.plan.model import Plan
+    from capacity.plan.project_needs import HostNeeds
     from capacity.settings.platform import EksSettings, GkeSettings
 
 app = command_group("Stack files: check them, complete them.")
@@ -43,8 +45,22 @@ def check(
         out.print(line)
     for warning in plan.warnings:
         out.print(f"[yellow]warning[/] {warning.rule}: {warning.path}: {warning.text}")
+    if made := plan.spending.made_by_itself:
+        out.print(_made_by_itself(made))
     ceilings = ", ".join(f"{gpus} x {name}" for name, gpus in plan.accelerators.items())
     out.print(f"stack {stack} can work: at most {ceilings}; {len(plan.warnings)} warning(s).")
+
+
+def _made_by_itself(made: MadeByItself) -> str:
+    """What GKE may make without a pool of the stack, at the price of on-demand."""
+    room = f"nodes with {made.max_vcpu:,} vCPU and {made.max_memory_gib:,} GiB in all"
+    if not made.gpus:
+        return f"GKE may make nodes by itself, on demand, for pods that select no pool: {room}, without GPUs."
+    gpus = ", ".join(f"{count} x {name}" for name, count in made.gpus)
+    return (
+        f"GKE may make nodes by itself, on demand, for pods that select no pool: {room}, and up to {gpus}; "
+        "cluster.gpu_auto_provisioning: false leaves the GPUs out."
+    )
 
 
 @app.command()
@@ -86,7 +102,8 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
     if form is Format.JSON:
         named = {"apis": [each.name for each in needed.apis], "roles": [each.name for each in needed.roles]}
         counted = {"quotas": [asdict(each) for each in needed.quotas], "keys": [asdict(each) for each in needed.keys]}
-        data = {"stack": stack, "project": project, "region": settings.region, **named, **counted}
+        host = None if needed.host is None else asdict(needed.host)
+        data = {"stack": stack, "project": project, "region": settings.region, **named, **counted, "host": host}
         sys.stdout.write(json.dumps(data, indent=2) + "\n")
         return
     for title, listed in (("APIs of the project", needed.apis), ("roles of whoever deploys, in the project", needed.roles)):
@@ -101,12 +118,27 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
         table.add_row(each.accelerator, each.quota.value, str(each.gpus))
     show_table(table)
     out.print(f"gcloud services enable --project {project} {' '.join(each.name for each in needed.apis)}", soft_wrap=True)
-    if needed.keys:
+    if needed.keys or needed.host:
         # The agents' names have the project's number, which no stack file says.
         out.print(f"number=$(gcloud projects describe {project} --format 'value(projectNumber)')", soft_wrap=True)
     for each in needed.keys:
         member = f'"serviceAccount:{each.agent.format(number="${number}")}"'
         out.print(f"gcloud kms keys add-iam-policy-binding {each.key} --role {KEY_ROLE} --member {member}", soft_wrap=True)
+    if needed.host is not None:
+        _host_needs(needed.host)
+
+
+def _host_needs(host: HostNeeds) -> None:
+    """Commands for whoever rules over the host project of a Shared VPC."""
+    out.print(f"gcloud services enable --project {host.project} {' '.join(host.apis)}", soft_wrap=True)
+    for each in host.grants:
+        member = "DEPLOYER" if each.agent is None else f'"serviceAccount:{each.agent.format(number="${number}")}"'
+        if each.subnetwork is None:
+            command = f"gcloud projects add-iam-policy-binding {host.project}"
+        else:
+            place = f"--region {host.region} --project {host.project}"
+            command = f"gcloud compute networks subnets add-iam-policy-binding {each.subnetwork} {place}"
+        out.print(f"{command} --role {each.role} --member {member}", soft_wrap=True)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """Providers for `preview --offline`: no cloud, no credentials, and nothing is ever created.
 
-They say to a preview what can be said without asking anybody: the inputs. What only a cloud can know stays unknown.
+They say to a preview what can be said without asking anybody: the inputs, and what the real providers' own validation refuses of them.
+What only a cloud can know stays unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from lab.providers.objects import NoNameError, autonamed, kind_of, resource_name, with_old_autoname
+from lab.providers.cloud_rules.refused_inputs import refused_inputs
+from lab.providers.objects import NoNameError, autonamed, kind_of, resource_name, type_of, with_old_autoname
 from lab.providers.planning import diff_answer, differences, top_level
 from lab.providers.serving import abort
 from lab.providers.state import with_secrets
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 _KUBERNETES = "kubernetes"
 _PROVIDERS = "pulumi:providers:"
+
+UNANSWERED = frozenset({"gcp:container/getEngineVersions:getEngineVersions"})
+"""What the program asks a cloud and goes on without: offline the answer has nothing in it."""
 
 
 class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
@@ -56,7 +61,10 @@ class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """The inputs; Kubernetes objects without a name get the one that the Kubernetes provider would give them."""
+        """The inputs, with what the real provider would refuse of them.
+
+        Kubernetes objects without a name get the one that the Kubernetes provider would give them.
+        """
         news = decode(request.news)
         if self._name == _KUBERNETES:
             wish = request.autonaming if request.HasField("autonaming") else None
@@ -64,7 +72,10 @@ class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
                 news = _named(request.urn, decode(request.olds), news, request.randomSeed, wish)
             except NoNameError as error:
                 abort(context, str(error))
-        return provider_pb2.CheckResponse(inputs=encode(news))
+        refused = refused_inputs(type_of(request.urn), news)
+        # Without a property: the engine would look for one of this name among the resource's own, and find none inside a block.
+        failures = [provider_pb2.CheckFailure(reason=f"{each.place}: {each.reason}") for each in refused]
+        return provider_pb2.CheckResponse(inputs=encode(news), failures=failures)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Whether the inputs changed. Never a replacement: which changes need one is for the real provider to say."""
@@ -92,8 +103,10 @@ class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ReadResponse(id=request.id, properties=known, inputs=request.inputs)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Refused: a made-up answer would be a false preview."""
-        self._refuse(context, "call", request.tok, "An offline preview needs an explicit value where the program calls it.")
+        """Refused, since a made-up answer would be a false preview; what the program can do without is answered with nothing."""
+        if request.tok not in UNANSWERED:
+            self._refuse(context, "call", request.tok, "An offline preview needs an explicit value where the program calls it.")
+        return provider_pb2.InvokeResponse()
 
     def Call(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Refused, as Invoke."""

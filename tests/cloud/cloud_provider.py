@@ -16,11 +16,12 @@ from cloud_folder import CREATING, DELETING, THERE, Event, Held
 from cloud_refusals import CloudRefusalError, refuse_create, refuse_delete, refuse_update
 from cloud_resources import kinds
 from cluster_side import ClusterSide
+from engine_versions import TOKEN, engine_versions
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
-from rule_checks import violations
 from rule_differences import changes
 
+from lab.providers.cloud_rules.rule_checks import violations
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
 from lab.providers.planning import diff_answer, top_level
@@ -125,6 +126,14 @@ class CloudProvider(OfflineProvider):
                 time.sleep(self._cloud.seconds(kind.token))
                 self._unmake(held)
         return empty_pb2.Empty()
+
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """What GKE offers, where the program asks for that."""
+        if request.tok != TOKEN:
+            return super().Invoke(request, context)
+        self._cloud.note(Event("invoke", request.tok, "done", ""))
+        answer: Any = provider_pb2.InvokeResponse
+        return answer(**{"return": encode(engine_versions(plain(decode(request.args))))})
 
     def _make(self, held: Held) -> None:
         """What a cloud does for a new resource on the control plane of its clusters, and then the resource is there."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rule_checks import violations
-
+from lab.providers.cloud_rules.rule_checks import violations
 from lab.providers.values import UNKNOWN, is_list, is_object
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from cloud_folder import Event
 from cloud_refusals import CloudRefusalError
 from cluster_side import ClusterSide
@@ -18,6 +19,7 @@ from google.protobuf import empty_pb2
 from helm_releases import RELEASE, HelmReleases
 from kubernetes.config import ConfigException
 from pulumi.runtime.proto import provider_pb2
+from ways_in import kept_out
 
 from lab.providers.kubernetes import VERSION, KubernetesStandIn
 from lab.providers.objects import type_of
@@ -62,11 +64,13 @@ class ProgramsCluster(OfflineProvider):
         given = plain(decode(request.args))
         kubeconfig = given.get("kubeconfig", UNKNOWN)
         if not has_unknown(kubeconfig):
+            file = self._file_of(kubeconfig)
             try:
-                self._objects = KubernetesStandIn(self._file_of(kubeconfig), PATIENCE_SECONDS)
+                self._unreachable = kept_out(self._cloud, server_of(file))
+                self._objects = None if self._unreachable else KubernetesStandIn(file, PATIENCE_SECONDS)
             except (ConfigException, SettingsError, OSError) as error:
                 self._unreachable = str(error)
-            else:
+            if self._objects is not None:
                 return self._objects.Configure(request, context)
         return super().Configure(request, context)
 
@@ -159,6 +163,11 @@ class ProgramsCluster(OfflineProvider):
             self._cloud.note(Event(operation, urn, phase, identity, detail))
         if detail:
             abort(context, detail)
+
+
+def server_of(kubeconfig: Path) -> str:
+    """The address of the API server that a kubeconfig leads to."""
+    return yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"]
 
 
 def _release_diff(old: dict[str, Any], new: dict[str, Any]) -> Any:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any
 
-from resource_rules import rules_by_type
-
+from lab.providers.cloud_rules.resource_rules import rules_by_type
 from lab.providers.planning import Change, Difference, differences
 from lab.providers.values import UNKNOWN, is_object, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from resource_rules import Attribute, ResourceRules
-
     from capacity.values.json_differences import Path
+    from lab.providers.cloud_rules.resource_rules import Attribute, ResourceRules
 
 
 def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Difference]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from resource_rules import rules_by_type
-
+from lab.providers.cloud_rules.resource_rules import rules_by_type
 from lab.providers.values import UNKNOWN, is_list, is_object, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from program_declarations import Declared
-    from resource_rules import ResourceRules
+
+    from lab.providers.cloud_rules.resource_rules import ResourceRules
 
 NOTHING = (None, "", 0, False, [], {})
 """Defaults by which nothing is asked for."""

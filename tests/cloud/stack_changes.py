@@ -37,7 +37,8 @@ def deployed(stack: str) -> Declarations:
 
 def row_of(edit: Edit) -> Row:
     """What an edit does to the stack, and what taking it back does."""
-    before, after = deployed(edit.stack), declared(edit.stack, edit.applied(), there=True)
+    before = declared(edit.stack, edit.before(), there=True) if edit.first else deployed(edit.stack)
+    after = declared(edit.stack, edit.applied(), there=True)
     return {
         "edit": edit.words,
         "kind": edit.kind,

@@ -106,6 +106,8 @@ def assert_order_of_deletion(world: CloudWorld) -> None:
 
 def test_prod_eks_goes_up_is_changed_in_place_and_goes_down_when_nothing_protects_it(world: CloudWorld) -> None:
     before = world.objects()
+    # Private, in a VPC of its own: with a runner that is in there, which is the guide's third way.
+    world.cloud.configure(runner="10.20.0.10")
     goes_up(world, "prod-eks")
     assert_order_of_creation(world)
 

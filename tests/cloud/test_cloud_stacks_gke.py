@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from stack_journey import Order, counted, goes_up, grows_in_place, is_refused_before_anything, programs_run
+from stack_journey import Order, counted, goes_up, grows_in_place, is_refused_before_anything, made, names_of, programs_run
+from ways_in import OFFICE
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
@@ -76,3 +77,25 @@ def test_prod_gke_goes_up_is_changed_in_place_and_goes_down_when_nothing_protect
     assert world.cloud.all() == []
     assert world.objects() == before
     assert_order_of_deletion(world)
+
+
+def test_prod_gke_as_it_was_stops_at_the_first_object_and_goes_on_from_inside_its_network(world: CloudWorld) -> None:
+    """Private, in a network of its own: the cloud's half is made, and then nobody answers whoever is outside."""
+    before = world.objects()
+    with world.changed("prod-gke", control_plane={"access": "private"}, cluster={"deletion_protection": False}):
+        stopped = world.flexspot("up", "-s", "prod-gke", "--yes")
+
+        assert stopped.returncode == 1
+        assert f"configured Kubernetes cluster is unreachable: dial tcp {world.cloud.settings['control_plane']['host']}" in stopped.stdout
+        assert world.objects() == before
+        assert any(each.startswith("gcp:container/cluster:Cluster ") for each in world.held())
+
+        world.cloud.configure(runner="10.8.0.10")
+        try:
+            assert counted(world.flexspot("up", "-s", "prod-gke", "--yes")).keys() >= {"created"}
+            assert made(world, "prod-gke") == names_of(world, "prod-gke")
+            counted(world.flexspot("destroy", "-s", "prod-gke", "--yes"))
+        finally:
+            world.cloud.configure(runner=OFFICE)
+    assert world.cloud.all() == []
+    assert world.objects() == before

@@ -13,10 +13,10 @@ import pytest
 from cloud_resources import MADE_BY_THE_CLOUD, id_forms, kinds
 from declared_inputs import refused_inputs
 from program_declarations import as_shipped, declared, shipped
-from resource_rules import rules_by_type
 from silent_defaults import silent_defaults
 
 from infra.deployment.resource_ids import resource_ids
+from lab.providers.cloud_rules.resource_rules import rules_by_type
 
 if TYPE_CHECKING:
     from program_declarations import Declared
@@ -68,18 +68,9 @@ def test_the_provider_takes_every_input_of_a_secured_stack_with_machines_of_ever
 BETA = "These resources are in beta, and should be used with the terraform-provider-google-beta provider"
 """How the SDK says of a resource that Terraform's google provider does not have it."""
 
-V1BETA1_ALONE = {
-    "gcp:container/cluster:Cluster": {
-        *("clusterTelemetry", "podSecurityPolicyConfig", "protectConfig", "tpuConfig", "workloadAltsConfig", "workloadCertificates"),
-        *("nodePoolUpgradeConcurrencyConfig", "hostMaintenancePolicy", "ephemeralStorageConfig"),
-    },
-    "gcp:container/nodePool:NodePool": {"hostMaintenancePolicy", "ephemeralStorageConfig"},
-}
-"""Fields of a cluster or a node that the API has in v1beta1 and not in v1: the discovery documents of container in
-google-api-python-client 2.200.0, revision 20260818, compared on 2026-11-25."""
-
 
 def test_one_resource_alone_needs_googles_beta_provider_and_the_guide_says_so() -> None:
+    """That no field is in beta alone, test_google_models.py asks of the API's own description."""
     stacks = [*(each.made for each in map(as_shipped, ("dev-gke", "prod-gke"))), declared("prod-gke", secured()).made]
     made = [each for stack in stacks for each in stack.values() if each.type.startswith("gcp:")]
 
@@ -87,8 +78,6 @@ def test_one_resource_alone_needs_googles_beta_provider_and_the_guide_says_so() 
     assert beta == {"gcp:projects/serviceIdentity:ServiceIdentity"}
     guide = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "gke.md").read_text(encoding="utf-8")
     assert all(f"| `{token}` |" in guide for token in beta)
-    used = {(each.type, field) for each in made for field in {*each.inputs, *each.inputs.get("nodeConfig", {})}}
-    assert {(token, field) for token, field in used if field in V1BETA1_ALONE.get(token, set())} == set()
 
 
 def sdk_text(token: str) -> str:

@@ -21,9 +21,9 @@ from eks_declarations import (
     requirements,
 )
 from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
-from rule_checks import violations
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from lab.providers.cloud_rules.rule_checks import violations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,6 +12,8 @@ from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, 
 
 from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
 from capacity.catalog.machines import Cloud, machines_of
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
 from components.cloud_names import check_gcp_labels
 
 WITHOUT_LABELS = re.compile(
@@ -97,6 +99,46 @@ def test_limits_of_auto_provisioning_are_the_plans_and_name_gpus_where_gke_may_m
         [accelerator] = pool.inputs["nodeConfig"]["guestAccelerators"]
         gpus[accelerator["type"]] += accelerator["count"] * pool.inputs["autoscaling"]["totalMaxNodeCount"]
     assert gpus == plan.accelerators
+
+
+HYPERDISK_ALONE = {"nvidia-b200", "nvidia-gb200", "nvidia-h200-141gb", "nvidia-rtx-pro-6000"}
+
+
+@pytest.mark.parametrize(
+    "machine,accelerator",
+    [
+        ("a4-highgpu-8g", "nvidia-b200"),
+        ("a4x-highgpu-4g", "nvidia-gb200"),
+        ("a3-ultragpu-8g", "nvidia-h200-141gb"),
+        ("g4-standard-48", "nvidia-rtx-pro-6000"),
+        ("a3-highgpu-8g", "nvidia-h100-80gb"),
+    ],
+)
+def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_that_it_would_give_them(
+    machine: str, accelerator: str
+) -> None:
+    """The provider takes one kind of disk for all nodes that GKE makes; a pool of the stack names its own and grows without a limit."""
+    own = {
+        "name": "own",
+        "machine": machine,
+        "capacity_type": "spot",
+        "max_nodes": 2,
+        "zones": ["us-central1-a"],
+        "serves": ["interactive"],
+    }
+    stack = shipped("prod-gke", zone_machines="unchecked", gpu_quotas={})
+    stack["pools"].append(own)
+    plan = build_plan(parse_settings(stack, "stack"))
+    [cluster] = declared("stack", stack).inputs_of(CLUSTER)
+
+    limits = {each["resourceType"]: each["maximum"] for each in cluster["clusterAutoscaling"]["resourceLimits"]}
+    assert (accelerator in limits) is (accelerator not in HYPERDISK_ALONE)
+    made = plan.spending.made_by_itself
+    assert made is not None
+    assert dict(made.gpus) == {name: most for name, most in limits.items() if name.startswith("nvidia-")}
+    # Declared pools are bound by these two, whatever their GPUs.
+    assert plan.limits is not None
+    assert (limits["cpu"], limits["memory"]) == (plan.limits.vcpu, plan.limits.memory_gib)
 
 
 @both_stacks

@@ -1,4 +1,4 @@
-"""Whatever settings accept, components accept, and so do the clouds' providers and AWS's own models of its requests.
+"""Whatever settings accept, components accept, and so do the clouds' providers and the clouds' own descriptions of their requests.
 
 `flexspot settings check` promises that a preview will not refuse them. Half of the settings are drawn from the catalogs, half are a shipped
 stack with several edits at once, which between them change every setting that there is.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from declared_inputs import refused_inputs
 from edited_stacks import edited_stacks
+from google_models import refused_requests as refused_by_google
 from hypothesis import HealthCheck, assume, given, seed, settings
 from program_declarations import declared
 from request_judge import refused_requests
@@ -66,3 +67,4 @@ def judge(document: dict[str, Any]) -> None:
     assert made
     assert refused_inputs(made) == []
     assert refused_requests(made) == []
+    assert refused_by_google(made) == []

@@ -36,13 +36,31 @@ def flexspot(*arguments: str) -> tuple[int, str]:
     return answer.exit_code, answer.stdout
 
 
+WARNED = {"prod-eks": ["nobody-in-the-network"]}
+"""Private in a VPC of its own, which no other access of EKS can be without a range of somebody's; its file says how it comes up."""
+
+
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_shipped_stack_can_work_without_a_warning(stack: str) -> None:
+def test_every_shipped_stack_can_work_and_is_warned_of_nothing_that_its_file_does_not_say(stack: str) -> None:
     code, shown = flexspot("settings", "check", "-s", stack)
 
     assert code == 0
     assert f"stack {stack} can work: at most " in shown
-    assert shown.endswith("; 0 warning(s).\n")
+    told = [line.partition(":")[0].removeprefix("warning ") for line in shown.splitlines() if line.startswith("warning ")]
+    assert told == WARNED.get(stack, [])
+    assert shown.endswith(f"; {len(told)} warning(s).\n")
+
+
+@pytest.mark.parametrize("stack,gpus", [("prod-gke", "96 x nvidia-h100-80gb, 36 x nvidia-l4, 24 x nvidia-tesla-a100"), ("dev-gke", "")])
+def test_what_gke_may_make_by_itself_on_demand_is_said(stack: str, gpus: str) -> None:
+    _, shown = flexspot("settings", "check", "-s", stack)
+
+    told = " ".join(shown[shown.index("GKE may make nodes by itself, on demand") :].split())
+    assert " vCPU and " in told
+    if gpus:
+        assert f"up to {gpus}; cluster.gpu_auto_provisioning: false leaves the GPUs out." in told
+    else:
+        assert "without GPUs." in told
 
 
 def test_the_first_screen_of_the_readme_shows_what_the_command_prints() -> None:
@@ -278,6 +296,28 @@ def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> Non
     assert (
         f"gcloud kms keys add-iam-policy-binding {key} --role roles/cloudkms.cryptoKeyEncrypterDecrypter "
         '--member "serviceAccount:service-${number}@compute-system.iam.gserviceaccount.com"'
+    ) in shown
+
+
+def test_what_the_host_project_of_a_shared_vpc_must_grant_is_shown_as_commands(checkout: OwnCheckout) -> None:
+    network = {
+        "existing_network": "projects/acme-net/global/networks/shared",
+        "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
+    }
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"]["flexspot:platform"]["network"] = network
+    file.write_text(yaml.safe_dump(content))
+
+    shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
+
+    assert "gcloud services enable --project acme-net compute.googleapis.com container.googleapis.com" in shown
+    subnet = "gcloud compute networks subnets add-iam-policy-binding gpu-nodes --region us-central1 --project acme-net"
+    assert f"{subnet} --role roles/compute.networkUser --member DEPLOYER" in shown
+    assert f'{subnet} --role roles/compute.networkUser --member "serviceAccount:${{number}}@cloudservices.gserviceaccount.com"' in shown
+    assert (
+        "gcloud projects add-iam-policy-binding acme-net --role roles/container.hostServiceAgentUser "
+        '--member "serviceAccount:service-${number}@container-engine-robot.iam.gserviceaccount.com"'
     ) in shown
 
 

@@ -150,15 +150,20 @@ def runners_have_an_address_to_reach(resolved: ResolvedSettings) -> Iterator[Set
 def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """`up` makes the objects inside the cluster through its API server; in a network that the same `up` makes there is no runner yet.
 
-    EKS has no other access that needs no range of somebody's; its guide says in which steps a private one comes up.
+    Nor is a network there that could be connected with it, so ranges of runners elsewhere help only later.
     """
     settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or settings.access is not Access.PRIVATE:
+    if not isinstance(settings, GkeSettings | EksSettings) or settings.access is not Access.PRIVATE:
         return
     if settings.cluster.existing is None and not _is_there_already(settings):
         problem = "lets in the network alone, which this stack makes: the first `up` stops at the first object inside the cluster"
-        remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or a network that is there with a runner in it"
-        yield SettingsProblem("control_plane.access", "'private'", problem, remedy, "nobody-in-the-network", refused=False)
+        if isinstance(settings, GkeSettings):
+            remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or a network that is there with a runner in it"
+        else:
+            remedy = (
+                f"use {Access.PUBLIC_CIDRS} with a runner's range, a VPC that is there with a runner in it, or a second `up` from inside"
+            )
+        yield SettingsProblem("control_plane.access", f"'{Access.PRIVATE}'", problem, remedy, "nobody-in-the-network", refused=False)
 
 
 def _at_least(addresses: int) -> str:

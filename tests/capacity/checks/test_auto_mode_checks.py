@@ -43,7 +43,7 @@ PLACES = {"cluster.system_pool": "cluster.system_pool.min_nodes", "cluster.addon
 
 
 def test_the_least_settings_are_taken_in_auto_mode_without_a_word() -> None:
-    plan = plan_of("eks", AUTO)
+    plan = plan_of("eks", AUTO | {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}})
 
     assert plan.warnings == ()
     assert plan.versions.charts.keys() == {"kueue"}

@@ -57,6 +57,7 @@ def test_vcpu_and_memory_that_end_a_pool_of_64_gpus_early_say_where(machine: str
 
 def test_sharing_among_teams_that_are_one_queue_has_no_effect_and_is_warned_of() -> None:
     alone: dict[str, Any] = {"teams.0": {"name": "all-teams", "shares": {"l4-spot": 4}, "weight": 3, "lending_limits": {"l4-spot": 2}}}
+    alone["control_plane"] = {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}
 
     warnings = plan_of("eks", alone).warnings
 

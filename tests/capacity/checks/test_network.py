@@ -128,6 +128,19 @@ def test_a_private_api_server_in_a_network_that_is_not_there_yet_is_warned_of() 
     assert told(somebody_reaches_the_api_server, "gke", private) == ["warned: nobody-in-the-network at control_plane.access"]
     assert told(somebody_reaches_the_api_server, "gke", private | theirs) == []
     assert told(somebody_reaches_the_api_server, "gke") == []
+    runners = private | {"network.runner_cidrs": ["10.99.0.0/16"]}
+    assert told(somebody_reaches_the_api_server, "gke", runners) == ["warned: nobody-in-the-network at control_plane.access"]
+
+
+def test_a_private_api_server_of_eks_in_a_vpc_that_is_not_there_yet_is_warned_of_likewise() -> None:
+    theirs = {"network.existing_vpc": "vpc-0a1b2c3d", "network.existing_private_subnets": ["subnet-0a1b2c3d", "subnet-1a2b3c4d"]}
+    warned = ["warned: nobody-in-the-network at control_plane.access"]
+
+    assert told(somebody_reaches_the_api_server, "eks") == warned
+    assert told(somebody_reaches_the_api_server, "eks", {"network.runner_cidrs": ["10.99.0.0/16"]}) == warned
+    assert told(somebody_reaches_the_api_server, "eks", theirs) == []
+    assert told(somebody_reaches_the_api_server, "eks", {"cluster.existing": "theirs"}) == []
+    assert told(somebody_reaches_the_api_server, "eks", {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}}) == []
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_a_pool_without_a_price_is_named_where_the_budget_is_too_small_without_i
         "pools.1": pool("a10g-spot", "g5.xlarge", "spot", "training"),
         "teams.0.shares": {"l4-spot": 2, "a10g-spot": 2},
         "budget.monthly_usd": 1,
+        "control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]},
     }
     shipped = prices_of(Cloud.AWS)
     book = replace(shipped, prices={key: price for key, price in shipped.prices.items() if price.machine != "g5.xlarge"})

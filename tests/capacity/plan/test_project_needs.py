@@ -62,3 +62,35 @@ def test_of_a_cluster_that_is_there_the_disks_alone_are_ours() -> None:
     security = {"boot_disk_kms_key": f"{KEY}disks"}
 
     assert agents(needs(cluster={"existing": "shared", "security": security})) == [("disks", "compute-system")]
+
+
+SHARED = {
+    "network.existing_network": "projects/acme-net/global/networks/shared",
+    "network.existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
+}
+
+
+def of_another_project(**changes: Any) -> ProjectNeeds:
+    return needs(**{path.replace(".", "__"): value for path, value in (SHARED | changes).items()})
+
+
+def test_the_host_project_of_a_shared_vpc_grants_the_network_to_gke_to_google_and_to_whoever_deploys() -> None:
+    host = of_another_project().host
+
+    assert host is not None
+    assert (host.project, host.region, host.apis) == ("acme-net", "us-central1", ["compute.googleapis.com", "container.googleapis.com"])
+    assert [(each.role, each.agent, each.subnetwork) for each in host.grants] == [
+        ("roles/container.hostServiceAgentUser", "service-{number}@container-engine-robot.iam.gserviceaccount.com", None),
+        ("roles/compute.networkUser", "service-{number}@container-engine-robot.iam.gserviceaccount.com", "gpu-nodes"),
+        ("roles/compute.networkUser", "{number}@cloudservices.gserviceaccount.com", "gpu-nodes"),
+        ("roles/compute.networkUser", None, "gpu-nodes"),
+    ]
+
+
+def test_a_network_of_the_stacks_own_project_has_no_host() -> None:
+    own = {path: value.replace("acme-net", "acme-ai-dev") for path, value in SHARED.items()}
+
+    assert needs().host is None
+    assert needs(network__existing_network="shared", network__existing_subnetwork="nodes").host is None
+    assert of_another_project(**own, project="acme-ai-dev").host is None
+    assert of_another_project(cluster__existing="theirs").host is None

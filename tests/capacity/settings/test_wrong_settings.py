@@ -64,7 +64,10 @@ def problems_of(written: object) -> tuple[SettingsProblem, ...]:
 
 @pytest.mark.parametrize("cloud", LEAST)
 def test_nothing_is_said_of_settings_with_which_nothing_is_wrong(cloud: str) -> None:
-    assert build_plan(parse_settings(LEAST[cloud], "Pulumi.test.yaml")).warnings == ()
+    # The least of EKS makes its own network, and leaves its API server to whoever is in it: nobody is, yet.
+    known = {"eks": ["nobody-in-the-network"]}.get(cloud, [])
+
+    assert [each.rule for each in build_plan(parse_settings(LEAST[cloud], "Pulumi.test.yaml")).warnings] == known
 
 
 @each_mistake

@@ -8,6 +8,7 @@ import pulumi
 from component_outputs import outputs_of
 
 from components.gke.cluster import GkeCluster
+from lab.providers.offline import UNANSWERED
 
 if TYPE_CHECKING:
     from components.gke.cluster_args import GkeClusterArgs
@@ -32,7 +33,8 @@ class Cloud(pulumi.runtime.Mocks):
         return f"{args.name}-id", inputs
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(f"components invoke nothing; {args.token} was called")
+        assert args.token in UNANSWERED, f"a cluster asks nothing else; {args.token} was called"
+        return {}, []
 
 
 def args(**changes: Any) -> GkeClusterArgs:

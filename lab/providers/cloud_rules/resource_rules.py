@@ -1,4 +1,4 @@
-"""What the providers' own validation says of each resource type; the files in provider_rules say how they were read."""
+"""What the providers' own validation says of each resource type; the JSON files beside say how they were read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FILES = tuple(Path(__file__).with_name("provider_rules") / f"{name}.json" for name in ("google", "aws", "aws_efs", "aws_fsx"))
+FILES = tuple(Path(__file__).with_name(f"{name}.json") for name in ("google", "aws", "aws_efs", "aws_fsx"))
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,12 @@ class Attribute:
 
 @dataclass(frozen=True)
 class ResourceRules:
-    """One resource type: `token` is Pulumi's, `facts` what the file says of the type as a whole."""
+    """One resource type: `token` is Pulumi's, `facts` what the file says of the type as a whole, `source` of which provider it is."""
 
     token: str
     facts: dict[str, Any]
     attributes: dict[str, Attribute]
+    source: str = ""
 
     def inside(self, block: str) -> dict[str, Attribute]:
         """The arguments of a block ("" for the resource's own), by their names in Pulumi."""
@@ -72,6 +73,12 @@ class ResourceRules:
             if found is None:
                 return None
         return found
+
+    def place_of(self, path: str) -> str:
+        """A path of the rule files in Pulumi's words; of lists it has no numbers."""
+        parts = path.split(".")
+        known = (self.attributes.get(".".join(parts[: number + 1])) for number in range(len(parts)))
+        return ".".join(each.pulumi_name if each else part for part, each in zip(parts, known, strict=True))
 
     @cached_property
     def _by_block(self) -> dict[str, dict[str, Attribute]]:
@@ -91,13 +98,14 @@ def rules_by_type() -> dict[str, ResourceRules]:
     """The rules of every type in the files, by Pulumi's type token."""
     found: dict[str, ResourceRules] = {}
     for file in FILES:
-        for facts in json.loads(file.read_text(encoding="utf-8"))["resources"].values():
-            rules = rules_of(facts["pulumi"], facts)
-            found[rules.token] = rules
+        content = json.loads(file.read_text(encoding="utf-8"))
+        source = f"{content['provider']} {re.split('[ ,]', content['version'])[0]}, read {content['date']}"
+        for facts in content["resources"].values():
+            found[facts["pulumi"]] = rules_of(facts["pulumi"], facts, source)
     return found
 
 
-def rules_of(token: str, facts: dict[str, Any]) -> ResourceRules:
+def rules_of(token: str, facts: dict[str, Any], source: str = "") -> ResourceRules:
     """The rules of one type, from its entry in a file."""
     attributes = {path: Attribute(path, each) for path, each in facts["attributes"].items()}
-    return ResourceRules(token, {key: value for key, value in facts.items() if key != "attributes"}, attributes)
+    return ResourceRules(token, {key: value for key, value in facts.items() if key != "attributes"}, attributes, source)

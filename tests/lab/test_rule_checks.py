@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from resource_rules import ResourceRules, camel_case, rules_by_type, rules_of
-from rule_checks import check_inputs, violations
-from value_formats import has_format, known_formats
 
+from lab.providers.cloud_rules.resource_rules import ResourceRules, camel_case, rules_by_type, rules_of
+from lab.providers.cloud_rules.rule_checks import check_inputs, violations
+from lab.providers.cloud_rules.value_formats import has_format, known_formats
 from lab.providers.values import UNKNOWN, Secret
 
 

@@ -6,15 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from resource_rules import rules_by_type
-from value_formats import has_format
-
+from lab.providers.cloud_rules.resource_rules import rules_by_type
+from lab.providers.cloud_rules.value_formats import has_format
 from lab.providers.values import UNKNOWN, is_list, is_object, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from resource_rules import Attribute, ResourceRules
+    from lab.providers.cloud_rules.resource_rules import Attribute, ResourceRules
 
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 

@@ -1,0 +1,95 @@
+"""Whether a cluster's version is on offer: asked of the provider's data source, and refused where GKE would refuse it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from component_outputs import outputs_of
+from engine_versions import OFFERED, TOKEN, engine_versions
+from gke_cluster_args import CLUSTER, Cloud, Nothing, args
+
+from components.gke.cluster import GkeCluster
+
+
+class Asked(Nothing):
+    """A project without the cluster, whose GKE says what it offers."""
+
+    def __init__(self) -> None:
+        self.prefixes: list[str] = []
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        assert args.token == TOKEN
+        self.prefixes.append(args.args["versionPrefix"])
+        return engine_versions(args.args), []
+
+
+class Running(Asked):
+    """A project whose cluster is at a version."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__()
+        self._version = version
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        identity, outputs = Cloud.new_resource(self, args)
+        return identity, outputs | ({"masterVersion": self._version} if args.typ == CLUSTER else {})
+
+
+def made(cloud: pulumi.runtime.Mocks, *, preview: bool = True, **changes: Any) -> dict[str, Any]:
+    return outputs_of(cloud, lambda: GkeCluster("gke", args(**changes)), preview=preview)
+
+
+def refused(cloud: pulumi.runtime.Mocks, **changes: Any) -> str:
+    with pytest.raises(pulumi.RunError) as told:
+        made(cloud, **changes)
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    "version,prefix,channel",
+    [
+        ("1.35", "1.35.", "stable"),
+        ("1.35.2", "1.35.2-", "stable"),
+        ("1.35.2-gke.1860000", "1.35.2-gke.1860000", "regular"),
+        ("1.30", "1.30.", "extended"),
+    ],
+)
+def test_a_version_of_which_the_channel_has_a_release_is_taken(version: str, prefix: str, channel: str) -> None:
+    cloud = Asked()
+
+    assert made(cloud, min_version=version, release_channel=channel)["cluster_name"] == "prod"
+    assert cloud.prefixes == [prefix]
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.30", "1.37", "1.3", "1.35.9", "1.35.2-gke.9"])
+def test_a_version_of_which_the_channel_has_none_is_refused_with_what_it_has(version: str) -> None:
+    told = refused(Asked(), min_version=version, release_channel="stable")
+
+    assert told == (
+        f"GkeCluster gke: min_version is '{version}', and the channel stable offers no release of it; its default is "
+        f"{OFFERED['STABLE'][-1]}: say '1.33', or leave it out (cluster.min_version)"
+    )
+
+
+def test_a_cluster_that_is_newer_needs_no_release_of_its_least_version() -> None:
+    """A channel goes on, and the stack's file stays: what was on offer when the cluster was made is not any more."""
+    assert made(Running("1.35.2-gke.1860000"), min_version="1.32", release_channel="stable", preview=False)["cluster_name"] == "prod"
+
+
+def test_an_upgrade_to_what_the_channel_does_not_have_is_refused() -> None:
+    assert "the channel stable offers no release of it" in refused(
+        Running("1.35.2-gke.1860000"), min_version="1.36", release_channel="stable", preview=False
+    )
+
+
+def test_without_a_version_nobody_is_asked() -> None:
+    cloud = Asked()
+
+    assert made(cloud)["cluster_name"] == "prod"
+    assert cloud.prefixes == []
+
+
+def test_offline_nothing_is_known_and_nothing_refused() -> None:
+    assert made(Nothing(), min_version="1.28")["cluster_name"] == "prod"
