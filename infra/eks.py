@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, cast
 import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
-from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.catalog.platform import partition_of
 from capacity.plan.access import groups_by_role
 from capacity.plan.cpu_work import OTHER_WORK, has_room
+from capacity.plan.eks_cluster_needs import eks_cluster_needs
 from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.cluster import EksMode
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
 from capacity.values.names import is_production
 from components.cloud_names import EksPlace, cluster_arn
-from components.eks.addons import EFA_NODE_LABEL, GpuPlugins
+from components.eks.addons import EFA_NODE_LABEL
 from components.eks.cluster import EksCluster
-from components.eks.dcgm_exporter import DcgmExporter
 from components.eks.efa_security_group import EfaSecurityGroup
 from components.eks.existing_cluster import ExistingEksCluster
 from components.eks.network import EksNetwork
@@ -32,7 +31,8 @@ from components.storage.efs_volume import DRIVER as EFS_DRIVER
 from components.storage.gp3_storage_class import AUTO_MODE_DRIVER, Gp3StorageClass
 from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
 from infra.eks_auto_mode import declare_auto_mode
-from infra.eks_controllers import declare_karpenter, declare_load_balancers, plugin_args
+from infra.eks_controllers import declare_gpu_daemons, declare_karpenter, declare_load_balancers
+from infra.eks_existing import read_parts
 from infra.eks_storage import declare_storage
 from infra.karpenter_pools import disk_args, node_pool_args, other_work_args
 from infra.platform_objects import (
@@ -47,18 +47,19 @@ from infra.platform_objects import (
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
 
+    from capacity.catalog.node_images import ImageBook
+    from capacity.plan.eks_cluster_needs import EksClusterNeeds
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool
     from components.eks.cluster_args import EksSystemPoolArgs
-    from components.eks.dcgm_exporter import DcgmExporterArgs
     from components.eks.existing_cluster import ExistingEksClusterArgs
     from components.eks.team_logins import EksTeamLoginsArgs
-    from components.karpenter.controller import KarpenterController, KarpenterNodeIdentity
     from components.karpenter.ec2_node_class import Ec2NodeClassArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.karpenter.node_bootstrap import KubeletArgs
     from components.shared_args import NodeTaint
+    from infra.eks_existing import KarpenterNodes
     from policies.judging import Settings
 
 
@@ -84,14 +85,13 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
     place: EksPlace,
     *,
     cluster: EksCluster | ExistingEksCluster,
-    nodes: KarpenterNodeIdentity,
+    nodes: KarpenterNodes,
     aws: AwsProvider,
     kubernetes: Provider,
-    karpenter: KarpenterController,
 ) -> None:
     """Registers the pools of the plan, and the one of work without GPUs."""
     options = {pool.name: pool for pool in settings.pools}
-    common = _common(settings, place, plan, cluster, nodes)
+    common = _common(settings, place, plan, cluster, nodes.role_name)
     efa: pulumi.Input[str] = ""
     if any(pool.efa for pool in settings.pools):
         members = EfaSecurityGroup(
@@ -100,7 +100,7 @@ def declare_pools(  # noqa: PLR0913 -- what the pools stand on, each from its ow
         efa = members.security_group_id
     startup = driver_taints(settings)
     # Karpenter's chart brings the definitions of both kinds.
-    after_karpenter = pulumi.ResourceOptions(provider=kubernetes, depends_on=[karpenter])
+    after_karpenter = pulumi.ResourceOptions(provider=kubernetes, depends_on=[nodes.karpenter])
     for pool in plan.pools:
         wanted = options[pool.name]
         group = None
@@ -145,7 +145,7 @@ def gpu_node_pool_args(plan: Plan, pool: PoolPlan, wanted: EksPool, startup: lis
 
 
 def _common(
-    settings: EksSettings, place: EksPlace, plan: Plan, cluster: EksCluster | ExistingEksCluster, nodes: KarpenterNodeIdentity
+    settings: EksSettings, place: EksPlace, plan: Plan, cluster: EksCluster | ExistingEksCluster, node_role: pulumi.Input[str]
 ) -> Ec2NodeClassArgs:
     args: Ec2NodeClassArgs = {
         "node_class": "",
@@ -153,7 +153,7 @@ def _common(
         # In production the settings refuse it already.
         "allow_latest_ami": settings.cluster.image.endswith("@latest"),
         "cluster": place.cluster,
-        "node_role": nodes.role_name,
+        "node_role": node_role,
         "tags": place.tags,
         "labels": plan.labels,
         "kubelet": cast("KubeletArgs", settings.cluster.nodes.kubelet.model_dump(mode="json", exclude_defaults=True)),
@@ -189,10 +189,10 @@ def node_class_args(plan: Plan, pool: PoolPlan, wanted: EksPool, common: Ec2Node
     return args
 
 
-def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
+def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: ImageBook) -> None:
     """Registers every resource of the plan on EKS, and exports what a person or the next tool needs.
 
-    `rules` are those that the cluster's API server holds.
+    `rules` are those that the cluster's API server holds, `images` the releases that are known of nodes' images.
     """
     name = settings.cluster.existing or settings.cluster.name or settings.environment
     tags = settings.tags | settings.ownership | {"cluster": name}
@@ -202,11 +202,15 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
     # Credentials of another account are refused before anything is made with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
     on_aws = pulumi.ResourceOptions(provider=aws)
-    cluster, subnets = _cluster(plan, settings, place, on_aws)
+    needs = eks_cluster_needs(settings, plan, images) if settings.cluster.existing is not None else None
+    cluster, subnets = _cluster(plan, settings, place, on_aws, needs)
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
     arn = cluster.cluster_name.apply(lambda known: cluster_arn(place.partition, place.region, place.account, known))
-    kubernetes = cluster_provider("cluster", cluster.kubeconfig, arn, pulumi.ResourceOptions(depends_on=cluster.access))
-    in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=cluster.ready)
+    found = None if needs is None or isinstance(cluster, EksCluster) else read_parts(plan, settings, needs, cluster)
+    first, kubeconfig = ([*cluster.access], cluster.kubeconfig) if found is None else ([*found.read], found.kubeconfig)
+    kubernetes = cluster_provider("cluster", kubeconfig, arn, pulumi.ResourceOptions(depends_on=first))
+    ready = cluster.ready
+    in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=ready)
     if groups := groups_by_role(settings.teams):
         logins: EksTeamLoginsArgs = {"cluster_name": cluster.cluster_name, "groups": groups, "partition": place.partition, "tags": tags}
         EksTeamLogins("team-logins", logins, on_aws)
@@ -215,16 +219,10 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
         ready = declare_auto_mode(plan, settings, place, cluster=cluster, aws=aws, kubernetes=kubernetes, startup=driver_taints(settings))
         in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=ready)
     else:
-        ready = cluster.ready
-        karpenter, nodes = declare_karpenter(plan, settings, place, cluster, on_aws, kubernetes)
-        declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes, karpenter=karpenter)
-        GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
-    measured = settings.measurement
-    if measured.dcgm_exporter:
-        exporter: DcgmExporterArgs = {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}
-        if auto:
-            exporter["instance_labels"] = AUTO_MODE_INSTANCE
-        DcgmExporter("dcgm-exporter", exporter, in_cluster)
+        theirs = found.nodes if found is not None else None
+        nodes = theirs or declare_karpenter(plan, settings, place, cluster, on_aws, in_cluster)
+        declare_pools(plan, settings, place, cluster=cluster, nodes=nodes, aws=aws, kubernetes=kubernetes)
+    declare_gpu_daemons(plan, settings, in_cluster)
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     own = settings.cluster.existing is None
     if own:
@@ -246,17 +244,18 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings) -> None:
 
 
 def _cluster(
-    plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.ResourceOptions
+    plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.ResourceOptions, needs: EksClusterNeeds | None
 ) -> tuple[EksCluster | ExistingEksCluster, dict[str, pulumi.Input[str]]]:
     """The cluster, and the private subnets by zone, as far as they are known."""
     net, wanted = settings.network, settings.cluster
     subnets: dict[str, pulumi.Input[str]] = dict(zip(settings.zones, net.existing_private_subnets, strict=False))
-    if wanted.existing is not None:
+    if needs is not None:
         there: ExistingEksClusterArgs = {
             "cluster": place.cluster,
             "account": place.account,
             "partition": place.partition,
             "region": place.region,
+            "versions": [{"user": each.user, "least": each.least, "most": each.most, "remedy": each.remedy} for each in needs.versions],
         }
         return ExistingEksCluster("cluster", there, on_aws), subnets
     vpc_id: pulumi.Input[str]

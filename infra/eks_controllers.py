@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from capacity.catalog.accelerators import NEURON, NVIDIA
+from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.catalog.versions import Chart
+from capacity.settings.cluster import EksMode
 from components.cloud_names import node_role_name, queue_name
+from components.eks.addons import GpuPlugins
+from components.eks.dcgm_exporter import DcgmExporter
 from components.eks.load_balancer_controller import LoadBalancerController
 from components.karpenter.controller import KarpenterController, KarpenterControllerIdentity, KarpenterNodeIdentity
 from components.karpenter.interruption_queue import InterruptionQueue
+from infra.eks_existing import KarpenterNodes
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes import Provider
-
     from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings
     from components.cloud_names import EksPlace
     from components.eks.addons import GpuPluginsArgs
     from components.eks.cluster import EksCluster
+    from components.eks.dcgm_exporter import DcgmExporterArgs
     from components.eks.existing_cluster import ExistingEksCluster
     from components.eks.load_balancer_controller import LoadBalancerControllerArgs
 
@@ -31,9 +35,9 @@ def declare_karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from
     place: EksPlace,
     cluster: EksCluster | ExistingEksCluster,
     on_aws: pulumi.ResourceOptions,
-    kubernetes: Provider,
-) -> tuple[KarpenterController, KarpenterNodeIdentity]:
-    """Registers Karpenter, its interruption queue and both identities; returns the controller, and its nodes' identity."""
+    in_cluster: pulumi.ResourceOptions,
+) -> KarpenterNodes:
+    """Registers Karpenter, its interruption queue and both identities."""
     queue = InterruptionQueue(
         "interruptions",
         {
@@ -88,9 +92,25 @@ def declare_karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from
             "version": plan.versions.charts[Chart.KARPENTER],
             "node_repair": settings.cluster.node_repair,
         },
-        pulumi.ResourceOptions(provider=kubernetes, depends_on=[*cluster.ready, identity]),
+        pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[identity])),
     )
-    return karpenter, nodes
+    return KarpenterNodes(karpenter, nodes.role_name)
+
+
+def declare_gpu_daemons(plan: Plan, settings: EksSettings, in_cluster: pulumi.ResourceOptions) -> None:
+    """Registers what runs on every node with accelerators: device plugins, and what tells how busy GPUs are, unless somebody else does.
+
+    Auto Mode has plugins of its own, and so has a GPU operator, with an exporter.
+    """
+    auto, operator = settings.cluster.mode is EksMode.AUTO, settings.cluster.existing_gpu_operator
+    if not auto:
+        GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
+    measured = settings.measurement
+    if measured.dcgm_exporter and not operator:
+        exporter: DcgmExporterArgs = {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}
+        if auto:
+            exporter["instance_labels"] = AUTO_MODE_INSTANCE
+        DcgmExporter("dcgm-exporter", exporter, in_cluster)
 
 
 def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
@@ -101,7 +121,7 @@ def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
     args: GpuPluginsArgs = {
         "ami": settings.cluster.image,
         "efa": bool(machines),
-        "nvidia": any(pool.resource == NVIDIA.resource for pool in plan.pools),
+        "nvidia": not settings.cluster.existing_gpu_operator and any(pool.resource == NVIDIA.resource for pool in plan.pools),
         "neuron": any(pool.resource == NEURON.resource for pool in plan.pools),
         "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
         "neuron_version": charts.get(Chart.NEURON_DEVICE_PLUGIN),

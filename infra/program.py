@@ -96,7 +96,7 @@ def main() -> None:
     elif isinstance(settings, EksSettings):
         from infra.eks import declare_eks  # noqa: PLC0415
 
-        declare_eks(plan, settings, rules)
+        declare_eks(plan, settings, rules, images)
         declare_monthly_cost(plan, prices)
     elif isinstance(settings, LocalSettings):
         # Fake nodes cost nothing.

@@ -30,11 +30,27 @@ for _name in ("Mapping", "MutableMapping"):
     if not hasattr(collections, _name):
         setattr(collections, _name, getattr(collections.abc, _name))
 
+from principalmapper.common import Node  # noqa: E402
 from principalmapper.querying import local_policy_simulation  # noqa: E402
 from principalmapper.util.case_insensitive_dict import CaseInsensitiveDict  # noqa: E402
 
 _LINT = cast("Any", parliament)
 _SIMULATION = cast("Any", local_policy_simulation)
+_SOMEBODY = cast("Any", Node)(
+    "arn:aws:iam::111122223333:role/somebody",
+    "AROAEXAMPLE",
+    attached_policies=[],
+    group_memberships=[],
+    trust_policy={},
+    instance_profile=None,
+    num_access_keys=0,
+    active_password=False,
+    is_admin=False,
+    permissions_boundary=None,
+    has_mfa=False,
+    tags=None,
+)
+"""A role of the account that has nothing of its own."""
 _KEYS = cast("Any", CaseInsensitiveDict)
 
 GRAVE = {"MEDIUM", "HIGH", "CRITICAL"}
@@ -71,6 +87,16 @@ def foreign_decision(documents: Iterable[Document], request: Request) -> Verdict
     if some("Deny"):
         return Verdict.DENIED
     return Verdict.ALLOWED if some("Allow") else Verdict.NOT_ALLOWED
+
+
+def resource_decision(document: Document, request: Request) -> Verdict:
+    """What principalmapper decides of a request of a role of the account, by the document of a resource such as a bucket."""
+    context = _KEYS({key: value if isinstance(value, str) else listed(value) for key, value in request.context.items()})
+    # It looks at a statement's own resources, which the document of a resource may leave out: they are the resource itself.
+    whole = {**document, "Statement": [{"Resource": "*", **each} for each in document["Statement"]]}
+    found = _SIMULATION.resource_policy_matching_statements(_SOMEBODY, whole, request.action, request.resource, context)
+    effects = {each["Effect"] for each in found}
+    return Verdict.DENIED if "Deny" in effects else Verdict.ALLOWED if "Allow" in effects else Verdict.NOT_ALLOWED
 
 
 def service_decision(document: Document, request: Request) -> Verdict:

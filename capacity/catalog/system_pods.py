@@ -13,6 +13,8 @@ from capacity.catalog.data_files import Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from capacity.catalog.machines import Machine
 
 _FILE = Path(__file__).parent / "system_pods.yaml"
@@ -62,10 +64,22 @@ def system_pods_of(cloud: Cloud) -> tuple[SystemPod, ...]:
 
 @dataclass(frozen=True)
 class NodeRoom:
-    """What pods can ask for of one node: thousandths of a vCPU, and MiB of memory."""
+    """What pods can ask for of one node: thousandths of a vCPU and MiB of memory; and how many pods it takes, whatever they ask for."""
 
     cpu_milli: int
     memory_mib: int
+    pods: int
+
+    def without(self, pods: Iterable[SystemPod]) -> NodeRoom:
+        """What is left beside one of each of these; below 0 where they do not fit."""
+        listed = list(pods)
+        cpu, memory = sum(each.cpu_milli for each in listed), sum(each.memory_mib for each in listed)
+        return NodeRoom(self.cpu_milli - cpu, self.memory_mib - memory, self.pods - len(listed))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nothing is asked for beyond what there is."""
+        return min(self.cpu_milli, self.memory_mib, self.pods) >= 0
 
 
 _EVICTION_MIB = 100
@@ -76,8 +90,8 @@ _UNSEEN_PERCENT = {Cloud.AWS: 7.5, Cloud.GCP: 3.0}
 seen), and on Compute Engine a little more than the 2.4 of an n2-standard-4 on GKE 1.36.3."""
 
 
-def node_room(cloud: Cloud, machine: Machine) -> NodeRoom:
-    """What is left for pods of a node without GPUs, after what the kubelet keeps.
+def node_room(cloud: Cloud, machine: Machine, max_pods: int) -> NodeRoom:
+    """What is left for pods of a node without GPUs, after what the kubelet keeps. `max_pods` is how many of them it takes.
 
     Of the vCPU both clouds keep 6 % of the first, 1 % of the second, 0.5 % of the next two and 0.25 % of all others. Of the memory EKS
     keeps 255 MiB and 11 MiB for each pod that the node has addresses for (nodeadm/internal/kubelet/config.go in
@@ -88,7 +102,7 @@ def node_room(cloud: Cloud, machine: Machine) -> NodeRoom:
     seen = machine.memory_mib * (100 - _UNSEEN_PERCENT[cloud]) / 100
     reserved = 255 + 11 * machine.max_pods if cloud is Cloud.AWS else _gke_reserved_mib(seen)
     # The kubelet rounds what it keeps; up, so that no more is promised than there is.
-    return NodeRoom(1000 * machine.vcpu - round(kept), int(seen - reserved) - _EVICTION_MIB)
+    return NodeRoom(1000 * machine.vcpu - round(kept), int(seen - reserved) - _EVICTION_MIB, max_pods)
 
 
 _CPU_KEPT = ((0, 1, 60.0), (1, 2, 10.0), (2, 4, 5.0), (4, 10_000, 2.5))

@@ -31,11 +31,10 @@ class SystemRoom:
         Each pod goes to the node with the most vCPU left, the smallest pods first: the order that leaves the largest the least room. What
         has a place then has one in every order that the real scheduler meets them in, but for sizes that fit by a hair.
         """
-        daemons = [each for each in self.pods if each.replicas is None]
-        used = NodeRoom(sum(each.cpu_milli for each in daemons), sum(each.memory_mib for each in daemons))
-        if nodes < 1 or used.cpu_milli > self.of_each.cpu_milli or used.memory_mib > self.of_each.memory_mib:
+        left = self.of_each.without(each for each in self.pods if each.replicas is None)
+        if nodes < 1 or not left.is_there:
             return list(self.pods)
-        free = [NodeRoom(self.of_each.cpu_milli - used.cpu_milli, self.of_each.memory_mib - used.memory_mib) for _ in range(nodes)]
+        free = [left] * nodes
         waiting: list[SystemPod] = []
         for pod in sorted((each for each in self.pods if each.replicas is not None), key=_size):
             waiting += _placed(pod, free, nodes)
@@ -51,16 +50,12 @@ def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]
     copies = pod.replicas or 0
     taken: set[int] = set()
     for copy in range(min(copies, nodes) if pod.apart else copies):
-        fits = [
-            node
-            for node, left in enumerate(free)
-            if left.cpu_milli >= pod.cpu_milli and left.memory_mib >= pod.memory_mib and not (pod.apart and node in taken)
-        ]
+        fits = [node for node, left in enumerate(free) if left.without([pod]).is_there and not (pod.apart and node in taken)]
         if not fits:
             return [pod] * (copies - copy)
         node = max(fits, key=lambda each: (free[each].cpu_milli, free[each].memory_mib))
         taken.add(node)
-        free[node] = NodeRoom(free[node].cpu_milli - pod.cpu_milli, free[node].memory_mib - pod.memory_mib)
+        free[node] = free[node].without([pod])
     return []
 
 
@@ -76,7 +71,8 @@ def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Mach
     clouds = [each for each in system_pods_of(cloud) if (each.addon is None or addons[each.addon]) and (each.in_auto_mode or not auto)]
     pods = (*clouds, *own_pods(settings))
     grows = auto or not isinstance(settings.controllers, EksControllers)
-    return SystemRoom(pool.max_nodes if grows else pool.min_nodes, node_room(cloud, machine), pods)
+    most = machine.max_pods if isinstance(settings, EksSettings) else settings.network.max_pods_per_node
+    return SystemRoom(pool.max_nodes if grows else pool.min_nodes, node_room(cloud, machine, most), pods)
 
 
 def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:

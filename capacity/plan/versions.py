@@ -75,9 +75,9 @@ def _kueue(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str
 
 def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
     wanted = settings.controllers
-    charts = {Chart.KARPENTER: wanted.karpenter.version}
+    charts = {} if settings.cluster.existing_karpenter is not None else {Chart.KARPENTER: wanted.karpenter.version}
     kinds = {of_ec2_machine(pool.machine) for pool in settings.pools}
-    if settings.cluster.image.startswith("al2023@") and NVIDIA in kinds:
+    if settings.cluster.image.startswith("al2023@") and NVIDIA in kinds and not settings.cluster.existing_gpu_operator:
         charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
     if NEURON in kinds:
         charts[Chart.NEURON_DEVICE_PLUGIN] = wanted.neuron_device_plugin.version

@@ -18,11 +18,13 @@ from capacity.values.names import (
     ADDON_VERSION_OR_DEFAULT,
     AMI_ALIAS,
     AWS_KEY,
+    DEPLOYMENT,
     DOMAIN,
     EKS_CLUSTER,
     EKS_VERSION,
     GKE_VERSION,
     IAM_ROLE,
+    IAM_ROLE_NAME,
     Name,
     Zone,
 )
@@ -178,6 +180,17 @@ class EksAddons(DescribedRecord):
     does."""
 
 
+class ExistingKarpenter(DescribedRecord):
+    """A Karpenter that somebody else runs. Its queue of interruptions, its version and its feature gates are its owner's."""
+
+    node_role: Annotated[str, Field(pattern=IAM_ROLE_NAME)]
+    """The role of the nodes that it launches, by name: one that its own role may pass, and that has its access entry (or its line in
+    aws-auth) already."""
+
+    deployment: Annotated[str, Field(pattern=DEPLOYMENT)] = "kube-system/karpenter"
+    """The Deployment of its controller, with its namespace, which a preview reads."""
+
+
 class EksMode(StrEnum):
     """STANDARD has a Karpenter, system nodes and add-ons of ours. In AUTO, EKS's Auto Mode, AWS runs all of these for a fee on each node.
 
@@ -255,7 +268,14 @@ class EksCluster(DescribedRecord):
 
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
-    `nodes` and `node_repair` are then used. Default: one is made."""
+    `nodes`, `node_repair` and the next two are then used. Default: one is made."""
+
+    existing_karpenter: ExistingKarpenter | None = None
+    """The Karpenter of `existing`, which pools then use. Default: one is installed."""
+
+    existing_gpu_operator: bool = False
+    """Whether NVIDIA's GPU operator is on the cluster, or somebody will install it: its device plugin and DCGM exporter take the place of
+    ours. Of `existing` a preview reads whether it has both, and tolerates the pools' taints."""
 
     @model_validator(mode="after")
     def _somebody_chooses_the_image(self) -> Self:

@@ -45,6 +45,7 @@ AWS_ACCOUNT = _form(r"^\d{12}$", "an account's number, 12 digits in quotes, such
 IAM_ROLE = _form(
     r"^arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+$", "the ARN of a role such as arn:aws:iam::111122223333:role/platform-admins"
 )
+IAM_ROLE_NAME = _form(r"^[\w+=,.@-]{1,64}$", "the name of a role, without its path, such as KarpenterNodeRole-ml")
 IAM_PATH = _form(r"^/([\w+=,.@-]+/)*$", "a path of IAM, with a slash at both ends, such as /platform/")
 IAM_POLICY = _form(
     r"^arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+$",
@@ -119,6 +120,10 @@ GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower
 VARIABLE = _form(r"^[A-Za-z_][A-Za-z0-9_]*$", "a variable's name, or the beginning of some, of letters, digits and _, such as WANDB_MODE")
 OBJECT_NAME = _form(
     r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$", "the name of an object of Kubernetes: lower-case letters, digits, inner hyphens and dots"
+)
+DEPLOYMENT = _form(
+    r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$",
+    "a Deployment with its namespace, such as kube-system/karpenter",
 )
 MOUNT_PATH = _form(r"^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$", "a path from the root without a slash at its end, such as /data")
 RESOURCE_KEY = _form(

@@ -1,14 +1,34 @@
 """An EKS cluster that somebody else made."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
-from typing import NotRequired, TypedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import eks
 from pulumi_aws.eks.outputs import ClusterAccessConfig
 
+from capacity.catalog.versions import version_order
+from components.answers import answered
 from components.cloud_names import check_cluster_name, check_place, cluster_arn
 from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of, vpc_of
+
+
+class KubernetesNeedArgs(TypedDict):
+    """The versions of Kubernetes without which something does not work."""
+
+    user: str
+    """What needs it, in words for whoever reads the refusal."""
+
+    remedy: str
+    """What else than another version of the cluster mends it, in the same words."""
+
+    least: NotRequired[str | None]
+    """The oldest version, such as 1.29. Default: any."""
+
+    most: NotRequired[str | None]
+    """The newest version. Default: any."""
 
 
 class ExistingEksClusterArgs(TypedDict):
@@ -26,32 +46,60 @@ class ExistingEksClusterArgs(TypedDict):
     region: str
     """Its region."""
 
+    versions: NotRequired[list[KubernetesNeedArgs]]
+    """Versions of Kubernetes that something needs. Default: none."""
+
+
+def _text(told: str | None) -> str:
+    return told or ""
+
 
 def _mode_of(access: ClusterAccessConfig | None) -> str:
-    """The authentication mode; empty where nobody has said it, as in a test without a cloud."""
     return (access.authentication_mode or "") if access else ""
 
 
-def _check_mode(where: str, cluster: str, mode: str) -> None:
-    """Raises ValueError where neither nodes nor people can be given access entries."""
-    if mode == "CONFIG_MAP":
-        raise ValueError(
-            f"{where} the authentication mode of {cluster} is CONFIG_MAP; allowed are API_AND_CONFIG_MAP and API, because Karpenter's "
-            f"nodes and teams' roles get access entries; its owner changes that with `aws eks update-cluster-config --name {cluster} "
+@dataclass(frozen=True)
+class FoundCluster:
+    """What EKS says of a cluster, as far as a platform on it depends on it; empty where nobody has said it, as in an offline preview."""
+
+    version: str
+    mode: str
+    """The authentication mode: API, API_AND_CONFIG_MAP or CONFIG_MAP."""
+
+
+def problems(args: ExistingEksClusterArgs, found: FoundCluster) -> Iterator[str]:
+    """What a platform cannot do with on this cluster, each with what mends it; nothing of what nobody has read.
+
+    The commands are those of the AWS CLI's reference (eks update-cluster-config and update-cluster-version; read 2026-11-26).
+    """
+    cluster, place = args["cluster"], f"--name {args['cluster']} --region {args['region']}"
+    if found.mode == "CONFIG_MAP":
+        yield (
+            f"the authentication mode of {cluster} is CONFIG_MAP; allowed are API_AND_CONFIG_MAP and API, because Karpenter's "
+            f"nodes and teams' roles get access entries; its owner changes that with `aws eks update-cluster-config {place} "
             "--access-config authenticationMode=API_AND_CONFIG_MAP`, which leaves aws-auth as it is and cannot be taken back"
         )
+    if not found.version:
+        return
+    for need in args.get("versions", []):
+        least, most = need.get("least"), need.get("most")
+        if (least and version_order(found.version) < version_order(least)) or (most and version_order(found.version) > version_order(most)):
+            allowed = f"{least} or newer" if not most else f"{least} to {most}" if least else f"{most} or older"
+            upgrade = f"its owner upgrades it, one minor version at a time, with `aws eks update-cluster-version {place}`, or "
+            yield f"{cluster} has Kubernetes {found.version}, and {need['user']} needs {allowed}; {upgrade}{need['remedy']}"
 
 
 class ExistingEksCluster(pulumi.ComponentResource):
     """A cluster that is read and never changed. Its network, add-ons, tags and system nodes are its owner's.
 
-    Its authentication mode must be API or API_AND_CONFIG_MAP, or EKS takes no access entry: once it was read, another one is refused.
-    Karpenter on it needs what EksCluster makes: the add-on eks-pod-identity-agent, the tag karpenter.sh/discovery on private subnets and
-    the cluster security group, and nodes that it has not made. Raises ValueError for a name or a place that AWS does not have.
+    Once it was read, which a preview does, too, one whose version or authentication mode (API or API_AND_CONFIG_MAP, or EKS takes no
+    access entry) a platform cannot do with ends the run with pulumi.RunError, a line for each problem; nothing that waits for its name or
+    its API server is made. What runs on it `ExistingClusterParts` reads. Karpenter on it needs the tag karpenter.sh/discovery on private
+    subnets and the cluster security group, and nodes that it has not made. Raises ValueError for a name or a place that AWS does not have.
     """
 
     cluster_name: pulumi.Output[str]
-    """The cluster's name."""
+    """The cluster's name; what uses it waits for the cluster to be found in order."""
 
     arn: pulumi.Output[str]
     """The cluster's ARN."""
@@ -83,21 +131,25 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.ready: list[pulumi.Resource] = [cluster]
         # Who has access is its owner's to say.
         self.access: list[pulumi.Resource] = []
-        self.cluster_name = pulumi.Output.from_input(called)
         self.arn = pulumi.Output.from_input(context)
         self.endpoint = cluster.endpoint
         self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
         self.security_group_id = cluster.vpc_config.apply(security_group_of)
-        # Not an output: where the security groups of its nodes belong.
+        # Not outputs: where the security groups of its nodes belong, and what else is asked of it.
         self.vpc_id: pulumi.Output[str] = cluster.vpc_config.apply(vpc_of)
+        self.kubernetes_version: pulumi.Output[str] = answered(cluster.version, _text)
 
-        def reached(known: list[str]) -> str:
-            endpoint, certificate, mode = known
-            _check_mode(where, called, mode)
-            return eks_kubeconfig(context, called, region, endpoint, certificate)
+        def in_order(parts: dict[str, Any]) -> str:
+            if told := [f"{where} {each}" for each in problems(args, FoundCluster(**parts))]:
+                # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
+                raise pulumi.RunError("\n".join(told))
+            return called
 
-        mode = cluster.access_config.apply(_mode_of)
-        self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority, mode).apply(reached)
+        mode = answered(cluster.access_config, _mode_of)
+        self.cluster_name = pulumi.Output.all(version=self.kubernetes_version, mode=mode).apply(in_order)
+        self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority, self.cluster_name).apply(
+            lambda known: eks_kubeconfig(context, called, region, known[0], known[1])
+        )
         self.credentials_command = pulumi.Output.from_input(eks_credentials_command(called, region))
         self.register_outputs(
             {

@@ -1,9 +1,9 @@
 """A GKE cluster that somebody else made."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict, TypeVar
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_gcp import container
@@ -13,6 +13,7 @@ from capacity.catalog.gke_versions import is_below
 from capacity.catalog.versions import minor_version
 from capacity.settings.cluster import GkeMode
 from capacity.settings.network import Access
+from components.answers import answered
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 
 
@@ -73,15 +74,6 @@ class FoundCluster:
     workload_pool: str
     gcs_fuse: bool
     limits: dict[str, int]
-
-
-PartT = TypeVar("PartT")
-ReadT = TypeVar("ReadT")
-
-
-def _read(part: pulumi.Output[PartT | None], read: Callable[[PartT | None], ReadT]) -> pulumi.Output[ReadT]:
-    """What the provider answered of a cluster. It leaves out what is off, and in a preview the SDK takes what is left out for unknown."""
-    return part.apply(lambda answered: read(None if pulumi.contains_unknowns(answered) else answered), run_with_unknowns=True)
 
 
 def _pool(identity: ClusterWorkloadIdentityConfig | None) -> str:
@@ -201,11 +193,11 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             return called
 
         self.cluster_name = pulumi.Output.all(
-            version=_read(cluster.master_version, lambda version: version),
-            autopilot=_read(cluster.enable_autopilot, bool),
-            workload_pool=_read(cluster.workload_identity_config, _pool),
-            gcs_fuse=_read(cluster.addons_config, _has_gcs_fuse),
-            limits=_read(cluster.cluster_autoscaling, _limits),
+            version=answered(cluster.master_version, lambda version: version),
+            autopilot=answered(cluster.enable_autopilot, bool),
+            workload_pool=answered(cluster.workload_identity_config, _pool),
+            gcs_fuse=answered(cluster.addons_config, _has_gcs_fuse),
+            limits=answered(cluster.cluster_autoscaling, _limits),
         ).apply(in_order)
         by_name = access == Access.DNS_IAM
         host = cluster.control_plane_endpoints_config.apply(dns_name_of) if by_name else cluster.endpoint

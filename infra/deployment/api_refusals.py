@@ -6,6 +6,7 @@ The table with sources is api_refusals.yaml. A rule whose source is not verified
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import IPv4Network
@@ -34,6 +35,7 @@ SUBNET = "aws:ec2/subnet:Subnet"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 GKE_CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+AWS_PROVIDER = "pulumi:providers:aws"
 
 OPTION = "--try-refused"
 
@@ -138,6 +140,10 @@ def refused_changes(token: str, old: Inputs, new: Inputs, zone_of: ZoneOf) -> It
                 yield _told("subnet-zones", *(", ".join(each) for each in zones))
     if token == NODE_POOL:
         yield from _node_class(old, new)
+    if token == AWS_PROVIDER:
+        accounts = [re.findall(r"\d{12}", str(each.get("allowedAccountIds"))) for each in (old, new)]
+        if all(accounts) and accounts[0] != accounts[1]:
+            yield _told("account", *(", ".join(each) for each in accounts))
     if token == SUBNETWORK:
         yield from _ranges(old.get("secondaryIpRanges"), new.get("secondaryIpRanges"))
 

@@ -43,6 +43,10 @@ class _Kind:
 _KINDS = {
     "aws:eks/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
     "gcp:container/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    # The chart of its definitions takes them with it, and with them all objects of their kinds.
+    "kubernetes:helm.sh/v3:Release": _Kind(
+        Held.POOL, "Karpenter chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
+    ),
     "aws:ec2/vpc:Vpc": _Kind(Held.NETWORK, "VPC"),
     "aws:ec2/subnet:Subnet": _Kind(Held.NETWORK, "subnet"),
     "gcp:compute/network:Network": _Kind(Held.NETWORK, "network"),
@@ -64,7 +68,15 @@ _KINDS = {
     ),
 }
 
-_WHOLE = frozenset({"aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster", "aws:ec2/vpc:Vpc", "gcp:compute/network:Network"})
+_WHOLE = frozenset(
+    {
+        "aws:eks/cluster:Cluster",
+        "aws:ec2/vpc:Vpc",
+        "gcp:compute/network:Network",
+        "gcp:container/cluster:Cluster",
+        "kubernetes:helm.sh/v3:Release",
+    }
+)
 """What nobody takes out of a stack file as a pool, a team or a zone is taken out: its deletion is asked for as its replacement is."""
 
 _GKE_POOL = "gcp:container/nodePool:NodePool"

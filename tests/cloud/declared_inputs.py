@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from plan_rules import broken
+
 from lab.providers.cloud_rules.rule_checks import violations
 from lab.providers.values import UNKNOWN, is_list, is_object
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 def refused_inputs(made: Iterable[Declared]) -> list[str]:
     """The violations of the clouds' resources among these, each with its resource's name."""
     of_clouds = [each for each in made if each.type.startswith(("gcp:", "aws:"))]
-    return [f"{each.name}: {violation}" for each in of_clouds for violation in violations(each.type, as_sent(each.inputs))]
+    found = [f"{each.name}: {violation}" for each in of_clouds for violation in violations(each.type, as_sent(each.inputs))]
+    return found + [f"{each.name}: {rule}" for each in of_clouds for rule in broken(each.type, each.inputs)]
 
 
 def as_sent(value: Any) -> Any:

@@ -63,7 +63,7 @@ def _touched(rules: ResourceRules, attribute: Attribute, change: Change, *, unkn
 
 
 def _replaces(rules: ResourceRules, attribute: Attribute, before: Any, after: Any) -> bool:
-    special = _WHEN.get((rules.token, attribute.path))
+    special = WHEN.get((rules.token, attribute.path))
     return special(before, after) if special else bool(attribute.facts.get("force_new"))
 
 
@@ -119,7 +119,7 @@ def _lowered(name: str) -> Callable[[Any, Any], bool]:
     return lambda before, after: order(after) < order(before)
 
 
-_WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
+WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
     ("gcp:compute/subnetwork:Subnetwork", "ip_cidr_range"): _shrinks,
     ("gcp:container/cluster:Cluster", "enable_fqdn_network_policy"): _switched_off("enableFqdnNetworkPolicy"),
     ("gcp:container/cluster:Cluster", "enable_l4_ilb_subsetting"): _switched_off("enableL4IlbSubsetting"),
@@ -135,4 +135,20 @@ _WHEN: dict[tuple[str, str], Callable[[Any, Any], bool]] = {
         for path in ("cidr_ipv4", "cidr_ipv6", "prefix_list_id", "referenced_security_group_id")
     },
 }
-"""`force_new_when` of the rule files, for what the stacks set; the others never replace here."""
+"""`force_new_when` of the rule files, for what the stacks set."""
+
+NEVER: dict[tuple[str, str], str] = {
+    ("aws:ec2/natGateway:NatGateway", "secondary_private_ip_address_count"): "no gateway is private",
+    ("aws:ec2/subnet:Subnet", "ipv6_cidr_block"): "nothing has IPv6",
+    ("aws:eks/cluster:Cluster", "compute_config.node_role_arn"): "a cluster in Auto Mode names no role: each NodeClass has its own",
+    ("aws:fsx/lustreFileSystem:LustreFileSystem", "per_unit_storage_throughput"): "efa_enabled is not set, with which alone it replaces",
+    (
+        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+        "expected_bucket_owner",
+    ): "no bucket's owner is named",
+    ("aws:s3/bucketVersioning:BucketVersioning", "expected_bucket_owner"): "no bucket's owner is named",
+    ("gcp:container/cluster:Cluster", "dns_config.additive_vpc_scope_dns_domain"): "Autopilot has no DNS domain of ours",
+    ("gcp:container/cluster:Cluster", "enable_k8s_beta_apis.enabled_apis"): "no beta API is switched on",
+    ("gcp:storage/bucket:Bucket", "retention_policy.is_locked"): "no bucket has a retention policy",
+}
+"""Those that never come to it here, each with the reason, which a test holds."""

@@ -7,6 +7,7 @@ such as an ARN or what else has to change in the same edit, stands in setting_ed
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,7 +50,7 @@ class Setting:
 class Edit:
     """One change of one setting of a stack: what is written where (GONE takes it out), and in words.
 
-    `first` is what the stack has before beyond what is shipped, where no shipped pool takes the setting.
+    `base` is written before, where the setting is about something that the shipped stack does not have.
     """
 
     setting: str
@@ -57,11 +58,11 @@ class Edit:
     kind: str
     words: str
     writes: tuple[tuple[Place, Any], ...]
-    first: tuple[tuple[Place, Any], ...] = ()
+    base: tuple[tuple[Place, Any], ...] = ()
 
     def before(self) -> dict[str, Any]:
         """The stack's settings without it."""
-        return _with_writes(shipped(self.stack), self.first)
+        return _with_writes(shipped(self.stack), self.base)
 
     def applied(self) -> dict[str, Any]:
         """The stack's settings with it."""
@@ -149,7 +150,24 @@ def edits_of(cloud: str, path: str) -> tuple[Edit, ...]:
     if own is not None:
         return tuple(_written(cloud, path, each) for each in own)
     [setting] = [each for each in settings_of(cloud) if each.path == path]
-    return () if path in without_edit(cloud) else tuple(_generated(cloud, setting))
+    return () if path in without_edit(cloud) else tuple(_generated(setting, STACKS_OF[cloud]))
+
+
+def edits_on(stack: str, cloud: str, path: str) -> tuple[Edit, ...]:
+    """The edits of a setting that one stack takes: the same as production's, as far as it has what they mean."""
+    written = written_edits()["edits"]
+    own = written.get(cloud, {}).get(path) or written["both"].get(path)
+    if own is None:
+        [setting] = [each for each in settings_of(cloud) if each.path == path]
+        return () if path in without_edit(cloud) else tuple(_generated(setting, (stack,)))
+    found: list[Edit] = []
+    for told in own:
+        # It may mean a pool or a team that production alone has.
+        with suppress(StopIteration, KeyError, IndexError, TypeError):
+            edit = _written(cloud, path, {**told, "stack": stack})
+            if edit.applied() != edit.before() and not edit.refusal():
+                found.append(edit)
+    return tuple(found)
 
 
 def without_edit(cloud: str) -> dict[str, str]:
@@ -160,8 +178,8 @@ def without_edit(cloud: str) -> dict[str, str]:
 def _written(cloud: str, path: str, told: dict[str, Any]) -> Edit:
     stack = told.get("stack", STACKS_OF[cloud][0])
     settings = shipped(stack)
-    first = tuple((place_of(settings, place), value) for place, value in told.get("first", {}).items())
-    settings = _with_writes(settings, first)
+    base = tuple((place_of(settings, place), value) for place, value in told.get("base", {}).items())
+    settings = _with_writes(settings, base)
     writes = [(place_of(settings, place), value) for place, value in told.get("write", {}).items()]
     writes += [(place_of(settings, place), GONE) for place in told.get("take_out", [])]
     for kind, pair in told.get("rename", {}).items():
@@ -169,7 +187,7 @@ def _written(cloud: str, path: str, told: dict[str, Any]) -> Edit:
     for kind, name in told.get("drop", {}).items():
         writes += _renamed(settings, kind, name, None)
     words = told.get("words") or ", ".join(f"{place}: {_shown(value)}" for place, value in told.get("write", {}).items())
-    return Edit(path, stack, told.get("kind", "other"), words, tuple(writes), first)
+    return Edit(path, stack, told.get("kind", "other"), words, tuple(writes), base)
 
 
 def place_of(settings: dict[str, Any], written: str) -> Place:
@@ -204,10 +222,10 @@ def _renamed(settings: dict[str, Any], kind: str, old: str, new: str | None) -> 
                     yield (owners, number, field), GONE if new is None else new
 
 
-def _generated(cloud: str, setting: Setting) -> Iterator[Edit]:
-    """For each kind of edit the first that is taken, at the first place and in the first stack where there is one."""
+def _generated(setting: Setting, stacks: tuple[str, ...]) -> Iterator[Edit]:
+    """For each kind of edit the first that is taken, at the first place and in the first of the stacks where there is one."""
     done: set[str] = set()
-    for stack in STACKS_OF[cloud]:
+    for stack in stacks:
         settings = shipped(stack)
         for place in _places(settings, setting.path.split(".")):
             here = _at(settings, place)

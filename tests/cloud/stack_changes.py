@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from engine_steps import Operation, Run, steps
 from program_declarations import declared, id_of, shipped
-from setting_edits import edits_of, settings_of, without_edit
+from setting_edits import STACKS_OF, edits_of, edits_on, settings_of, without_edit
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
 from infra.deployment.api_refusals import Change, refusals
-from infra.deployment.losses import Held, held
+from infra.deployment.losses import Held, Loss, held, refusal
 
 if TYPE_CHECKING:
     from engine_steps import Step
@@ -35,10 +35,22 @@ def deployed(stack: str) -> Declarations:
     return declared(stack, shipped(stack), there=True)
 
 
+_BASES: dict[tuple[str, str], Declarations] = {}
+"""Stacks that have something else than the shipped ones, by what that is: several edits begin with the same."""
+
+
+def _before(edit: Edit) -> Declarations:
+    key = (edit.stack, repr(edit.base))
+    if not edit.base:
+        return deployed(edit.stack)
+    if key not in _BASES:
+        _BASES[key] = declared(edit.stack, edit.before(), there=True)
+    return _BASES[key]
+
+
 def row_of(edit: Edit) -> Row:
     """What an edit does to the stack, and what taking it back does."""
-    before = declared(edit.stack, edit.before(), there=True) if edit.first else deployed(edit.stack)
-    after = declared(edit.stack, edit.applied(), there=True)
+    before, after = _before(edit), declared(edit.stack, edit.applied(), there=True)
     return {
         "edit": edit.words,
         "kind": edit.kind,
@@ -61,11 +73,30 @@ def outcome(run: Run, before: Declarations, after: Declarations) -> Row:
         told["creates"] = _counted(made)
     if changed := Counter(each.kind for each in run.of(Operation.UPDATE)):
         told["updates"] = sum(changed.values())
+    if asked := asked_for(run, before):
+        told["production asks leave for"] = asked
     if run.refused:
         told["preview refuses for"] = sorted(each.partition(" ")[2] for each in run.refused)
     if refused := refusals_of(run, before, after):
         told["the cloud refuses"] = refused
     return told
+
+
+def asked_for(run: Run, before: Declarations) -> int:
+    """Of how many losses `up` asks leave in production, by the code that asks."""
+    losses = [
+        Loss(
+            f"{resource.parent.partition(' ')[0]}${resource.type}",
+            resource.name,
+            replaced=each.operation is Operation.REPLACE,
+            protected=resource.inputs.get("deletionProtection") is True,
+        )
+        for each in run.lost
+        for resource in [before.made[each.name]]
+        if _held(each, before)
+    ]
+    refused = refusal(losses, [], production=True)
+    return 0 if refused is None else sum(1 for each in losses if each.asked_for)
 
 
 def _held(step: Step, declarations: Declarations) -> Held | None:
@@ -146,6 +177,44 @@ def table(cloud: str, section: str, *, anew: bool) -> dict[str, Any]:
     for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
         rows[path] = none.get(path) or (NOT_PLAYED if path in left else [row_of(edit) for edit in edits_of(cloud, path)])
     return rows
+
+
+def development(cloud: str) -> str:
+    """The shipped stack of a cloud that nothing protects."""
+    return STACKS_OF[cloud][1]
+
+
+def on_development(cloud: str, section: str) -> dict[str, dict[str, Any]]:
+    """What the same edits do to the unprotected stack, of those that take, refuse or make anew anything in production, or that production
+    has nothing for. What is in place in one is in place in the other: the providers ask for types and inputs alone.
+    """
+    stack, rows = development(cloud), _reviewed(snapshot_of(cloud, section))
+    found: dict[str, dict[str, Any]] = {}
+    for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
+        edits = rows.get(path)
+        calm = (
+            {each["kind"] for each in edits if each["stack"] != stack and not _LOUD & {*each["does"], *each["back"]}}
+            if _played(edits)
+            else set()
+        )
+        done = {each["edit"] for each in edits if each["stack"] == stack} if _played(edits) else set()
+        for edit in edits_on(stack, cloud, path):
+            if edit.kind not in calm and edit.words not in done:
+                before, after = _before(edit), declared(stack, edit.applied(), there=True)
+                found.setdefault(path, {})[edit.words] = outcome(steps(before, after), before, after)
+    return found
+
+
+_LOUD = frozenset({"replaces", "deletes", "also replaces", "also deletes", "preview refuses for", "the cloud refuses"})
+
+
+def _played(edits: Any) -> bool:
+    return isinstance(edits, list)
+
+
+def development_snapshot(cloud: str, section: str) -> Path:
+    """The reviewed table of one section of the unprotected stack."""
+    return SNAPSHOTS / f"changes-{development(cloud)}" / f"{section}.yaml"
 
 
 def text_of(rows: dict[str, Any]) -> str:

@@ -30,11 +30,14 @@ STAYS_FOR_A_WHILE = {"aws:kms/key:Key"}
 
 def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     before = world.objects()
+    # The shipped image has both versions.
+    world.change("dev-eks", cluster={"version": "1.34"})
     created = goes_up(world, "dev-eks")
     assert programs_run(world) == {"aws eks get-token --cluster-name dev --region us-east-1 --output json"}
     assert_order_of_creation(world)
 
     assert counted(world.flexspot("up", "-s", "dev-eks", "--yes")) == {}
+    goes_to_the_next_version_of_kubernetes(world)
     moved = {"zones": ["us-east-1b", "us-east-1c"]}
     # The cluster's security group is a part of what changes, so the preview does not know that it stays.
     tag = frozenset({"aws:ec2:Tag cluster-discovery-tag"})
@@ -47,6 +50,29 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
     assert_nothing_is_left(world)
     assert world.objects() == before
     assert_order_of_deletion(world)
+
+
+def goes_to_the_next_version_of_kubernetes(world: CloudWorld) -> None:
+    """The preview is what the model says, nothing is replaced, and the engine keeps the order of Kubernetes' version skew policy."""
+    at_first = world.settings("dev-eks")
+    then = at_first | {"cluster": at_first["cluster"] | {"version": "1.35"}}
+    is_refused_before_anything(world, "dev-eks", {"version"}, {"cluster": {"version": "1.36"}})
+    world.change("dev-eks", cluster={"version": "1.35"})
+
+    shown = operations(world.flexspot("preview", "-s", "dev-eks").stdout)
+    world.cloud.forget_events()
+    done = counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
+
+    assert shown == modelled("dev-eks", at_first, then)
+    assert {*shown.values()} == {"update"}
+    assert done == {"updated": len(shown)}
+    order = Order(world.cloud.events(), "update")
+    assert set(order.done) == {"cluster-cluster", "cluster-kube-proxy", "cluster-system-nodes", "cluster-coredns"}
+    order.assert_after("cluster-kube-proxy", "cluster-cluster")
+    order.assert_after("cluster-system-nodes", "cluster-cluster", "cluster-kube-proxy")
+    order.assert_after("cluster-coredns", "cluster-system-nodes")
+    assert counted(world.flexspot("up", "-s", "dev-eks", "--yes")) == {}
+    world.cloud.forget_events()
 
 
 def checkpoints_move_to_efs_and_back(world: CloudWorld) -> None:

@@ -14,7 +14,17 @@ from guide_tables import guide, part, with_part
 from program_declarations import declared, shipped
 from setting_edits import ROOTS, edits_of, settings_of, without_edit
 from snapshot_fixtures import REWRITE, assert_snapshot
-from stack_changes import NOT_PLAYED, outcome, reviewed, sections, snapshot_of, table, text_of
+from stack_changes import (
+    NOT_PLAYED,
+    development_snapshot,
+    on_development,
+    outcome,
+    reviewed,
+    sections,
+    snapshot_of,
+    table,
+    text_of,
+)
 
 from infra.deployment.api_refusals import known_refusals
 from infra.deployment.losses import Held
@@ -75,9 +85,16 @@ def test_what_every_edit_of_every_setting_does_is_what_was_reviewed(cloud: str, 
     assert_snapshot(text_of(table(cloud, section, anew=anew)), snapshot_of(cloud, section))
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("cloud, section", [(cloud, section) for cloud in sorted(ROOTS) for section in sections(cloud)])
+def test_what_the_same_edits_do_to_the_stack_that_nothing_protects_is_what_was_reviewed(cloud: str, section: str) -> None:
+    assert_snapshot(text_of(on_development(cloud, section)), development_snapshot(cloud, section))
+
+
 @both_clouds
 def test_no_table_is_left_of_a_section_that_is_gone(cloud: str) -> None:
     assert {path.stem for path in snapshot_of(cloud, "any").parent.iterdir()} == set(sections(cloud))
+    assert {path.stem for path in development_snapshot(cloud, "any").parent.iterdir()} == set(sections(cloud))
 
 
 @both_clouds
@@ -104,6 +121,18 @@ def test_in_production_a_preview_refuses_what_would_take_away_the_cluster_or_its
         and setting != "cluster.deletion_protection"
     ]
     assert unrefused == []
+
+
+@both_clouds
+def test_in_production_up_asks_leave_for_everything_that_holds_something_and_is_made_anew(cloud: str) -> None:
+    """By infra/deployment/losses.py over what the providers replace, pools and teams' storage among it."""
+    held = [edit[way] for _, edit in rows(cloud) if edit["stack"].startswith("prod-") for way in ("does", "back")]
+    anew = [does for does in held if "replaces" in does]
+
+    assert any(each.startswith(f"{Held.TEAM_STORAGE} ") for does in anew for each in does["replaces"])
+    assert [does for does in anew if not does.get("production asks leave for")] == []
+    # Taking a pool or a team out of the file says so already.
+    assert [does for does in held if not {"replaces", "deletes"} & does.keys() and "production asks leave for" in does] == []
 
 
 @both_clouds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from setting_edits import settings_of
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.stack_commands import show_doubts
 from infra.deployment.api_refusals import (
+    AWS_PROVIDER,
     EKS_CLUSTER,
     GKE_CLUSTER,
     NODE_GROUP,
@@ -42,6 +44,16 @@ def cluster(version: str = "1.35", *subnets: str) -> dict[str, Any]:
 @pytest.mark.parametrize("version,rules", [("1.34", ["version"]), ("1.35", []), ("1.36", []), ("1.37", ["version"])])
 def test_eks_goes_up_one_version_at_a_time(version: str, rules: list[str]) -> None:
     assert refused(EKS_CLUSTER, cluster(), cluster(version)) == rules
+
+
+def test_what_is_in_one_account_of_aws_stays_there() -> None:
+    def of(*accounts: str) -> dict[str, Any]:
+        return {"region": "us-east-1", "allowedAccountIds": json.dumps(accounts)}
+
+    assert refused(AWS_PROVIDER, of("111122223333"), of("444455556666")) == ["account"]
+    assert refused(AWS_PROVIDER, of("111122223333"), of("111122223333") | {"region": "us-west-2"}) == []
+    # A stack of before named no account.
+    assert refused(AWS_PROVIDER, {"region": "us-east-1"}, of("444455556666")) == []
 
 
 def test_a_control_plane_stays_in_its_zones_and_may_change_its_subnets() -> None:

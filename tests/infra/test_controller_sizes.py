@@ -23,6 +23,7 @@ LARGER: dict[str, Any] = {
 ON_EKS: dict[str, Any] = LARGER | {
     "kueue": {"replicas": 1, "cpu_milli": 2500, "memory_mib": 3072},
     "karpenter": {"replicas": 1, "cpu_milli": 500, "memory_mib": 1536},
+    "load_balancer_controller": {"install": True, "replicas": 2, "cpu_milli": 150, "memory_mib": 384},
 }
 
 Asked = tuple[int, str, str]
@@ -38,6 +39,8 @@ def deployed(declarations: Declarations) -> dict[str, Asked]:
             found["kueue"] = (manager["replicas"], *_requests(manager["manager"]["resources"]))
         if release["name"] == "karpenter":
             found["karpenter"] = (values["replicas"], *_requests(values["controller"]["resources"]))
+        if release["name"] == "aws-load-balancer-controller":
+            found["load-balancer-controller"] = (values["replicaCount"], *_requests(values["resources"]))
     for each in declarations.inputs_of("kubernetes:apps/v1:Deployment"):
         [container] = each["spec"]["template"]["spec"]["containers"]
         found[each["metadata"]["name"]] = (each["spec"]["replicas"], *_requests(container["resources"]))

@@ -385,14 +385,3 @@ def test_another_zone_of_nodes_leaves_the_control_plane_as_it_is() -> None:
 
     assert of_the_cluster() == {"10.0.255.224/28": "us-east-1a", "10.0.255.240/28": "us-east-1b"}
     assert of_the_cluster(zones=["us-east-1a", "us-east-1b", "us-east-1d"]) == of_the_cluster()
-
-
-def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
-    cluster = {"existing": "lab", "version": "1.35", "ami": "al2023@v20260903"}
-
-    declarations = declared("dev-eks", shipped("dev-eks", cluster=cluster))
-
-    assert declarations.read == [f"{CLUSTER} lab"]
-    assert [name for name in declarations.made if name.startswith((CLUSTER, "aws:ec2", "aws:eks/addon"))] == []
-    assert f"{CLUSTER} cluster-cluster" in declarations.waits_for(f"{RELEASE} karpenter-release")
-    assert set(gpu_pools(declarations)) == {"l4-spot", "t4-spot"}

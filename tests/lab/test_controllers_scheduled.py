@@ -38,7 +38,7 @@ def room_of(stack: str) -> tuple[SystemRoom, int]:
 
 
 def node_object(namespace: str, number: int, room: SystemRoom) -> KubeObject:
-    amounts = {"cpu": f"{room.of_each.cpu_milli}m", "memory": f"{room.of_each.memory_mib}Mi", "pods": "110"}
+    amounts = {"cpu": f"{room.of_each.cpu_milli}m", "memory": f"{room.of_each.memory_mib}Mi", "pods": str(room.of_each.pods)}
     name = f"system-{namespace}-{number}"
     return {
         "apiVersion": "v1",

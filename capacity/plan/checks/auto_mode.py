@@ -47,6 +47,11 @@ _OF_CLUSTERS = {
         "the role of a cluster that is there lets Auto Mode set no tags of ours on nodes, and is its owner's",
         "leave it out, so that the stack makes the cluster, or use mode: standard",
     ),
+    "existing_karpenter": _Lacking("AWS runs Karpenter, outside of the cluster"),
+    "existing_gpu_operator": _Lacking(
+        "Auto Mode has NVIDIA's device plugin in itself, beside which the GPU operator's cannot be",
+        "leave it out, and have the operator's devicePlugin.enabled and dcgmExporter.enabled false, or use mode: standard",
+    ),
 }
 """Options of the cluster that nothing in Auto Mode takes."""
 

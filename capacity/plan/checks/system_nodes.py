@@ -25,14 +25,14 @@ def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProble
         return
     pool = settings.cluster.system_pool
     machine = resolved.machines.get(pool.machine)
-    if machine is None or machine.gpu is not None:
+    if machine is None or machine.gpu is not None or (isinstance(settings, EksSettings) and not machine.max_pods):
         return
     room = system_room(settings, resolved.words.catalog, machine)
     # GKE's autoscaler makes another node in place of a lost one, as Auto Mode does; else on EKS the group does, and until then there is
     # one less.
     field = "min_nodes" if isinstance(settings.controllers, EksControllers) and not resolved.auto_mode else "max_nodes"
     path = f"cluster.system_pool.{field}"
-    each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for pods"
+    each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for at most {room.of_each.pods} pods"
     apart = [each for each in room.pods if each.apart and (each.replicas or 0) > room.nodes]
     for pod in apart:
         problem = f"is less than controllers.{pod.name}.replicas {pod.replicas}, and no two copies of it share a node"

@@ -63,7 +63,7 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
 
 def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Each version of Karpenter calls itself incompatible with a Kubernetes out of its range (pkg/providers/version/version.go)."""
-    if not isinstance(resolved.settings, EksSettings) or resolved.auto_mode:
+    if not isinstance(resolved.settings, EksSettings) or resolved.auto_mode or resolved.settings.cluster.existing_karpenter is not None:
         return
     cluster, own = _cluster_version(resolved), resolved.settings.controllers.karpenter.version
     table = shipped_versions().karpenter

@@ -28,7 +28,7 @@ G6_XLARGE = Machine(name="g6.xlarge", vcpu=4, memory_mib=16384, max_pods=58, sou
     ],
 )
 def test_a_nodes_room_is_what_real_nodes_said_or_a_little_less(cloud: Cloud, machine: Machine, cpu_milli: int, memory_kib: int) -> None:
-    room = node_room(cloud, machine)
+    room = node_room(cloud, machine, 58)
 
     assert room.cpu_milli == cpu_milli
     assert 0.95 * memory_kib / MIB < room.memory_mib <= memory_kib / MIB

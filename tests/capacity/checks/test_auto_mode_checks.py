@@ -31,6 +31,8 @@ BESIDE: dict[str, Any] = {
     "cluster.nodes": {"kubelet": {"max_pods": 50}},
     "cluster.node_repair": False,
     "cluster.existing": "theirs",
+    "cluster.existing_karpenter": {"node_role": "KarpenterNodeRole-theirs"},
+    "cluster.existing_gpu_operator": True,
     "cluster.system_pool": {"machine": "m6i.xlarge", "min_nodes": 3, "max_nodes": 4},
     "cluster.addon_versions": {"vpc-cni": "v1.22.4-eksbuild.3"},
     "controllers.karpenter": {"replicas": 1},

@@ -23,7 +23,7 @@ def test_two_nodes_of_two_vcpu_cannot_hold_what_the_first_up_deploys() -> None:
     [problem] = found(controllers_have_room, "eks", LARGE)
 
     assert str(problem) == (
-        "cluster.system_pool.min_nodes (is 2): nodes of m6i.large, with 1930m vCPU and 6903 MiB for pods each, have no room for "
+        "cluster.system_pool.min_nodes (is 2): nodes of m6i.large, with 1930m vCPU and 6903 MiB for at most 29 pods each, have no room for "
         "2 x karpenter; use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
     )
     assert told(controllers_have_room, "eks", LARGE) == [TOO_SMALL]
@@ -53,6 +53,19 @@ def test_copies_of_karpenter_need_a_node_each() -> None:
 
 def test_memory_counts_like_processors() -> None:
     assert told(controllers_have_room, "eks", {"controllers": {"kueue": {"memory_mib": 20_000}}}) == [TOO_SMALL]
+
+
+def test_pods_count_also_where_they_ask_for_little() -> None:
+    """Of GKE's own on every node there are more than eight; of EKS's machines the smallest takes fewer than the controllers need."""
+    assert told(controllers_have_room, "gke", {"network.max_pods_per_node": 8}) == [
+        "refused: system-pool-too-small at cluster.system_pool.max_nodes"
+    ]
+    small: dict[str, Any] = {"kueue": {"cpu_milli": 10, "memory_mib": 32, "replicas": 10}, "karpenter": {"cpu_milli": 10}}
+    many: dict[str, Any] = LARGE | {
+        "controllers": small | {"load_balancer_controller": {"install": True, "replicas": 10, "cpu_milli": 10, "memory_mib": 32}}
+    }
+    [problem] = found(controllers_have_room, "eks", many)
+    assert problem.rule == "system-pool-without-spare"
 
 
 def test_an_add_on_takes_room_where_there_is_one() -> None:

@@ -26,11 +26,17 @@ def found(asked: str) -> dict[str, Any]:
     }
 
 
-def arguments(**changes: str) -> ExistingEksClusterArgs:
+NEEDS: Any = [
+    {"user": "Karpenter 1.14.1", "least": "1.26", "most": "1.36", "remedy": "name another in controllers.karpenter.version"},
+    {"user": "Kueue 0.19.0", "least": "1.29", "most": None, "remedy": "leave it out"},
+]
+
+
+def arguments(**changes: Any) -> ExistingEksClusterArgs:
     return {"cluster": "lab", "account": ACCOUNT, "region": "eu-west-1"} | changes  # pyrefly: ignore[bad-return] -- a test's own
 
 
-def seen(cloud: ReadCloud, **changes: str) -> dict[str, Any]:
+def seen(cloud: ReadCloud, **changes: Any) -> dict[str, Any]:
     """The component's outputs, which of them are secret, and which are known."""
 
     def make() -> ExistingEksCluster:
@@ -84,8 +90,29 @@ def test_a_cluster_that_takes_access_entries_is_reached(mode: str) -> None:
 def test_a_cluster_that_takes_none_is_refused_with_what_its_owner_can_do() -> None:
     cloud = ReadCloud(lambda asked: found(asked) | {"accessConfig": {"authenticationMode": "CONFIG_MAP"}})
 
-    with pytest.raises(ValueError, match=r"authentication mode of lab is CONFIG_MAP.*update-cluster-config --name lab"):
+    with pytest.raises(pulumi.RunError, match=r"authentication mode of lab is CONFIG_MAP.*update-cluster-config --name lab"):
         seen(cloud)
+
+
+@pytest.mark.parametrize("version", ["1.29", "1.36"])
+def test_a_version_with_which_all_works_is_taken(version: str) -> None:
+    assert seen(ReadCloud(lambda asked: found(asked) | {"version": version}), versions=NEEDS)["cluster_name"] == "lab"
+
+
+def test_a_version_with_which_something_does_not_work_is_refused_with_the_way_on() -> None:
+    update = "its owner upgrades it, one minor version at a time, with `aws eks update-cluster-version --name lab --region eu-west-1`, or"
+    told = "ExistingEksCluster cluster: lab has Kubernetes 1.25, and "
+
+    with pytest.raises(pulumi.RunError) as old:
+        seen(ReadCloud(lambda asked: found(asked) | {"version": "1.25"}), versions=NEEDS)
+    with pytest.raises(pulumi.RunError) as new:
+        seen(ReadCloud(lambda asked: found(asked) | {"version": "1.37"}), versions=NEEDS)
+
+    assert str(old.value).splitlines() == [
+        f"{told}Karpenter 1.14.1 needs 1.26 to 1.36; {update} name another in controllers.karpenter.version",
+        f"{told}Kueue 0.19.0 needs 1.29 or newer; {update} leave it out",
+    ]
+    assert len(str(new.value).splitlines()) == 1
 
 
 def test_the_arn_is_of_the_clusters_partition() -> None:

@@ -1,0 +1,28 @@
+"""ExistingClusterParts: what must run on somebody else's cluster is read, each under a name that says what is missing."""
+
+from __future__ import annotations
+
+import pytest
+from component_outputs import ReadCloud, outputs_of
+
+from components.eks.existing_parts import MARKS, ExistingClusterParts
+
+
+def test_each_addon_is_read_by_its_object_and_nothing_is_made_but_the_component() -> None:
+    cloud = ReadCloud(lambda identity: {"metadata": {"name": identity}})
+
+    outputs_of(cloud, lambda: ExistingClusterParts("cluster-parts", {"addons": [each.value for each in MARKS]}))
+
+    assert sorted(cloud.read) == [
+        ("kubernetes:apps/v1:DaemonSet", "kube-system/eks-pod-identity-agent"),
+        ("kubernetes:storage.k8s.io/v1:CSIDriver", "ebs.csi.aws.com"),
+        ("kubernetes:storage.k8s.io/v1:CSIDriver", "efs.csi.aws.com"),
+        ("kubernetes:storage.k8s.io/v1:CSIDriver", "fsx.csi.aws.com"),
+        ("kubernetes:storage.k8s.io/v1:CSIDriver", "s3.csi.aws.com"),
+    ]
+    assert cloud.made == ["flexspot:index:ExistingClusterParts"]
+
+
+def test_an_addon_that_no_object_shows_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"ExistingClusterParts cluster-parts: addons is 'coredns'; allowed: aws-ebs-csi-driver"):
+        outputs_of(ReadCloud(None), lambda: ExistingClusterParts("cluster-parts", {"addons": ["coredns"]}))

@@ -1,0 +1,97 @@
+"""ExistingGpuOperator: its ClusterPolicy is read, never made, and one with which GPU pools cannot do is refused with the way on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from component_outputs import ReadCloud, outputs_of
+from pulumi.provider.experimental.analyzer import Analyzer
+
+from components.eks.existing_gpu_operator import ExistingGpuOperator, ExistingGpuOperatorArgs
+
+TAINTS = [
+    {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
+    {"key": "flexspot.dev/capacity-type", "value": "spot", "effect": "NoSchedule"},
+]
+
+SHIPPED: dict[str, Any] = {
+    "daemonsets": {"tolerations": [{"effect": "NoSchedule", "key": "nvidia.com/gpu", "operator": "Exists"}]},
+    "dcgmExporter": {"enabled": True},
+    "devicePlugin": {"enabled": True},
+}
+"""As its chart has it by default: deployments/gpu-operator/tests/__snapshot__/clusterpolicy_test.yaml.snap of NVIDIA/gpu-operator at
+25dba040, read 2026-11-26; of its spec what is asked for."""
+
+
+def policy(*tolerations: dict[str, str], **changes: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "cluster-policy"}, "spec": SHIPPED | {"daemonsets": {"tolerations": [*tolerations]}} | changes}
+
+
+def arguments(**changes: Any) -> ExistingGpuOperatorArgs:
+    return {"taints": TAINTS, "dcgm_exporter": True} | changes  # pyrefly: ignore[bad-return] -- a test's own
+
+
+def seen(found: dict[str, Any] | None, **changes: Any) -> dict[str, Any]:
+    cloud = ReadCloud(None if found is None else lambda _: found)
+    outputs = outputs_of(cloud, lambda: ExistingGpuOperator("gpu-operator", arguments(**changes)), preview=cloud.is_preview)
+    assert cloud.read == [("kubernetes:nvidia.com/v1:ClusterPolicy", "cluster-policy")]
+    assert cloud.made == ["flexspot:index:ExistingGpuOperator"]
+    return outputs
+
+
+EVERYWHERE = {"operator": "Exists"}
+
+
+@pytest.mark.parametrize(
+    "tolerations",
+    [
+        [EVERYWHERE],
+        [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "flexspot.dev/capacity-type", "value": "spot", "effect": "NoSchedule"}],
+        [{"operator": "Exists", "effect": "NoSchedule"}],
+    ],
+)
+def test_one_whose_daemons_tolerate_every_taint_is_known_by_its_policy(tolerations: list[dict[str, str]]) -> None:
+    assert seen(policy(*tolerations))["policy"] == "cluster-policy"
+
+
+def test_its_charts_own_tolerations_leave_spot_nodes_without_gpus_and_are_refused() -> None:
+    with pytest.raises(
+        pulumi.RunError,
+        match=r"ExistingGpuOperator gpu-operator: its daemons do not tolerate flexspot\.dev/capacity-type=spot:NoSchedule: "
+        r".*daemonsets\.tolerations, and node-feature-discovery\.worker\.tolerations",
+    ):
+        seen({"metadata": {"name": "cluster-policy"}, "spec": SHIPPED})
+
+
+@pytest.mark.parametrize(
+    "tolerations",
+    [
+        [{"key": "flexspot.dev/capacity-type", "value": "on-demand"}, {"key": "nvidia.com/gpu", "operator": "Exists"}],
+        [{"operator": "Exists", "effect": "NoExecute"}],
+    ],
+)
+def test_another_value_or_effect_is_not_tolerated(tolerations: list[dict[str, str]]) -> None:
+    with pytest.raises(pulumi.RunError, match="do not tolerate"):
+        seen(policy(*tolerations))
+
+
+def test_a_part_that_is_off_and_counted_on_is_refused() -> None:
+    off = policy(EVERYWHERE, devicePlugin={"enabled": False}, dcgmExporter={"enabled": False})
+
+    with pytest.raises(pulumi.RunError, match=r"devicePlugin\.enabled\n.*dcgmExporter\.enabled, or say measurement\.dcgm_exporter: false"):
+        seen(off)
+    with pytest.raises(pulumi.RunError) as refused:
+        seen(off, dcgm_exporter=False)
+    assert "dcgmExporter" not in str(refused.value)
+
+
+def test_where_nobody_could_be_asked_nothing_is_refused() -> None:
+    assert seen(None)["policy"] == "cluster-policy"
+
+
+def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
+    component = Analyzer("flexspot").analyze([ExistingGpuOperator])["component_definitions"]["ExistingGpuOperator"]
+
+    assert {name for name, each in component.inputs.items() if not each.optional} == {"taints"}

@@ -1,0 +1,97 @@
+"""The program over a cluster of EKS that somebody else made: what it reads, what it leaves out, and what waits for what was read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from eks_declarations import CLUSTER, NODE_CLASS, NODE_POOL, RELEASE, gpu_pools, node_classes
+from program_declarations import as_shipped, declared, shipped
+
+if TYPE_CHECKING:
+    from program_declarations import Declarations
+
+AGENT = "kubernetes:apps/v1:DaemonSet kube-system/eks-pod-identity-agent"
+S3 = "kubernetes:storage.k8s.io/v1:CSIDriver s3.csi.aws.com"
+CONTROLLER = "kubernetes:apps/v1:Deployment {}"
+DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition ec2nodeclasses.karpenter.k8s.aws"
+POLICY = "kubernetes:nvidia.com/v1:ClusterPolicy cluster-policy"
+
+THEIRS: dict[str, Any] = {"existing_karpenter": {"node_role": "KarpenterNodeRole-ml", "deployment": "karpenter/karpenter"}}
+OURS_ALONE = ("aws:sqs", "aws:cloudwatch/event", "aws:eks/accessEntry", f"{RELEASE} karpenter", "flexspot:index:Karpenter")
+"""How the names of resources begin that belong to a Karpenter of ours."""
+
+
+def existing(stack: str = "dev-eks", **cluster: Any) -> Declarations:
+    known = {"existing": "ml", "version": "1.35", "ami": "al2023@v20260903"}
+    return declared(stack, shipped(stack, cluster=known | cluster))
+
+
+def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
+    declarations = existing()
+
+    assert declarations.read == [f"{CLUSTER} ml", AGENT, S3]
+    assert [name for name in declarations.made if name.startswith((CLUSTER, "aws:ec2", "aws:eks/addon"))] == []
+    assert f"{CLUSTER} cluster-cluster" in declarations.waits_for(f"{RELEASE} karpenter-release")
+    assert set(gpu_pools(declarations)) == {"l4-spot", "t4-spot"}
+
+
+def test_nothing_in_the_cluster_is_made_before_what_must_run_there_was_found() -> None:
+    declarations = existing()
+    inside = [name for name in declarations.made if name.startswith("kubernetes:")]
+
+    assert len(inside) > 50
+    needed = {"kubernetes:apps/v1:DaemonSet cluster-parts-needs-eks-pod-identity-agent"}
+    needed |= {"kubernetes:storage.k8s.io/v1:CSIDriver cluster-parts-needs-aws-mountpoint-s3-csi-driver"}
+    assert needed <= declarations.waits_for("pulumi:providers:kubernetes cluster")
+    assert {name for name in inside if "$pulumi:providers:kubernetes::cluster::" not in declarations.made[name].provider} == set()
+
+
+@pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
+def test_a_karpenter_of_the_clusters_own_has_our_pools_and_nothing_of_a_karpenter_is_made(stack: str) -> None:
+    declarations, ours = existing(stack, **THEIRS), existing(stack)
+
+    assert declarations.read == [f"{CLUSTER} ml", AGENT, S3, CONTROLLER.format("karpenter/karpenter"), DEFINITION]
+    assert [name for name in declarations.made if name.startswith(OURS_ALONE)] == []
+    pools = [name for name in declarations.made if name.startswith((NODE_POOL, NODE_CLASS))]
+    assert pools == [name for name in ours.made if name.startswith((NODE_POOL, NODE_CLASS))]
+    read = "kubernetes:apps/v1:Deployment karpenter-controller"
+    assert [name for name in pools if read not in declarations.waits_for(name)] == []
+    assert gpu_pools(declarations) == gpu_pools(ours)
+    classes = node_classes(declarations)
+    assert {each.pop("role") for each in classes.values()} == {"KarpenterNodeRole-ml"}
+    assert classes == {name: {key: value for key, value in each.items() if key != "role"} for name, each in node_classes(ours).items()}
+
+
+def test_of_node_classes_the_fields_are_asked_for_that_newer_karpenters_alone_have() -> None:
+    [asked] = existing("prod-eks", **THEIRS).inputs_of("flexspot:index:ExistingKarpenter")
+    optional = {"capacityReservationSelectorTerms", "networkInterfaces", "placementGroupSelector"}
+    used = {field for spec in node_classes(as_shipped("prod-eks")).values() for field in spec}
+
+    assert set(asked["fields"]) == optional & used
+    assert asked["reserved"] is True
+    [least] = existing("dev-eks", **THEIRS).inputs_of("flexspot:index:ExistingKarpenter")
+    assert (least["fields"], least["reserved"]) == ([], False)
+
+
+def test_a_gpu_operator_has_the_place_of_the_device_plugin_and_of_the_exporter() -> None:
+    declarations, ours = existing("prod-eks", existing_gpu_operator=True), existing("prod-eks")
+
+    assert POLICY in declarations.read
+    gone = {name for name in ours.made if name not in declarations.made and name.startswith(RELEASE)}
+    assert gone == {f"{RELEASE} gpu-plugins-nvidia", f"{RELEASE} dcgm-exporter-release"}
+    [asked] = declarations.inputs_of("flexspot:index:ExistingGpuOperator")
+    tainted = {(each["key"], each["value"]) for spec in gpu_pools(declarations).values() for each in spec["template"]["spec"]["taints"]}
+    assert {(each["key"], each["value"]) for each in asked["taints"]} == tainted
+    assert asked["dcgm_exporter"] is True
+
+
+def test_on_a_cluster_that_the_stack_makes_a_gpu_operator_comes_later_and_is_not_looked_for() -> None:
+    cluster = shipped("dev-eks")["cluster"] | {"existing_gpu_operator": True}
+    declarations = declared("dev-eks", shipped("dev-eks", cluster=cluster))
+
+    assert declarations.read == []
+    assert [name for name in as_shipped("dev-eks").made if name not in declarations.made and name.startswith(RELEASE)] == [
+        f"{RELEASE} gpu-plugins-nvidia",
+        f"{RELEASE} dcgm-exporter-release",
+    ]
