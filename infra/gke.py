@@ -25,6 +25,7 @@ from infra.gke_storage import declare_storage, workload_annotations
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
+    declare_jobset,
     declare_kueue,
     declare_measurement,
     declare_platform_objects,
@@ -195,6 +196,7 @@ def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
     kueue = declare_kueue(plan, on_cluster, settings)
+    declare_jobset(plan, on_cluster, settings)
     declare_stock_out_watch(plan, settings, pulumi.ResourceOptions.merge(on_cluster, pulumi.ResourceOptions(depends_on=[kueue])))
     declare_measurement(plan, settings, on_cluster)
     teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings), rules=rules)

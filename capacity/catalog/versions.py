@@ -37,6 +37,7 @@ class Chart(StrEnum):
     """The charts of the platform's own controllers, by their names."""
 
     KUEUE = "kueue"
+    JOBSET = "jobset"
     KARPENTER = "karpenter"
     NVIDIA_DEVICE_PLUGIN = "nvidia-device-plugin"
     NEURON_DEVICE_PLUGIN = "neuron-helm-chart"
@@ -121,6 +122,7 @@ class VersionTable(Record):
     kube_proxy_minors_behind: Skew
     karpenter: KarpenterVersions
     kueue: KueueVersions
+    jobset: ChartRow
     nvidia_device_plugin: ChartRow
     neuron_device_plugin: ChartRow
     efa_device_plugin: ChartRow
@@ -146,6 +148,8 @@ class VersionTable(Record):
         match name:
             case Chart.KUEUE:
                 return self.kueue.chart
+            case Chart.JOBSET:
+                return self.jobset
             case Chart.KARPENTER:
                 return self.karpenter.chart
             case Chart.NVIDIA_DEVICE_PLUGIN:
