@@ -40,6 +40,7 @@ OF_NO_STACK: dict[str, dict[str, Any]] = {
     "ExistingEksCluster": {"cluster": "lab", **EKS},
     "ExistingGkeCluster": {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"},
     "FlexStartJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=4),
+    "JobSetController": {"replicas": 1, "cpu_milli": 50},
     "LoadBalancerController": {**NAMED, **EKS, "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {}, "cpu_milli": 200},
     "ModelCache": work("", bucket="acme-models", cache_gib=20),
     "ModelServer": work("inference", max_replicas=4, drain_seconds=20),
