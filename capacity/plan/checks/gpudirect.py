@@ -18,15 +18,20 @@ if TYPE_CHECKING:
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
 
 
-def _pools(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+def _asked(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
     pools = [(pool, pool.settings) for pool in resolved.pools.values()]
     return [(pool, each) for pool, each in pools if isinstance(each, GkePool) and each.network is NodeNetwork.GPUDIRECT]
+
+
+def _pools(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+    """Those whose machine has cards for it; of the others that is told, and nothing else."""
+    return [(pool, each) for pool, each in _asked(resolved) if gpudirect().of(pool.machines[0].name)]
 
 
 def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Pods on other machines would ask for networks that their nodes do not have, and wait for ever."""
     facts = gpudirect()
-    for pool, _ in _pools(resolved):
+    for pool, _ in _asked(resolved):
         name = pool.machines[0].name
         if facts.of(name) is None:
             why = facts.why_not(name) or "has no network cards for RDMA that the platform knows of"
