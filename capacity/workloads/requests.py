@@ -40,6 +40,7 @@ from capacity.workloads.inputs import (
     ResourceKey,
     SecretKey,
 )
+from capacity.workloads.launchers import Launcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -272,7 +273,7 @@ class JobRequest(WorkloadRequest):
     the class's limit. `retries` is how many real failures of a pod it survives (1 to 100), interruptions not counted. `fatal_exit_codes` of
     the program end the job at once. The finished job is deleted after `keep_seconds`, its pods' logs with it. `jobset` makes several pods a
     JobSet, which restarts all of them after a real failure of one; the cluster must have JobSet's controller. `port` is where pod 0 waits
-    for the others (MASTER_PORT).
+    for the others (MASTER_PORT). `launcher` starts `command` on all GPUs of the pods: see Launcher. Default: the command is the whole one.
     """
 
     gpus: Annotated[int, Field(ge=0)] = 1
@@ -284,6 +285,7 @@ class JobRequest(WorkloadRequest):
     keep_seconds: Annotated[int, Field(ge=0)] = THREE_DAYS
     jobset: bool = False
     port: Annotated[int, Field(ge=1024, le=65_535)] = 29_500
+    launcher: Launcher | None = None
 
     @field_validator("fatal_exit_codes")
     @classmethod
