@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from capacity.values.errors import SettingsProblem
+from capacity.workloads.requests import JobRequest, Launcher
 
 if TYPE_CHECKING:
     from capacity.workloads.pods import KubeObject
-    from capacity.workloads.requests import JobRequest
-
-
-class Launcher(StrEnum):
-    """What starts the program. All of them are started by flexspot_runtime.launch, which the image has: it passes a warning on, gives the
-    program the pod's whole grace period, and ends with 143 where it was interrupted.
-
-    RANKS is a process for each GPU with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Hugging Face's Trainer, Lightning,
-    accelerate and torch.distributed read them. TORCHRUN is torchrun with the job's pods as its nodes, for programs that ask for it. JAX is
-    one process for each pod, which has all of its GPUs, with JAX_COORDINATOR_ADDRESS beside NNODES and NODE_RANK.
-    """
-
-    RANKS = "ranks"
-    TORCHRUN = "torchrun"
-    JAX = "jax"
 
 
 _LAUNCH = ("python", "-m", "flexspot_runtime.launch")

@@ -40,7 +40,6 @@ from capacity.workloads.inputs import (
     ResourceKey,
     SecretKey,
 )
-from capacity.workloads.launchers import Launcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -262,6 +261,20 @@ _MOST_PODS = 2000
 """Fewer than Kubernetes allows: the pods of one job are one decision of the queue, and one ProvisioningRequest."""
 
 ExitCode = Annotated[int, Field(ge=1, le=255)]
+
+
+class Launcher(StrEnum):
+    """What starts the program. All of them are started by flexspot_runtime.launch, which the image has: it passes a warning on, gives the
+    program the pod's whole grace period, and ends with 143 where it was interrupted.
+
+    RANKS is a process for each GPU with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Hugging Face's Trainer, Lightning,
+    accelerate and torch.distributed read them. TORCHRUN is torchrun with the job's pods as its nodes, for programs that ask for it. JAX is
+    one process for each pod, which has all of its GPUs, with JAX_COORDINATOR_ADDRESS beside NNODES and NODE_RANK.
+    """
+
+    RANKS = "ranks"
+    TORCHRUN = "torchrun"
+    JAX = "jax"
 
 
 class JobRequest(WorkloadRequest):
