@@ -7,8 +7,24 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_gcp import compute
 from pulumi_kubernetes.apiextensions import CustomResource
-from pulumi_kubernetes.apps.v1 import DaemonSet
-from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+from pulumi_kubernetes.apps.v1 import DaemonSet, DaemonSetSpecArgs
+from pulumi_kubernetes.core.v1 import (
+    AffinityArgs,
+    ContainerArgs,
+    HostPathVolumeSourceArgs,
+    NodeAffinityArgs,
+    NodeSelectorArgs,
+    NodeSelectorRequirementArgs,
+    NodeSelectorTermArgs,
+    PodSpecArgs,
+    PodTemplateSpecArgs,
+    ResourceRequirementsArgs,
+    SecurityContextArgs,
+    TolerationArgs,
+    VolumeArgs,
+    VolumeMountArgs,
+)
+from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 
 from capacity.catalog.gpudirect import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
@@ -208,44 +224,39 @@ cp -r /var/lib/gib/. /host/{GIB_FOLDER}
 _PAUSE = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 
 
-def _installer(args: GkeRdmaNodesArgs) -> dict[str, object]:
+def _installer(args: GkeRdmaNodesArgs) -> DaemonSetSpecArgs:
     selector = {"k8s-app": INSTALLER}
-    asked = {"cpu": "150m", "memory": "128Mi"}
-    kinds = {"key": GKE_ACCELERATOR_LABEL, "operator": "In", "values": sorted(args["accelerators"])}
-    return {
-        "selector": {"matchLabels": selector},
-        "updateStrategy": {"type": "RollingUpdate"},
-        "template": {
-            "metadata": {"labels": {**args["labels"], **selector}},
-            "spec": {
-                "priorityClassName": "system-node-critical",
-                "affinity": {
-                    "nodeAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [kinds]}]}
-                    }
-                },
-                "tolerations": [{"operator": "Exists"}],
-                "automountServiceAccountToken": False,
+    kinds = NodeSelectorRequirementArgs(key=GKE_ACCELERATOR_LABEL, operator="In", values=sorted(args["accelerators"]))
+    nodes = NodeSelectorArgs(node_selector_terms=[NodeSelectorTermArgs(match_expressions=[kinds])])
+    return DaemonSetSpecArgs(
+        selector=LabelSelectorArgs(match_labels=selector),
+        template=PodTemplateSpecArgs(
+            metadata=ObjectMetaArgs(labels={**args["labels"], **selector}),
+            spec=PodSpecArgs(
+                priority_class_name="system-node-critical",
+                affinity=AffinityArgs(node_affinity=NodeAffinityArgs(required_during_scheduling_ignored_during_execution=nodes)),
+                tolerations=[TolerationArgs(operator="Exists")],
+                automount_service_account_token=False,
                 # The node's own network, whose cards it sets.
-                "hostNetwork": True,
-                "volumes": [{"name": "libraries", "hostPath": {"path": HOST_FOLDER, "type": "DirectoryOrCreate"}}],
-                "initContainers": [
-                    {
-                        "name": "installer",
-                        "image": gpudirect().installer.image,
-                        "command": ["/bin/sh", "-c", _INSTALL],
-                        "resources": {"requests": asked},
-                        "securityContext": {"privileged": True},
-                        "volumeMounts": [{"name": "libraries", "mountPath": "/host"}],
-                    }
+                host_network=True,
+                volumes=[VolumeArgs(name="libraries", host_path=HostPathVolumeSourceArgs(path=HOST_FOLDER, type="DirectoryOrCreate"))],
+                init_containers=[
+                    ContainerArgs(
+                        name="installer",
+                        image=gpudirect().installer.image,
+                        command=["/bin/sh", "-c", _INSTALL],
+                        resources=ResourceRequirementsArgs(requests={"cpu": "150m", "memory": "128Mi"}),
+                        security_context=SecurityContextArgs(privileged=True),
+                        volume_mounts=[VolumeMountArgs(name="libraries", mount_path="/host")],
+                    )
                 ],
-                "containers": [
-                    {
-                        "name": "pause",
-                        "image": _PAUSE,
-                        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "16Mi"}},
-                    }
+                containers=[
+                    ContainerArgs(
+                        name="pause",
+                        image=_PAUSE,
+                        resources=ResourceRequirementsArgs(requests={"cpu": "10m", "memory": "16Mi"}, limits={"memory": "16Mi"}),
+                    )
                 ],
-            },
-        },
-    }
+            ),
+        ),
+    )

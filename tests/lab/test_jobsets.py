@@ -69,13 +69,11 @@ def test_it_waits_for_quota_runs_and_completes(ground: QueueGround) -> None:
     wait_for_pods(ground, "first", 8)
     submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True)
 
-    waiting = ground.cluster.wait_for(
-        WORKLOAD,
-        lambda found: next((each for each in found if is_of_the_set(each) and condition_of(each, "QuotaReserved")), None),
-        "Kueue to look at the JobSet",
-        namespace=ground.own("alpha"),
-    )
-    assert condition_of(waiting, "QuotaReserved")["status"] == "False"  # pyrefly: ignore[unsupported-operation] -- looked for above
+    def looked_at(found: list[KubeObject]) -> KubeObject | None:
+        return next((told for each in found if is_of_the_set(each) and (told := condition_of(each, "QuotaReserved"))), None)
+
+    waits = ground.cluster.wait_for(WORKLOAD, looked_at, "Kueue to look at the JobSet", namespace=ground.own("alpha"))
+    assert waits["status"] == "False"
     assert wait_for_set(ground, lambda _: True, "is there")["spec"]["suspend"] is True
 
     release(ground.cluster, ground.own("alpha"), "first")

@@ -43,13 +43,13 @@ def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[Setting
 def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A network for RDMA is of one zone, and the cluster's Networks have one name each: cloud.google.com/vpc/docs/rdma-network-profiles."""
     found = {pool.path: tuple(sorted(settings.zones or resolved.zones)) for pool, settings in _pools(resolved)}
-    first = next((zones for zones in found.values() if len(zones) == 1), ())
+    first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
     for path, zones in found.items():
         if len(zones) != 1:
             problem = "is of one zone, as a network for RDMA is, and the pool is in several"
             yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, "set the pool's zones to one", "gpudirect-over-zones")
-        elif zones != first:
-            problem = f"is of one zone for all pools that have it: another is in {first[0]}"
+        elif zones[0] != first:
+            problem = f"is of one zone for all pools that have it: another is in {first}"
             remedy = "put them into one zone, or make the other a stack of its own"
             yield SettingsProblem(f"{path}.zones", ", ".join(zones), problem, remedy, "gpudirect-over-zones")
 

@@ -35,7 +35,7 @@ os.execv(sys.executable, [sys.executable, {str(DOUBLE)!r}, options["nproc-per-no
 
 
 def container(**fields: Any) -> dict[str, Any]:
-    written = {"gpus": 8, "pods": 2, "command": ["python", "train.py", "--lr", "0.1"], **fields}
+    written: dict[str, Any] = {"gpus": 8, "pods": 2, "command": ["python", "train.py", "--lr", "0.1"], **fields}
     return job_of("prod-eks", **written)["spec"]["template"]["spec"]["containers"][0]
 
 

@@ -51,7 +51,7 @@ def test_there_are_an_ordinary_network_and_one_for_rdma_of_the_zone_with_a_subne
     profiles = {each["name"]: each.get("networkProfile") for each in made.of(NETWORK)}
     assert profiles == {"prod-gvnic": None, "prod-rdma": "projects/acme-ai-prod/global/networkProfiles/us-central1-b-vpc-roce"}
     subnetworks = {each["name"]: IPv4Network(each["ipCidrRange"]) for each in made.of(SUBNETWORK)}
-    assert list(subnetworks) == ["prod-gvnic", *(f"prod-rdma-{number}" for number in range(8))]
+    assert sorted(subnetworks) == ["prod-gvnic", *(f"prod-rdma-{number}" for number in range(8))]
     assert not any(one.overlaps(other) for one, other in combinations(subnetworks.values(), 2))
     assert all(each.subnet_of(IPv4Network("192.168.0.0/16")) and each.prefixlen == 20 for each in subnetworks.values())
     assert not any(each["autoCreateSubnetworks"] for each in made.of(NETWORK))
@@ -95,7 +95,7 @@ def test_every_card_is_a_network_of_the_cluster_by_its_own_name(register: Regist
     made = register(lambda: GkeRdmaNodes("nodes", nodes()))
 
     named = {each["metadata"]["name"]: each["spec"] for each in made.of(NETWORKS)}
-    assert list(named) == ["gvnic-1", *(f"rdma-{number}" for number in range(8))]
+    assert sorted(named) == ["gvnic-1", *(f"rdma-{number}" for number in range(8))]
     assert all(spec["parametersRef"]["name"] == name and spec["type"] == "Device" for name, spec in named.items())
     parameters = {each["metadata"]["name"]: each["spec"] for each in made.of(PARAMETERS)}
     assert parameters["gvnic-1"] == {"vpc": "prod-gvnic", "vpcSubnet": "prod-gvnic", "deviceMode": "NetDevice"}
