@@ -38,6 +38,7 @@ from infra.karpenter_pools import disk_args, node_pool_args, other_work_args
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
+    declare_jobset,
     declare_kueue,
     declare_measurement,
     declare_platform_objects,
@@ -230,6 +231,7 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: Imag
     node_selector = {SYSTEM_LABEL: "true"} if own else None
     tolerations = [{"key": CRITICAL_ADDONS, "operator": "Exists"}] if own else []
     kueue = declare_kueue(plan, in_cluster, settings, node_selector=node_selector, tolerations=tolerations)
+    declare_jobset(plan, in_cluster, settings, node_selector=node_selector, tolerations=tolerations)
     after_kueue = pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[kueue]))
     declare_stock_out_watch(plan, settings, after_kueue, node_selector=node_selector, tolerations=tolerations)
     declare_measurement(plan, settings, in_cluster, node_selector=node_selector, tolerations=tolerations)

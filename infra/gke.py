@@ -19,12 +19,14 @@ from components.gke.cluster import GkeCluster
 from components.gke.compute_class import ComputeClass
 from components.gke.existing_cluster import ExistingGkeCluster
 from components.gke.gpu_node_pool import GkeGpuNodePool
+from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNodes
 from components.gke.network import GkeNetwork
 from components.gke.system_nodes import GkeNodeIdentity
 from infra.gke_storage import declare_storage, workload_annotations
 from infra.platform_objects import (
     billing_label,
     cluster_provider,
+    declare_jobset,
     declare_kueue,
     declare_measurement,
     declare_platform_objects,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from capacity.settings.pools import GkePool
     from components.gke.cluster_args import GkeMaintenanceArgs, GkeSecurityArgs
     from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
-    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeMachineArgs, GkeNodeOptionsArgs
+    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeMachineArgs, GkeNodeNetworkArgs, GkeNodeOptionsArgs
     from policies.judging import Settings
 
 
@@ -56,13 +58,54 @@ def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what 
     cluster: GkeCluster | ExistingGkeCluster,
     nodes: GkeNodeIdentity,
     first: Sequence[pulumi.Resource],
+    rdma: GkeRdmaNetworks | None = None,
 ) -> None:
-    """Registers a node pool for each pool of the plan, after `first`."""
+    """Registers a node pool for each pool of the plan, after `first`. `rdma` are the further networks of those with GPUDirect."""
     options = {pool.name: pool for pool in settings.pools}
     for pool in plan.pools:
         args = _pool(plan, pool, options[pool.name], settings, cluster=cluster, nodes=nodes, labels=labels)
+        if rdma is not None and pool.rdma_networks:
+            args["further_networks"] = _further_networks(rdma, pool.rdma_networks + 1)
         # With a pool of GPUs alone GKE would leave out its own taint, and the controllers would have nowhere to run.
         GkeGpuNodePool(pool.name, args, pulumi.ResourceOptions(depends_on=list(first)))
+
+
+def _further_networks(rdma: GkeRdmaNetworks, cards: int) -> list[GkeNodeNetworkArgs]:
+    return [{"network": rdma.networks[card], "subnetwork": rdma.subnetworks[card]} for card in range(cards)]
+
+
+def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str) -> GkeRdmaNetworks | None:
+    """Registers the further networks of the pools with GPUDirect, which are in one zone; None where there is no such pool."""
+    pools = [pool for pool in plan.pools if pool.rdma_networks]
+    if not pools:
+        return None
+    return GkeRdmaNetworks(
+        "rdma-networks",
+        {
+            "project": settings.project,
+            "region": settings.region,
+            "zone": pools[0].zones[0],
+            "network": name,
+            "rdma_networks": max(pool.rdma_networks for pool in pools),
+            "cidr": settings.network.gpudirect_cidr,
+        },
+    )
+
+
+def declare_rdma_nodes(plan: Plan, rdma: GkeRdmaNetworks, opts: pulumi.ResourceOptions) -> None:
+    """Registers what the cluster is told of these networks, and what the nodes need for them. `opts` says which cluster, and after what."""
+    pools = [pool for pool in plan.pools if pool.rdma_networks]
+    GkeRdmaNodes(
+        "rdma-nodes",
+        {
+            "networks": rdma.networks,
+            "subnetworks": rdma.subnetworks,
+            "rdma_networks": max(pool.rdma_networks for pool in pools),
+            "accelerators": sorted({pool.accelerator for pool in pools}),
+            "labels": plan.labels,
+        },
+        opts,
+    )
 
 
 def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
@@ -188,13 +231,17 @@ def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
     )
     cluster = _cluster(plan, settings, name, labels, nodes)
     first: list[pulumi.Resource] = [cluster] if cluster.system_pool is None else [cluster.system_pool]
+    rdma = declare_rdma_networks(plan, settings, name)
     if settings.cluster.mode is GkeMode.STANDARD:
-        declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, first=first)
+        declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, first=first, rdma=rdma)
     path = cluster.cluster_name.apply(lambda known: f"projects/{settings.project}/locations/{settings.cluster_location}/clusters/{known}")
     provider = cluster_provider("cluster", cluster.kubeconfig, path)
     on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
     declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
+    if rdma is not None:
+        declare_rdma_nodes(plan, rdma, on_cluster)
     kueue = declare_kueue(plan, on_cluster, settings)
+    declare_jobset(plan, on_cluster, settings)
     declare_stock_out_watch(plan, settings, pulumi.ResourceOptions.merge(on_cluster, pulumi.ResourceOptions(depends_on=[kueue])))
     declare_measurement(plan, settings, on_cluster)
     teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings), rules=rules)
@@ -270,6 +317,7 @@ def _cluster(
             }
             if standard and limits is not None
             else None,
+            "multi_networking": any(pool.rdma_networks for pool in plan.pools),
             "groups_domain": settings.cluster.groups_domain,
             "managed_prometheus": settings.observability.managed_prometheus,
             "maintenance": cast("GkeMaintenanceArgs", settings.cluster.maintenance.model_dump(mode="json")),

@@ -15,6 +15,7 @@ from capacity.catalog.versions import Chart
 from capacity.plan.team_view import team_views
 from capacity.settings.teams import AdmissionMode
 from components.kueue.controller import KueueController
+from components.kueue.jobset import JobSetController
 from components.kueue.stock_outs import StockOutWatch
 from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan, TeamPlan
     from capacity.settings.platform import EksSettings, GkeSettings
     from components.kueue.controller import KueueControllerArgs
+    from components.kueue.jobset import JobSetControllerArgs
     from components.tenancy.admission import AdmissionPolicyArgs, ExpressionArgs, MatchedResourcesArgs
     from components.tenancy.priorities import PriorityArgs
     from components.tenancy.team import EndpointArgs, TeamArgs, UnqueuedArgs
@@ -102,6 +104,29 @@ def declare_kueue(
         "tolerations": [dict(each) for each in tolerations],
     }
     return KueueController("kueue", args, opts)
+
+
+def declare_jobset(
+    plan: Plan,
+    opts: pulumi.ResourceOptions,
+    settings: GkeSettings | EksSettings,
+    *,
+    node_selector: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
+) -> None:
+    """Registers JobSet's controller, on the nodes for controllers, where the settings ask for it."""
+    wanted = settings.controllers.jobset
+    if not wanted.install:
+        return
+    args: JobSetControllerArgs = {
+        "version": plan.versions.charts[Chart.JOBSET],
+        "replicas": wanted.replicas,
+        "cpu_milli": wanted.cpu_milli,
+        "memory_mib": wanted.memory_mib,
+        "node_selector": dict(node_selector or {}),
+        "tolerations": [dict(each) for each in tolerations],
+    }
+    JobSetController("jobset", args, opts)
 
 
 def declare_stock_out_watch(

@@ -14,21 +14,9 @@ import yaml
 from components.measurement import exporter_arguments
 from lab.cluster import WaitTimeoutError
 from lab.part import Part
-from lab.ports import HOST, Reservations
-from lab.processes import (
-    GRACE_SECONDS,
-    POLL_SECONDS,
-    PORT_ATTEMPTS,
-    READY_SECONDS,
-    PortTakenError,
-    Prober,
-    Running,
-    end,
-    never_ready,
-    spawn,
-    why_it_ended,
-)
-from lab.progress import interrupts_wait
+from lab.parts.added import brought_up
+from lab.ports import HOST
+from lab.processes import GRACE_SECONDS, end
 from lab.tools.build import family_named
 
 if TYPE_CHECKING:
@@ -153,7 +141,7 @@ def watched(home: LabHome, tools: Tools, *, scrape_seconds: int = 5, rules: Path
         settings = scraping(ports, scrape_seconds, rules)
         return [kube_state_metrics(home, tools, ports), prometheus(home, tools, ports, settings, data / "blocks")]
 
-    running, ports = _brought_up(home, parts)
+    running, ports = brought_up(home, PORTS, parts)
     try:
         server = PrometheusServer(f"http://{HOST}:{ports[PROMETHEUS]}")
         server.wait_until_scraped(0)
@@ -173,41 +161,8 @@ def serving(home: LabHome, tools: Tools, blocks: Path, *flags: str) -> Generator
     def parts(ports: dict[str, int]) -> list[Part]:
         return [prometheus(home, tools, ports, {}, blocks, flags)]
 
-    running, ports = _brought_up(home, parts)
+    running, ports = brought_up(home, PORTS, parts)
     try:
         yield PrometheusServer(f"http://{HOST}:{ports[PROMETHEUS]}")
     finally:
         end(running, GRACE_SECONDS)
-
-
-def _brought_up(home: LabHome, parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:
-    """Starts parts on free ports and returns once all are ready; nothing is left of those that do not become so."""
-    for attempt in range(1, PORT_ATTEMPTS + 1):
-        running: list[Running] = []
-        try:
-            with Reservations() as reservations:
-                ports = {name: reservations.choose() for name in PORTS}
-                for part in parts(ports):
-                    with interrupts_wait():
-                        running.append(spawn(home, part))
-                    _wait_until_ready(home, part, running[-1], ports)
-        except PortTakenError as error:
-            end(running, GRACE_SECONDS)
-            if attempt == PORT_ATTEMPTS:
-                raise error.again_and_again() from error
-        except BaseException:
-            end(running, GRACE_SECONDS)
-            raise
-        else:
-            return running, ports
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[str, int]) -> None:
-    prober, deadline = Prober(), time.monotonic() + READY_SECONDS
-    while not (prober.is_ready(part, ports) and process.listens_on(ports[name] for name in part.ports)):
-        if not process.is_alive:
-            raise why_it_ended(home, part, "start again")
-        if time.monotonic() > deadline:
-            raise never_ready(home, part)
-        time.sleep(POLL_SECONDS)

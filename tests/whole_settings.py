@@ -37,6 +37,7 @@ PUBLIC = st.fixed_dictionaries(
 )
 
 
+JOB_SETS = st.fixed_dictionaries({"install": st.booleans()}, optional={"replicas": st.integers(1, 3), "memory_mib": st.just(128)})
 EKS_STORAGE = some(
     checkpoint_days=st.integers(1, 3650),
     checkpoints=st.sampled_from(["s3", "efs"]),
@@ -109,7 +110,7 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
         "account": draw(st.sampled_from(["111122223333", "000000000001"])),
         "network": draw(st.sampled_from([made, made, there])),
         "cluster": cluster,
-        "controllers": draw(some(load_balancer_controller=balancers)),
+        "controllers": draw(some(load_balancer_controller=balancers, jobset=JOB_SETS)),
         "storage": draw(EKS_STORAGE),
         **draw(some(control_plane=PUBLIC)),
     }

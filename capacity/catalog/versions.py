@@ -37,6 +37,7 @@ class Chart(StrEnum):
     """The charts of the platform's own controllers, by their names."""
 
     KUEUE = "kueue"
+    JOBSET = "jobset"
     KARPENTER = "karpenter"
     NVIDIA_DEVICE_PLUGIN = "nvidia-device-plugin"
     NEURON_DEVICE_PLUGIN = "neuron-helm-chart"
@@ -121,6 +122,7 @@ class VersionTable(Record):
     kube_proxy_minors_behind: Skew
     karpenter: KarpenterVersions
     kueue: KueueVersions
+    jobset: ChartRow
     nvidia_device_plugin: ChartRow
     neuron_device_plugin: ChartRow
     efa_device_plugin: ChartRow
@@ -143,19 +145,15 @@ class VersionTable(Record):
 
     def chart(self, name: Chart) -> ChartRow:
         """The version of a chart that the platform is written for."""
-        match name:
-            case Chart.KUEUE:
-                return self.kueue.chart
-            case Chart.KARPENTER:
-                return self.karpenter.chart
-            case Chart.NVIDIA_DEVICE_PLUGIN:
-                return self.nvidia_device_plugin
-            case Chart.NEURON_DEVICE_PLUGIN:
-                return self.neuron_device_plugin
-            case Chart.EFA_DEVICE_PLUGIN:
-                return self.efa_device_plugin
-            case Chart.LOAD_BALANCER_CONTROLLER:
-                return self.load_balancer_controller
+        return {
+            Chart.KUEUE: self.kueue.chart,
+            Chart.JOBSET: self.jobset,
+            Chart.KARPENTER: self.karpenter.chart,
+            Chart.NVIDIA_DEVICE_PLUGIN: self.nvidia_device_plugin,
+            Chart.NEURON_DEVICE_PLUGIN: self.neuron_device_plugin,
+            Chart.EFA_DEVICE_PLUGIN: self.efa_device_plugin,
+            Chart.LOAD_BALANCER_CONTROLLER: self.load_balancer_controller,
+        }[name]
 
     def pinned(self, kubernetes: str) -> dict[Addon, str]:
         """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""

@@ -63,7 +63,8 @@ class PoolPlan:
     of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them. Nodes are removed as `removal`
     and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not interrupt), nodes end after
     `max_run_seconds` (None: never). `gpu_memory_gb` is what a pod has of one GPU, in GB as its vendor names it: a part of it where GPUs are
-    shared or partitioned. `efa_interfaces` are those that pods may ask a node for; 0: the pool has none.
+    shared or partitioned. `efa_interfaces` are those that pods may ask a node for; 0: the pool has none. `rdma_networks` are the further
+    networks of GKE's nodes by which their GPUs reach each other, all for one pod; 0: none.
     """
 
     name: str
@@ -89,6 +90,7 @@ class PoolPlan:
     notice_seconds: int | None
     max_run_seconds: int | None
     resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
+    rdma_networks: int = field(default=0, metadata=_LEFT_OUT)
 
     @property
     def max_gpus(self) -> int:

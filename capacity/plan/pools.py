@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType, merged_order
+from capacity.catalog.gpudirect import gpudirect
 from capacity.catalog.machines import Architecture
 from capacity.catalog.node_labels import (
     ARCHITECTURE_LABEL,
@@ -29,7 +30,7 @@ from capacity.catalog.workload_classes import Fallback, Removal
 from capacity.plan.model import Amount, ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
 from capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from capacity.settings.platform import GkeSettings
-from capacity.settings.pools import EksPool, GkePool, GpuDriver
+from capacity.settings.pools import EksPool, GkePool, GpuDriver, NodeNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,6 +145,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         gpus_per_node=pool.gpus_per_node,
         efa_interfaces=pool.machines[0].efa_interfaces if isinstance(settings, EksPool) and settings.efa else 0,
         resource=pool.gpu.accelerator.resource,
+        rdma_networks=_rdma_networks(pool),
         min_nodes=settings.min_nodes,
         max_nodes=pool.max_nodes,
         ceiling=pool.ceiling,
@@ -159,6 +161,14 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         notice_seconds=_notice(resolved, pool),
         max_run_seconds=max_run_seconds(resolved, pool),
     )
+
+
+def _rdma_networks(pool: ResolvedPool) -> int:
+    settings = pool.settings
+    if not isinstance(settings, GkePool) or settings.network is not NodeNetwork.GPUDIRECT:
+        return 0
+    found = gpudirect().of(pool.machines[0].name)
+    return found.rdma_networks if found else 0
 
 
 def _gpu_memory_gb(pool: ResolvedPool) -> int:

@@ -82,6 +82,8 @@ def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
     if not settings.queueing.existing_kueue:
         size = sizes.kueue
         pods.append(SystemPod(name="kueue", cpu_milli=size.cpu_milli, memory_mib=size.memory_mib, replicas=size.replicas))
+    if (sets := sizes.jobset).install:
+        pods.append(SystemPod(name="jobset", cpu_milli=sets.cpu_milli, memory_mib=sets.memory_mib, replicas=sets.replicas))
     if settings.queueing.stock_outs.watch:
         pods.append(STOCK_OUT_WATCH)
     if settings.measurement.kube_state_metrics:

@@ -52,12 +52,12 @@ def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTa
                 return VersionPlan(None, None, {}, _eks_charts(settings, table))
             if not cluster.has_own_image:
                 pinned = {name: version for name, version in _addons(settings, table).items() if name not in auto_mode().addons}
-                return VersionPlan(cluster.version, None, pinned, _kueue(settings, table))
+                return VersionPlan(cluster.version, None, pinned, _queueing(settings, table))
             return VersionPlan(
                 cluster.version, images.eks_release(cluster.image, cluster.version), _addons(settings, table), _eks_charts(settings, table)
             )
         case GkeSettings():
-            return VersionPlan(None, None, {}, _kueue(settings, table))
+            return VersionPlan(None, None, {}, _queueing(settings, table))
         case _:
             return VersionPlan(None, None, {}, {})
 
@@ -67,10 +67,13 @@ def _addons(settings: EksSettings, table: VersionTable) -> dict[str, str]:
     return {name.value: wanted[name] for name in Addon if wanted.get(name, EKS_DEFAULT) != EKS_DEFAULT}
 
 
-def _kueue(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str, str]:
-    if settings.queueing.existing_kueue:
-        return {}
-    return {Chart.KUEUE.value: settings.controllers.kueue.version or table.chart(Chart.KUEUE).version}
+def _queueing(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str, str]:
+    wanted, charts = settings.controllers, dict[Chart, str | None]()
+    if not settings.queueing.existing_kueue:
+        charts[Chart.KUEUE] = wanted.kueue.version
+    if wanted.jobset.install:
+        charts[Chart.JOBSET] = wanted.jobset.version
+    return {name.value: version or table.chart(name).version for name, version in charts.items()}
 
 
 def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
@@ -85,4 +88,4 @@ def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
     if wanted.load_balancer_controller.install:
         charts[Chart.LOAD_BALANCER_CONTROLLER] = wanted.load_balancer_controller.version
-    return {name.value: version or table.chart(name).version for name, version in charts.items()} | _kueue(settings, table)
+    return {name.value: version or table.chart(name).version for name, version in charts.items()} | _queueing(settings, table)

@@ -52,6 +52,30 @@ class KueueSize(ControllerSize):
     """Version of its chart. Default: the one that the platform is written for (`flexspot versions list`)."""
 
 
+class JobSetSize(ControllerSize):
+    """JobSet's controller, which makes the Jobs of JobSets."""
+
+    replicas: Copies = 2
+    """Copies, of which one leads and all answer webhooks."""
+
+    cpu_milli: Milli = 100
+    """Thousandths of a vCPU that each copy asks for; its chart's own is 500."""
+
+    memory_mib: Mib = 256
+    """Memory of each copy, in MiB; its chart's own request is half of it. More for thousands of JobSets."""
+
+    version: ChartVersion | None = None
+    """Version of its chart. Default: the one that the platform's JobSets are rendered for (`flexspot versions list`)."""
+
+
+class JobSet(JobSetSize):
+    """JobSet, and whether the platform brings it."""
+
+    install: bool = False
+    """Whether it is installed. `jobset` of a job of several nodes needs it, or one that the cluster has already; Kueue admits the JobSets
+    of either."""
+
+
 class KarpenterSize(ControllerSize):
     """Karpenter, whose memory grows with nodes and pods."""
 
@@ -117,6 +141,9 @@ class Controllers(DescribedRecord):
 
     kueue: KueueSize = KueueSize()
     """Kueue, unless the cluster has its own."""
+
+    jobset: JobSet = JobSet()
+    """JobSet, for jobs of several nodes that begin anew together."""
 
     kube_state_metrics: KubeStateMetricsSize = KubeStateMetricsSize()
     """kube-state-metrics, unless the cluster has its own."""

@@ -60,6 +60,26 @@ def _is_a_control_planes(written: str) -> str:
 ControlPlaneRange = Annotated[Range, AfterValidator(_is_a_control_planes)]
 """The range of a GKE control plane: a /28."""
 
+GPUDIRECT_PREFIXES = range(8, 21)
+_SIXTEEN = 4
+"""Bits of a sixteenth."""
+
+
+def _can_be_divided(written: str) -> str:
+    if IPv4Network(written).prefixlen not in GPUDIRECT_PREFIXES:
+        raise ValueError(f"is not /{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}; each further network gets a sixteenth of it")
+    return written
+
+
+GpuDirectRange = Annotated[Range, AfterValidator(_can_be_divided)]
+"""The range of the further networks of nodes."""
+
+
+def gpudirect_ranges(written: str) -> list[str]:
+    """The ranges of the further networks' subnetworks, in their order."""
+    return [str(each) for each in IPv4Network(written).subnets(prefixlen_diff=_SIXTEEN)]
+
+
 _PRIVATE = [IPv4Network(each) for each in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")]
 _SERVICES = range(12, 25)
 
@@ -142,6 +162,9 @@ class GkeNetwork(DescribedRecord):
 
     control_plane_cidr: ControlPlaneRange = "172.16.0.0/28"
     """IPv4 range of the control plane, a /28."""
+
+    gpudirect_cidr: GpuDirectRange = "192.168.0.0/16"
+    """IPv4 range of the further networks of pools with `network: gpudirect`, /8 to /20: each of nine subnetworks gets a sixteenth."""
 
     max_pods_per_node: Annotated[int, Field(ge=8, le=256)] = 110
     """Pods of one node, at most; each node takes the next power of two above twice as many addresses."""

@@ -221,8 +221,21 @@ class GkeNodeOptions(DescribedRecord):
     leaves until their end."""
 
 
+class NodeNetwork(StrEnum):
+    """What joins the GPUs of several nodes. ORDINARY is the nodes' own network, by TCP; GPUDIRECT reaches GPU memory by RDMA, where the
+    machine has cards for it.
+    """
+
+    ORDINARY = "ordinary"
+    GPUDIRECT = "gpudirect"
+
+
 class GkePool(GkeNodeOptions, PoolSettings):
     """A pool of GKE."""
+
+    network: NodeNetwork = NodeNetwork.ORDINARY
+    """`gpudirect`: GPUs of several nodes reach each other by RDMA, over networks of their own, on machines with cards for it (A3 Ultra and
+    A4); the pool is in one zone, the same for all such pools. `ordinary`: by TCP."""
 
     max_run_hours: Annotated[int, Field(ge=1)] | None = None
     """Hours after which every node of a flex-start pool ends, 168 (7 days) at most and by default; the jobs of a queued pool carry it

@@ -10,6 +10,7 @@ from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.amounts import amounts_without_gpus
 from capacity.workloads.fast_network import ORDINARY_NETWORK_ANNOTATION, ordinary_network
+from capacity.workloads.launchers import launched, launcher_problems, variables_of_launcher
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
 from capacity.workloads.requests import (
@@ -38,7 +39,7 @@ def run_seconds_of(place: Place, request: JobRequest) -> int | None:
 
 def limit_problems(place: Place, request: JobRequest) -> list[SettingsProblem]:
     """What is wrong with the job's length and size. Kueue would let such a job wait for ever."""
-    return [*_length(place, request), *_size(place, request)]
+    return [*launcher_problems(request), *_length(place, request), *_size(place, request)]
 
 
 def pods_at_once(request: JobRequest) -> int:
@@ -233,7 +234,8 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
             QUEUE_PRIORITY_LABEL: place.route.priority_class,
         },
     }
-    template = pod_template(place, request, sort, env=env, spec={"restartPolicy": "Never"}, together=together)
+    env = [*env, *variables_of_launcher(request)]
+    template = pod_template(place, launched(request), sort, env=env, spec={"restartPolicy": "Never"}, together=together)
     if together and not request.jobset:
         template["metadata"]["labels"] |= GANG_SELECTOR
         template["spec"]["subdomain"] = GANG_SERVICE

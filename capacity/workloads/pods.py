@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.node_labels import CLASS_LABEL, EFA_RESOURCE, TEAM_LABEL
+from capacity.catalog.node_labels import CLASS_LABEL, TEAM_LABEL
 from capacity.catalog.platform import Platform
 from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
 from capacity.workloads.amounts import requests_of
-from capacity.workloads.fast_network import EFA_VARIABLES, interfaces_for
+from capacity.workloads.fast_network import fast_network_for
 from capacity.workloads.inputs import environment_of, mount_problems, variables_of, volumes_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
@@ -100,8 +100,8 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         at = SettingsProblem("pre_stop_seconds", str(pre_stop_seconds), problem, f"0 to {grace - 1} are allowed")
         raise WorkloadError(f"{sort} {request.name}", [at])
     storage = _Storage(place, request)
-    interfaces = interfaces_for(place.pools, request, together=together)
-    network = [{"name": name, "value": value} for name, value in EFA_VARIABLES.items()] if interfaces else []
+    fast = fast_network_for(place.pools, request, together=together)
+    network = [{"name": name, "value": value} for name, value in fast.variables.items()]
     own_volumes, own_mounts = volumes_of(request.volumes)
     mounted = [*storage.mounts, *(dict(each) for each in mounts)]
     problems = mount_problems(request.volumes, (each["mountPath"] for each in mounted))
@@ -113,7 +113,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         **({"args": list(request.args)} if request.args else {}),
         "env": _env(request, grace - pre_stop_seconds, [*env, *network, *storage.env]),
         **({"envFrom": environment_of(request.env_from)} if request.env_from else {}),
-        "resources": _resources(place, request, interfaces),
+        "resources": _resources(place, request, fast.resources),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -123,7 +123,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
         "volumeMounts": [*mounted, *own_mounts],
         **(container or {}),
     }
-    written = {**place.route.pod_annotations, **storage.annotations, **(annotations or {})}
+    written = {**place.route.pod_annotations, **storage.annotations, **fast.annotations, **(annotations or {})}
     return {
         "metadata": {"labels": labels_of(place, request, sort), **({"annotations": written} if written else {})},
         "spec": {
@@ -180,12 +180,11 @@ def _env(request: WorkloadRequest, grace_seconds: int, derived: Sequence[Mapping
     return [*(each for name, each in first.items() if name not in written), *own, *from_others]
 
 
-def _resources(place: Place, request: WorkloadRequest, interfaces: int) -> KubeObject:
+def _resources(place: Place, request: WorkloadRequest, network: Mapping[str, str]) -> KubeObject:
     amounts = requests_of(place.plan, place.pools, request)
     gpus = {place.route.resource: count_quantity(request.gpus)} if request.gpus else {}
     # No limit on cpu: it would slow data loading down while the cores of a node that is paid for are idle.
-    efa = {EFA_RESOURCE: count_quantity(interfaces)} if interfaces else {}
-    others = efa | dict(sorted(request.resources.items()))
+    others = {**network, **dict(sorted(request.resources.items()))}
     return {"requests": {**amounts, **gpus, **others}, "limits": {"memory": amounts["memory"], **gpus, **others}}
 
 

@@ -253,6 +253,20 @@ _MOST_PODS = 2000
 ExitCode = Annotated[int, Field(ge=1, le=255)]
 
 
+class Launcher(StrEnum):
+    """What starts the program. All of them are started by flexspot_runtime.launch, which the image has: it passes a warning on, gives the
+    program the pod's whole grace period, and ends with 143 where it was interrupted.
+
+    RANKS is a process for each GPU with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Hugging Face's Trainer, Lightning,
+    accelerate and torch.distributed read them. TORCHRUN is torchrun with the job's pods as its nodes, for programs that ask for it. JAX is
+    one process for each pod, which has all of its GPUs, with JAX_COORDINATOR_ADDRESS beside NNODES and NODE_RANK.
+    """
+
+    RANKS = "ranks"
+    TORCHRUN = "torchrun"
+    JAX = "jax"
+
+
 class JobRequest(WorkloadRequest):
     """A request for a job.
 
@@ -262,7 +276,7 @@ class JobRequest(WorkloadRequest):
     the class's limit. `retries` is how many real failures of a pod it survives (1 to 100), interruptions not counted. `fatal_exit_codes` of
     the program end the job at once. The finished job is deleted after `keep_seconds`, its pods' logs with it. `jobset` makes several pods a
     JobSet, which restarts all of them after a real failure of one; the cluster must have JobSet's controller. `port` is where pod 0 waits
-    for the others (MASTER_PORT).
+    for the others (MASTER_PORT). `launcher` starts `command` on all GPUs of the pods: see Launcher. Default: the command is the whole one.
     """
 
     gpus: Annotated[int, Field(ge=0)] = 1
@@ -274,6 +288,7 @@ class JobRequest(WorkloadRequest):
     keep_seconds: Annotated[int, Field(ge=0)] = THREE_DAYS
     jobset: bool = False
     port: Annotated[int, Field(ge=1024, le=65_535)] = 29_500
+    launcher: Launcher | None = None
 
     @field_validator("fatal_exit_codes")
     @classmethod

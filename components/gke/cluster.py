@@ -253,6 +253,8 @@ def _make_standard(cluster: container.ClusterArgs, shape: ClusterShape) -> None:
     cluster.networking_mode = "VPC_NATIVE"
     cluster.datapath_provider = "ADVANCED_DATAPATH"
     cluster.enable_shielded_nodes = True
+    if shape.multi_networking:
+        cluster.enable_multi_networking = True
     cluster.workload_identity_config = container.ClusterWorkloadIdentityConfigArgs(workload_pool=f"{shape.project}.svc.id.goog")
     cluster.logging_config = container.ClusterLoggingConfigArgs(enable_components=LOGGED)
     measured = shape.managed_prometheus

@@ -180,6 +180,9 @@ class GkeClusterArgs(TypedDict):
     auto_provisioning: NotRequired[GkeAutoProvisioningArgs | None]
     """Whether GKE makes node pools by itself (NAP), and up to which ceilings; `standard` alone. Default: it makes none."""
 
+    multi_networking: NotRequired[bool]
+    """Whether nodes and pods may have further networks; `standard` alone. Default: False."""
+
     managed_prometheus: NotRequired[bool]
     """Whether Google's Managed Service for Prometheus collects metrics in the cluster, those of GPUs and workloads included. Autopilot
     always has it. Default: True."""
@@ -243,6 +246,7 @@ class ClusterShape:
     max_pods_per_node: int = GkeNetwork.default("max_pods_per_node")
     system_pool: GkeSystemPoolArgs | None = None
     auto_provisioning: GkeAutoProvisioningArgs | None = None
+    multi_networking: bool = False
     managed_prometheus: bool = Observability.default("managed_prometheus")
     groups_domain: str | None = None
     maintenance: GkeMaintenanceArgs = field(default_factory=GkeMaintenanceArgs)

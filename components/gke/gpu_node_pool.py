@@ -93,6 +93,19 @@ def _upgrade_settings(pool: CheckedPool) -> NodePoolUpgradeSettingsArgs | None:
     return NodePoolUpgradeSettingsArgs(strategy="SURGE", max_surge=surge.max_surge, max_unavailable=surge.max_unavailable)
 
 
+def _network_config(args: GkeGpuNodePoolArgs) -> container.NodePoolNetworkConfigArgs | None:
+    """None without further networks: GKE answers with a block of its own, which would show as a change."""
+    further = args.get("further_networks")
+    if not further:
+        return None
+    return container.NodePoolNetworkConfigArgs(
+        additional_node_network_configs=[
+            container.NodePoolNetworkConfigAdditionalNodeNetworkConfigArgs(network=each["network"], subnetwork=each["subnetwork"])
+            for each in further
+        ]
+    )
+
+
 def _max_run_duration(pool: CheckedPool) -> str | None:
     if pool.capacity_type is not CapacityType.FLEX_START:
         return None
@@ -162,8 +175,9 @@ class GkeGpuNodePool(pulumi.ComponentResource):
     are neither repaired nor surged, and take what zone has room; reserved nodes draw on the named reservation; on-demand nodes on none.
     Make a pool without GPUs first: a cluster with GPU pools alone has nowhere to run what tolerates no taint.
 
-    A changed GPU, capacity type, reservation, local SSD or run time replaces the pool, and ends what runs on it first: two pools cannot
-    share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in the provider's schema of 2026-08).
+    A changed GPU, capacity type, reservation, local SSD, run time or further network replaces the pool, and ends what runs on it first: two
+    pools cannot share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in the provider's schema
+    of 2026-08).
 
     Raises ValueError before anything is registered: for what a policy would stop, under the name of its rule, and for what GKE would
     refuse.
@@ -200,6 +214,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             else None,
             placement_policy=container.NodePoolPlacementPolicyArgs(type="COMPACT") if pool.options.compact_placement else None,
             max_pods_per_node=args.get("max_pods_per_node"),
+            network_config=_network_config(args),
             node_config=node_config(pool),
             opts=pulumi.ResourceOptions(parent=self, ignore_changes=["initial_node_count"], delete_before_replace=True),
         )

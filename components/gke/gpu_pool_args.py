@@ -174,6 +174,16 @@ class GkeNodeOptionsArgs(TypedDict):
     """Whether GKE upgrades the nodes only when the support of their version ends; not for flex-start and queued. Default: False."""
 
 
+class GkeNodeNetworkArgs(TypedDict):
+    """A further network of the nodes, for one of their network cards."""
+
+    network: pulumi.Input[str]
+    """Name of the network."""
+
+    subnetwork: pulumi.Input[str]
+    """Name of the subnetwork, in the cluster's region."""
+
+
 class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """Arguments of GkeGpuNodePool. Those that are not `Input` are plain, because they shape the pool or are checked."""
 
@@ -242,6 +252,9 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
 
     max_pods_per_node: NotRequired[int | None]
     """Pods of one node, at most: 8 to 256. Default: the cluster's own."""
+
+    further_networks: NotRequired[list[GkeNodeNetworkArgs]]
+    """Networks of the nodes besides the cluster's own, of a cluster with multi-networking. Default: none."""
 
 
 @dataclass(frozen=True)

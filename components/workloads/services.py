@@ -41,6 +41,9 @@ class JobArgs(WorkloadArgs):
     port: NotRequired[int | None]
     """The port at which pod 0 waits for the others. Default: 29500."""
 
+    launcher: NotRequired[str | None]
+    """What starts `command` on all GPUs: `ranks`, `torchrun` or `jax`. Default: the command is the container's whole one."""
+
 
 class CheckpointedJob(pulumi.ComponentResource):
     """One pod, or several that train together: all of them at once, or none.

@@ -39,6 +39,10 @@ Secret = Annotated[
 PullSecret = Annotated[
     list[str] | None, typer.Option("--pull-secret", metavar="SECRET", help="A Secret that opens the image's registry; may be repeated.")
 ]
+LauncherOption = Annotated[
+    str | None,
+    typer.Option("--launcher", help="What starts the program on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun or jax."),
+]
 Capacity = Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")]
 Settings = Annotated[
     list[str] | None,
@@ -92,6 +96,7 @@ _FIELDS = {
     "memory": "memory",
     "pull_secret": "image_pull_secrets",
     "capacity": "capacity",
+    "launcher": "launcher",
     "command": "command",
 }
 """The field of each option that is one as it stands."""

@@ -110,7 +110,8 @@ def with_script(kind: str, fields: Mapping[str, Any], script: Script, arguments:
     What is not of its field's type is left as it is, for the check of all fields to tell. Raises ExplainedError for a volume in its place.
     """
     counts = [fields.get(each, 1) for each in ("gpus", "pods")]
-    several = kind != QUEUED and all(isinstance(each, int) for each in counts) and prod(counts) > 1
+    # A launcher that was asked for starts them itself.
+    several = kind != QUEUED and "launcher" not in fields and all(isinstance(each, int) for each in counts) and prod(counts) > 1
     volumes = fields.get("volumes", {})
     if isinstance(volumes, dict):
         if SCRIPT_FOLDER in volumes:

@@ -43,6 +43,15 @@ OF_NO_STACK: dict[str, dict[str, Any]] = {
     "ExistingKarpenter": {"cluster": "lab", "kubernetes_version": "1.35", "deployment": "kube-system/karpenter"},
     "ExistingGkeCluster": {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"},
     "FlexStartJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=4),
+    "GkeRdmaNetworks": {"project": "acme-ai", "region": "us-central1", "zone": "us-central1-b", "network": "prod", "rdma_networks": 2},
+    "GkeRdmaNodes": {
+        "networks": ["prod-gvnic", "prod-rdma"],
+        "subnetworks": ["prod-gvnic", "prod-rdma-0"],
+        "rdma_networks": 1,
+        "accelerators": ["nvidia-b200"],
+        "labels": {"owner": "ann"},
+    },
+    "JobSetController": {"replicas": 1, "cpu_milli": 50},
     "LoadBalancerController": {**NAMED, **EKS, "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {}, "cpu_milli": 200},
     "ModelCache": work("", bucket="acme-models", cache_gib=20),
     "ModelServer": work("inference", max_replicas=4, drain_seconds=20),
@@ -135,7 +144,7 @@ REQUIRED = {
 
 
 def test_few_components_can_be_made_of_nothing() -> None:
-    assert {each.__name__ for each in hosted()} - set(REQUIRED) == {"KueueController", "NodeTerminationHandler"}
+    assert {each.__name__ for each in hosted()} - set(REQUIRED) == {"JobSetController", "KueueController", "NodeTerminationHandler"}
 
 
 @pytest.mark.parametrize("component,required", REQUIRED.items(), ids=REQUIRED)

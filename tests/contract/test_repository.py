@@ -16,8 +16,8 @@ LINES_AT_MOST = 400
 
 TYPE_TOKEN = re.compile(r"flexspot:index:[A-Z][A-Za-z0-9]*")
 
-# A path of one machine: a home folder, a temporary folder, or a place that only a build machine has.
-MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/\w+|Users/\w+|tmp|work|opt/wheels)/[\w.-]+")
+# A path of one machine: a home folder, a temporary folder, or a place that only a build machine has. GKE's nodes have a user of that name.
+MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/(?!kubernetes/bin)\w+|Users/\w+|tmp|work|opt/wheels)/[\w.-]+")
 
 
 # A comment that hides what a type checker says; and one that names the rule and the reason.

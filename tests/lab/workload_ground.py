@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubernetes.client.exceptions import ApiException
 from queue_fixtures import FOUR_L4, condition_of, queues_of
+from torchrun_ends import KILLED
 
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import NAME_LABEL
@@ -44,8 +45,9 @@ def submit(ground: QueueGround, kind: str, name: str, *, team: str = "alpha", ex
     """Creates what the kind is made of; its pods run until they are let go, and end with `exit_code` when they are told to."""
     written = {"name": name, "team": ground.own(team), "workload_class": "training", "image": "trainer:1", "cpu": "1", "memory": "1Gi"}
     for each in objects_of(ground.plan, kind, {**written, **fields}):
-        if each["kind"] == "Job":
-            how = each["spec"]["template"]["metadata"].setdefault("annotations", {})
+        jobs = [each] if each["kind"] == "Job" else [replicated["template"] for replicated in each["spec"].get("replicatedJobs", ())]
+        for job in jobs:
+            how = job["spec"]["template"]["metadata"].setdefault("annotations", {})
             how |= run_time_of_pods(UNTIL_RELEASED)
             if exit_code is not None:
                 how[_EXIT_CODE] = str(exit_code)
@@ -78,12 +80,31 @@ def uids(pods: list[KubeObject]) -> tuple[str, ...]:
     return tuple(each["metadata"]["uid"] for each in pods)
 
 
-def end(ground: QueueGround, pod: KubeObject, exit_code: int) -> None:
-    """Has the program of a running pod end by itself."""
-    ended = {"exitCode": exit_code, "reason": "Error" if exit_code else "Completed"}
+def end(ground: QueueGround, pod: KubeObject, exit_code: int, **status: Any) -> None:
+    """Has the program of a running pod end by itself, or as `status` says more."""
+    _write_end(ground, pod, exit_code, phase="Failed" if exit_code else "Succeeded", **status)
+
+
+def _write_end(ground: QueueGround, pod: KubeObject, exit_code: int, *, at: str | None = None, **status: Any) -> None:
+    ended = {"exitCode": exit_code, "reason": "Error" if exit_code else "Completed", **({"finishedAt": at} if at else {})}
     container = {"name": "main", "image": "trainer:1", "imageID": "", "ready": False, "restartCount": 0, "state": {"terminated": ended}}
-    status = {"status": {"phase": "Failed" if exit_code else "Succeeded", "containerStatuses": [container]}}
-    ground.cluster.patch(POD, pod["metadata"]["name"], status, pod["metadata"]["namespace"], subresource="status")
+    change = {"status": {"containerStatuses": [container], **status}}
+    ground.cluster.patch(POD, pod["metadata"]["name"], change, pod["metadata"]["namespace"], subresource="status")
+
+
+def let_back_off_pass(ground: QueueGround, job: str) -> None:
+    """Has the Job controller believe that the ended pods of a Job of team alpha ended long ago.
+
+    Before it makes a pod in the place of one that has ended it waits 10 s, doubled for each end before, up to ten minutes.
+    """
+    for pod in ground.cluster.list(POD, ground.own("alpha")):
+        if is_of(pod, job) and pod["status"]["phase"] == "Failed":
+            ended = [
+                each["state"]["terminated"]["exitCode"]
+                for each in pod["status"].get("containerStatuses", ())
+                if "terminated" in each["state"]
+            ]
+            _write_end(ground, pod, *(ended or [KILLED]), at=_LONG_AGO)
 
 
 def job_of(ground: QueueGround, name: str) -> KubeObject:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import rank_pods
+from torchrun_ends import KILLED, UNDER_THE_LAUNCHER
 
 TRAINER = Path(__file__).with_name("small_trainer.py")
 PODS, RANKS = 2, 2
@@ -44,8 +45,8 @@ def test_an_interrupted_gang_ends_with_143(number: signal.Signals, pod: int, tmp
     saved = max(int(path.name.split("-")[0]) for path in tmp_path.glob("checkpoints/markers/*"))
     done = len(losses.read_text().splitlines())
 
-    assert codes[1 - pod] == 143
-    assert codes[pod] == (143 if number == signal.SIGTERM else -signal.SIGKILL)
+    assert codes[1 - pod] == UNDER_THE_LAUNCHER
+    assert codes[pod] == (UNDER_THE_LAUNCHER if number == signal.SIGTERM else 128 - KILLED)
     assert done - saved == 0 if number == signal.SIGTERM else done - saved <= 20
 
 

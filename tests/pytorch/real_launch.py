@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import rank_pods
+from torchrun_ends import ALONE, CRASH, UNDER_THE_LAUNCHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,11 @@ def double(script: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "does,seconds,warned,alone,launched,saved",
-    [("wait", 0.0, True, 1, 143, True), ("told", 0.0, False, 1, 143, False), ("crash", 0.0, False, 1, 1, True)],
+    [
+        ("wait", 0.0, True, ALONE, UNDER_THE_LAUNCHER, True),
+        ("told", 0.0, False, ALONE, UNDER_THE_LAUNCHER, False),
+        ("crash", 0.0, False, CRASH, CRASH, True),
+    ],
 )
 @pytest.mark.parametrize("command", [torchrun, double])
 def test_how_it_ends(  # noqa: PLR0913 -- the table's columns
@@ -71,9 +76,9 @@ def test_how_it_ends(  # noqa: PLR0913 -- the table's columns
 
 
 def test_workers_that_need_longer_than_torchruns_30_s_have_the_pods_grace_period(tmp_path: Path) -> None:
-    assert run(torchrun(written(tmp_path)), tmp_path, "wait", 35.0, warned=True) == (1, "ready\nready\n")
+    assert run(torchrun(written(tmp_path)), tmp_path, "wait", 35.0, warned=True) == (ALONE, "ready\nready\n")
     code, output = run([*LAUNCHER, *torchrun(written(tmp_path))], tmp_path, "wait", 35.0, warned=True)
-    assert (code, output.count("saved")) == (143, RANKS)
+    assert (code, output.count("saved")) == (UNDER_THE_LAUNCHER, RANKS)
 
 
 def written(folder: Path) -> Path:

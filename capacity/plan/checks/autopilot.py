@@ -107,6 +107,7 @@ _OF_NODE_POOLS = {
         "GKE documents more than 15 seconds for Standard node pools and compute classes, and nowhere for Autopilot"
     ),
     "compact_placement": _Lacking("no page of GKE says how a GPU pod of Autopilot asks for it"),
+    "network": _Lacking("on Autopilot GKE makes the nodes, and a stack's networks are none of theirs"),
     "topology": _Lacking("Kueue places pods on nodes that are there, and those of Autopilot come with the pods"),
     "confidential_nodes": _Lacking("on Autopilot it is of the whole cluster or of a compute class of your own"),
     "boot_disk_kms_key": _Lacking(

@@ -10,6 +10,7 @@ from capacity.catalog.accelerators import NEURON
 from capacity.catalog.machines import Architecture, Cloud
 from capacity.settings.network import Access
 from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.settings.pools import NodeNetwork
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.names import is_production
@@ -39,6 +40,9 @@ def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProble
     if isinstance(settings, GkeSettings):
         net = settings.network
         named = {name: getattr(net, name) for name in ("nodes_cidr", "pods_cidr", "services_cidr", "control_plane_cidr")}
+        # Pods have addresses of all of them, so no two may be alike.
+        if any(pool.network is NodeNetwork.GPUDIRECT for pool in settings.pools):
+            named["gpudirect_cidr"] = net.gpudirect_cidr
     elif isinstance(settings, EksSettings):
         net = settings.network
         named = {f"private_cidrs.{n}": each for n, each in enumerate(net.private_cidrs[: len(settings.zones)])}

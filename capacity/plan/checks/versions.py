@@ -107,6 +107,18 @@ def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Setting
         yield SettingsProblem(path, repr(own), problem, "leave it out, or read what changed", "kueue-of-another-minor", refused=False)
 
 
+def jobset_is_the_one_that_is_rendered_for(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """JobSets are rendered as one minor version reads them, which is the one that Kueue is built with."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings | GkeSettings) or not (wanted := settings.controllers.jobset).install:
+        return
+    written, own = shipped_versions().jobset.version, wanted.version
+    if own is not None and minor_version(own) != minor_version(written):
+        problem = f"is not the minor version that JobSets are rendered for, {written}"
+        path, remedy = "controllers.jobset.version", "leave it out, or read what changed"
+        yield SettingsProblem(path, repr(own), problem, remedy, "jobset-of-another-minor", refused=False)
+
+
 def load_balancer_controller_has_its_policy(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Each minor version may ask AWS for more; its role has what the version asks for that the platform is written for."""
     settings = resolved.settings
@@ -188,6 +200,7 @@ CHECKS = (
     addons_are_known_for_the_version,
     karpenter_works_with_the_version,
     kueue_works_with_the_version,
+    jobset_is_the_one_that_is_rendered_for,
     load_balancer_controller_has_its_policy,
     gke_has_what_is_used,
     gke_version_stays_on_offer,

@@ -76,6 +76,17 @@ def test_an_add_on_takes_room_where_there_is_one() -> None:
     assert told(controllers_have_room, "eks", full | {"cluster.addons": {"metrics_server": False}}) == []
 
 
+def test_jobset_takes_room_where_it_is_installed() -> None:
+    two: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
+    large: dict[str, Any] = {"cpu_milli": 2000, "memory_mib": 256}
+
+    assert TOO_SMALL not in told(controllers_have_room, "eks", two | {"controllers": {"jobset": large}})
+    [problem] = [
+        each for each in found(controllers_have_room, "eks", two | {"controllers": {"jobset": large | {"install": True}}}) if each.refused
+    ]
+    assert "jobset" in problem.problem
+
+
 def test_the_load_balancer_controller_takes_room_where_it_is_installed() -> None:
     two: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
     large: dict[str, Any] = {"cpu_milli": 2000, "memory_mib": 256}

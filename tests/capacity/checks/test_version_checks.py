@@ -12,6 +12,7 @@ from capacity.plan.checks.versions import (
     addons_are_not_too_old,
     gke_has_what_is_used,
     gke_version_stays_on_offer,
+    jobset_is_the_one_that_is_rendered_for,
     karpenter_works_with_the_version,
     kube_proxy_follows_the_cluster,
     kueue_works_with_the_version,
@@ -101,6 +102,20 @@ def test_the_remedy_names_the_versions_of_karpenter_that_fit() -> None:
 )
 def test_kueue_serves_the_api_that_the_queues_are_written_in(cloud: str, kueue: str | None, verdicts: list[str]) -> None:
     assert told(kueue_works_with_the_version, cloud, {} if kueue is None else {"controllers": {"kueue": {"version": kueue}}}) == verdicts
+
+
+@pytest.mark.parametrize("cloud", ["eks", "gke"])
+@pytest.mark.parametrize(
+    "wanted,verdicts",
+    [
+        ({"install": True}, []),
+        ({"install": True, "version": "0.12.3"}, []),
+        ({"version": "0.13.0"}, []),
+        ({"install": True, "version": "0.13.0"}, ["warned: jobset-of-another-minor at controllers.jobset.version"]),
+    ],
+)
+def test_job_sets_are_rendered_for_one_minor_version(cloud: str, wanted: dict[str, Any], verdicts: list[str]) -> None:
+    assert told(jobset_is_the_one_that_is_rendered_for, cloud, {"controllers": {"jobset": wanted}}) == verdicts
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""Whether pools with `network: gpudirect` can have it: the machine, the place, the cluster, and room in the further networks."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.gpudirect import gpudirect
+from capacity.settings.network import gpudirect_ranges
+from capacity.settings.platform import GkeSettings
+from capacity.settings.pools import GkePool, NodeNetwork
+from capacity.values.errors import SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.plan.resolve import ResolvedPool, ResolvedSettings
+
+
+def _asked(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+    pools = [(pool, pool.settings) for pool in resolved.pools.values()]
+    return [(pool, each) for pool, each in pools if isinstance(each, GkePool) and each.network is NodeNetwork.GPUDIRECT]
+
+
+def _pools(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+    """Those whose machine has cards for it; of the others that is told, and nothing else."""
+    return [(pool, each) for pool, each in _asked(resolved) if gpudirect().of(pool.machines[0].name)]
+
+
+def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Pods on other machines would ask for networks that their nodes do not have, and wait for ever."""
+    facts = gpudirect()
+    for pool, _ in _asked(resolved):
+        name = pool.machines[0].name
+        if facts.of(name) is None:
+            why = facts.why_not(name) or "has no network cards for RDMA that the platform knows of"
+            with_it = ", ".join(machine for each in facts.machines for machine in each.names)
+            remedy = f"leave it out; machines with it are {with_it}"
+            yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", f"{name}: {why}", remedy, "gpudirect-without-cards")
+
+
+def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A network for RDMA is of one zone, and the cluster's Networks have one name each: cloud.google.com/vpc/docs/rdma-network-profiles."""
+    found = {pool.path: tuple(sorted(settings.zones or resolved.zones)) for pool, settings in _pools(resolved)}
+    first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
+    for path, zones in found.items():
+        if len(zones) != 1:
+            problem = "is of one zone, as a network for RDMA is, and the pool is in several"
+            yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, "set the pool's zones to one", "gpudirect-over-zones")
+        elif zones[0] != first:
+            problem = f"is of one zone for all pools that have it: another is in {first}"
+            remedy = "put them into one zone, or make the other a stack of its own"
+            yield SettingsProblem(f"{path}.zones", ", ".join(zones), problem, remedy, "gpudirect-over-zones")
+
+
+def the_cluster_is_made_with_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Nodes have further networks in a cluster with multi-networking, which is said where it is made."""
+    if not isinstance(resolved.settings, GkeSettings) or resolved.settings.cluster.existing is None:
+        return
+    for pool, _ in _pools(resolved):
+        problem = "needs a cluster with multi-networking, which a stack does not change on one that is there"
+        remedy = "leave it out, or let the stack make the cluster"
+        yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-on-existing-cluster")
+
+
+def its_networks_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each node takes an address of each subnetwork, of which Google keeps four."""
+    settings, pools = resolved.settings, _pools(resolved)
+    if not isinstance(settings, GkeSettings) or not pools:
+        return
+    room = IPv4Network(gpudirect_ranges(settings.network.gpudirect_cidr)[0]).num_addresses - _KEPT_BY_GOOGLE
+    nodes = sum(pool.max_nodes + 1 for pool, _ in pools)
+    if nodes > room:
+        problem = f"has room for {room} nodes in each sixteenth, and pools with gpudirect can have {nodes}"
+        written = settings.network.gpudirect_cidr
+        yield SettingsProblem("network.gpudirect_cidr", written, problem, "choose a larger range", "range-too-small")
+
+
+_KEPT_BY_GOOGLE = 4
+
+
+def its_nodes_are_near_each_other(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What the fast network gains is lost between nodes that are far apart. A reservation brings its own place."""
+    for pool, settings in _pools(resolved):
+        if not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
+            problem = "its nodes may be far from one another in the network"
+            remedy = "set compact_placement too, or take that for fewer stock-outs"
+            yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-not-placed", refused=False)
+
+
+CHECKS = (
+    the_machine_has_cards_for_it,
+    they_are_in_one_zone,
+    the_cluster_is_made_with_it,
+    its_networks_have_room,
+    its_nodes_are_near_each_other,
+)

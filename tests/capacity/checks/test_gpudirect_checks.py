@@ -1,0 +1,95 @@
+"""Pools with GPUDirect: machines that have none, places that a network for RDMA is not in, and ranges without room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gpudirect_stack import ZONE, gpudirect_pool, gpudirect_settings
+from plan_settings import plan_of, refusals
+
+from capacity.catalog.gpudirect import gpudirect
+from capacity.catalog.machines import Cloud, machines_of
+
+
+def told(settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """The rule and the place of everything that is refused."""
+    return [(problem.rule, problem.path) for problem in refusals(settings)]
+
+
+def test_what_is_shipped_of_it_names_machines_of_the_catalog_and_all_that_have_such_cards() -> None:
+    facts = gpudirect()
+    known = machines_of(Cloud.GCP)
+
+    named = [name for each in (*facts.machines, *facts.refused) for name in each.names]
+    assert len(named) == len(set(named))
+    assert set(named) <= known.keys()
+    families = ("a3-ultragpu-", "a4-highgpu-")
+    assert {name for each in facts.machines for name in each.names} == {name for name in known if name.startswith(families)}
+
+
+@pytest.mark.parametrize("machine", [name for each in gpudirect().machines for name in each.names])
+def test_machines_with_cards_for_rdma_are_taken(machine: str) -> None:
+    plan = plan_of(gpudirect_settings(gpudirect_pool("fast", machine)))
+
+    assert {pool.name: pool.rdma_networks for pool in plan.pools if pool.rdma_networks} == {"fast": 8}
+
+
+@pytest.mark.parametrize(
+    "machine,words",
+    [
+        ("a3-megagpu-8g", "needs a daemon with NET_ADMIN"),
+        ("a3-highgpu-8g", "needs a daemon with NET_ADMIN"),
+        ("a2-highgpu-8g", "has no network cards for RDMA"),
+        ("a3-highgpu-4g", "has no network cards for RDMA"),
+    ],
+)
+def test_machines_without_are_refused_with_why_and_with_those_that_have_it(machine: str, words: str) -> None:
+    spot = {"capacity_type": "spot", "reservation": None}
+    pool = {key: value for key, value in gpudirect_pool("fast", machine, **spot).items() if value is not None}
+
+    [problem] = [each for each in refusals(gpudirect_settings(pool)) if each.rule == "gpudirect-without-cards"]
+    assert problem.path.endswith(".network")
+    assert words in problem.problem
+    assert "a3-ultragpu-8g, " in str(problem)
+
+
+def test_a_pool_in_several_zones_and_pools_of_two_zones_are_refused() -> None:
+    over = gpudirect_pool("fast", "a4-highgpu-8g", zones=["us-central1-a", ZONE])
+    elsewhere = gpudirect_pool("there", "a3-ultragpu-8g", zones=["us-central1-a"])
+    fast = gpudirect_pool("fast", "a4-highgpu-8g")
+
+    assert [rule for rule, path in told(gpudirect_settings(over)) if path.endswith(".network")] == ["gpudirect-over-zones"]
+    assert [rule for rule, path in told(gpudirect_settings(fast, elsewhere)) if path.endswith(".zones")] == ["gpudirect-over-zones"]
+
+
+def test_a_cluster_that_is_there_and_autopilot_are_refused() -> None:
+    there = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g"))
+    there["cluster"] = {"existing": "theirs"}
+    autopilot = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g"))
+    autopilot["cluster"] = {"mode": "autopilot"}
+
+    assert "gpudirect-on-existing-cluster" in {rule for rule, _ in told(there)}
+    assert "option-not-on-autopilot" in {rule for rule, path in told(autopilot) if path.endswith(".network")}
+
+
+def test_its_range_has_room_for_every_node_and_shares_no_address() -> None:
+    small = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g", max_nodes=12))
+    # A sixteenth is a /28: 16 addresses less the 4 that Google keeps, for 12 nodes and the one of an upgrade.
+    small["network"] = {**small.get("network", {}), "gpudirect_cidr": "192.168.0.0/20"}
+    enough = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g", max_nodes=11))
+    enough["network"] = small["network"]
+    overlapping = gpudirect_settings(gpudirect_pool("fast", "a4-highgpu-8g"))
+    overlapping["network"] = {**overlapping.get("network", {}), "gpudirect_cidr": "10.0.0.0/8"}
+
+    sixteenth = {**small["network"], "gpudirect_cidr": "192.168.0.0/24"}
+    assert [path for rule, path in told({**small, "network": sixteenth})] == ["network.gpudirect_cidr"]
+    assert ("ranges-overlap", "network.gpudirect_cidr") in told(overlapping)
+
+
+@pytest.mark.parametrize("placed", [{"compact_placement": True}, {}])
+def test_nodes_that_may_be_far_apart_are_warned_of(placed: dict[str, Any]) -> None:
+    spot = {key: value for key, value in gpudirect_pool("fast", "a4-highgpu-8g", capacity_type="spot").items() if key != "reservation"}
+
+    warned = [str(each) for each in plan_of(gpudirect_settings({**spot, **placed})).warnings if "gpudirect-not-placed" in str(each)]
+    assert len(warned) == (0 if placed else 1)

@@ -1,0 +1,142 @@
+"""What starts a job's program on all GPUs: the rendered command, run as a kubelet would, gives every process its place in one world."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from workload_plans import IMAGE, job_of, objects, variables
+
+from capacity.workloads.requests import WorkloadError
+
+RUNTIME = Path(__file__).parents[3] / "runtime"
+DOUBLE = Path(__file__).parents[2] / "runtime" / "torchrun_double.py"
+
+SHOW = """import json, os, sys
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "JAX_COORDINATOR_ADDRESS", "NNODES", "NODE_RANK")
+os.write(1, (json.dumps([{name: os.environ.get(name) for name in names}, sys.argv[1:]]) + "\\n").encode())
+"""
+
+TORCHRUN = f"""#!{sys.executable}
+import os, sys
+options = dict(each.removeprefix("--").split("=") for each in sys.argv[1:6])
+assert set(options) == {{"nnodes", "nproc-per-node", "node-rank", "master-addr", "master-port"}}, sys.argv
+program = sys.argv[7:] if sys.argv[6] == "--no-python" else [sys.executable, *sys.argv[6:]]
+os.environ.update({{name.upper().replace("-", "_"): options[name] for name in ("nnodes", "node-rank", "master-addr", "master-port")}})
+os.execv(sys.executable, [sys.executable, {str(DOUBLE)!r}, options["nproc-per-node"], *program])
+"""
+"""A torchrun that reads its options as the real one does and then is the double, which make test-torch holds against it."""
+
+
+def container(**fields: Any) -> dict[str, Any]:
+    written: dict[str, Any] = {"gpus": 8, "pods": 2, "command": ["python", "train.py", "--lr", "0.1"], **fields}
+    return job_of("prod-eks", **written)["spec"]["template"]["spec"]["containers"][0]
+
+
+def expanded(made: dict[str, Any], index: int) -> tuple[list[str], dict[str, str]]:
+    """Command and variables as a kubelet hands them over: $(NAME) is the value of a variable that comes before."""
+    known: dict[str, str] = {}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\((\w+)\)", lambda found: known.get(found[1], found[0]), text)
+
+    for each in made["env"]:
+        known[each["name"]] = filled(each["value"]) if "value" in each else str(index)
+    return [filled(word) for word in (*made["command"], *made.get("args", ()))], known
+
+
+def run(made: dict[str, Any], index: int, folder: Path) -> list[tuple[dict[str, str | None], list[str]]]:
+    """What each process of a pod finds, by its rank; the pod has two GPUs."""
+    (folder / "train.py").write_text(SHOW)
+    torchrun = folder / "torchrun"
+    torchrun.write_text(TORCHRUN)
+    torchrun.chmod(0o755)
+    command, known = expanded(made, index)
+    command = [sys.executable if word == "python" else word for word in command]
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    output = subprocess.run(
+        command, env={**known, "PATH": path, "PYTHONPATH": str(RUNTIME)}, cwd=folder, check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    return sorted((tuple(json.loads(line)) for line in output.splitlines()), key=lambda each: each[0]["RANK"] or "")
+
+
+@pytest.mark.parametrize("launcher", ["ranks", "torchrun"])
+def test_every_gpu_of_every_pod_has_a_process_with_its_rank(launcher: str, tmp_path: Path) -> None:
+    made = container(launcher=launcher, gpus=2)
+
+    found = [each for index in range(2) for each in run(made, index, tmp_path)]
+
+    assert [place["RANK"] for place, _ in found] == ["0", "1", "2", "3"]
+    assert [place["LOCAL_RANK"] for place, _ in found] == ["0", "1", "0", "1"]
+    assert {(place["WORLD_SIZE"], place["MASTER_ADDR"], place["MASTER_PORT"]) for place, _ in found} == {
+        ("4", "bert-0.flexspot-gang", "29500")
+    }
+    assert all(arguments == ["--lr", "0.1"] for _, arguments in found)
+
+
+def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: Path) -> None:
+    made = container(launcher="jax", port=12345)
+
+    for index in range(2):
+        [(place, _)] = run(made, index, tmp_path)
+        assert place["JAX_COORDINATOR_ADDRESS"] == "bert-0.flexspot-gang:12345"
+        assert (place["NNODES"], place["NODE_RANK"]) == ("2", str(index))
+
+
+@pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax"])
+def test_one_pod_alone_meets_itself(launcher: str, tmp_path: Path) -> None:
+    found = run(container(launcher=launcher, gpus=2, pods=1), 0, tmp_path)
+
+    assert len(found) == (1 if launcher == "jax" else 2)
+    assert {place["MASTER_ADDR"] for place, _ in found} == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    "command,words",
+    [
+        (["python", "train.py", "-v"], ["train.py", "-v"]),
+        (["train.py"], ["train.py"]),
+        (["python", "-m", "trainer", "-v"], ["-m", "trainer", "-v"]),
+        (["./train", "-v"], ["--no-python", "./train", "-v"]),
+        (["python", "-u", "train.py"], ["--no-python", "python", "-u", "train.py"]),
+    ],
+)
+def test_torchrun_is_given_a_program_as_it_takes_one(command: list[str], words: list[str]) -> None:
+    assert container(launcher="torchrun", command=command)["command"][-len(words) :] == words
+
+
+@pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax"])
+def test_all_of_them_end_with_143_where_they_were_interrupted(launcher: str) -> None:
+    assert container(launcher=launcher)["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
+
+
+def test_without_one_the_command_is_as_it_was_written() -> None:
+    assert container()["command"] == ["python", "train.py", "--lr", "0.1"]
+    assert "JAX_COORDINATOR_ADDRESS" not in variables({"containers": [container()]})
+
+
+def test_a_batch_and_a_jobset_have_them_too() -> None:
+    [first, _] = objects("prod-eks", "queued-job", pods=2, gpus=8, launcher="torchrun", command=["python", "sweep.py"])
+    [jobset] = objects("prod-eks", "checkpointed-job", pods=2, gpus=8, jobset=True, launcher="ranks", command=["python", "train.py"])
+
+    [replicated] = jobset["spec"]["replicatedJobs"]
+    for template in (first["spec"]["template"], replicated["template"]["spec"]["template"]):
+        assert "flexspot_runtime.launch" in template["spec"]["containers"][0]["command"]
+
+
+@pytest.mark.parametrize(
+    "fields,told",
+    [
+        ({"launcher": "torchrun"}, "launcher (is 'torchrun'): starts the program that command names, and there is none"),
+        ({"launcher": "mpirun", "command": ["a"]}, "launcher (is 'mpirun'): is not one of the allowed values"),
+    ],
+)
+def test_one_that_has_nothing_to_start_or_that_nobody_knows_is_refused(fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(WorkloadError, match=re.escape(told)):
+        objects("prod-eks", "checkpointed-job", image=IMAGE, **fields)

@@ -1,0 +1,62 @@
+"""A stack with GPUDirect pools: the providers take all of it, nodes and cluster agree on the networks, and networks cost nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from declared_inputs import refused_inputs
+from gpudirect_stack import gpudirect_settings
+from plan_settings import plan_of
+from program_declarations import as_shipped, declared
+
+if TYPE_CHECKING:
+    from program_declarations import Declarations
+
+pytestmark = pytest.mark.filterwarnings("ignore:gcp.compute.[A-Za-z]+ has been deprecated in favor of:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def stack() -> Declarations:
+    return declared("prod-gke", gpudirect_settings())
+
+
+def of(stack: Declarations, kind: str) -> dict[str, dict[str, Any]]:
+    return {each.inputs["name"]: each.inputs for each in stack.made.values() if each.type == kind}
+
+
+def test_the_provider_takes_every_input(stack: Declarations) -> None:
+    assert refused_inputs(stack.made.values()) == []
+
+
+def test_the_cluster_has_multi_networking_and_these_pools_alone_have_further_networks(stack: Declarations) -> None:
+    [cluster] = of(stack, "gcp:container/cluster:Cluster").values()
+    assert (cluster["enableMultiNetworking"], cluster["datapathProvider"]) == (True, "ADVANCED_DATAPATH")
+    further = {
+        name: len(pool["networkConfig"]["additionalNodeNetworkConfigs"])
+        for name, pool in of(stack, "gcp:container/nodePool:NodePool").items()
+        if "networkConfig" in pool
+    }
+    assert further == {"b200": 9, "h200": 9}, "one more ordinary card, and eight for RDMA"
+
+
+def test_without_such_a_pool_nothing_of_it_is_there() -> None:
+    made = as_shipped("prod-gke")
+
+    [cluster] = of(made, "gcp:container/cluster:Cluster").values()
+    assert "enableMultiNetworking" not in cluster
+    assert not any("Rdma" in each.type or "networking.gke.io" in each.type for each in made.made.values())
+
+
+def test_the_networks_of_the_cluster_are_those_of_the_nodes(stack: Declarations) -> None:
+    made = [each for each in stack.made.values() if each.type == "kubernetes:networking.gke.io/v1:GKENetworkParamSet"]
+
+    assert {each.inputs["metadata"]["name"] for each in made} == {"gvnic-1", *(f"rdma-{number}" for number in range(8))}
+
+
+def test_networks_cost_nothing_by_themselves() -> None:
+    fast, settings = plan_of(gpudirect_settings()), gpudirect_settings()
+    for pool in settings["pools"]:
+        pool.pop("network", None)
+
+    assert fast.spending == plan_of(settings).spending

@@ -1,0 +1,124 @@
+"""The networks of nodes with GPUDirect, and what their cluster is told of them: names, ranges, modes, and who installs what pods read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
+
+# The SDK warns of two classes of its own as soon as pulumi_gcp.compute is loaded, which is when the first test uses it.
+pytestmark = pytest.mark.filterwarnings("ignore:gcp.compute.[A-Za-z]+ has been deprecated in favor of:DeprecationWarning")
+
+Register = Callable[[Callable[[], object]], Any]
+
+NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"
+NETWORKS = "kubernetes:networking.gke.io/v1:Network"
+PARAMETERS = "kubernetes:networking.gke.io/v1:GKENetworkParamSet"
+
+
+def networks(**changes: Any) -> GkeRdmaNetworksArgs:
+    arguments: GkeRdmaNetworksArgs = {
+        "project": "acme-ai-prod",
+        "region": "us-central1",
+        "zone": "us-central1-b",
+        "network": "prod",
+        "rdma_networks": 8,
+    }
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
+    return arguments
+
+
+def nodes(**changes: Any) -> GkeRdmaNodesArgs:
+    arguments: GkeRdmaNodesArgs = {
+        "networks": ["prod-gvnic", *["prod-rdma"] * 8],
+        "subnetworks": ["prod-gvnic", *(f"prod-rdma-{number}" for number in range(8))],
+        "rdma_networks": 8,
+        "accelerators": ["nvidia-h200-141gb", "nvidia-b200"],
+        "labels": {"owner": "ann"},
+    }
+    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
+    return arguments
+
+
+def test_there_are_an_ordinary_network_and_one_for_rdma_of_the_zone_with_a_subnetwork_a_card(register: Register) -> None:
+    made = register(lambda: GkeRdmaNetworks("rdma", networks()))
+
+    profiles = {each["name"]: each.get("networkProfile") for each in made.of(NETWORK)}
+    assert profiles == {"prod-gvnic": None, "prod-rdma": "projects/acme-ai-prod/global/networkProfiles/us-central1-b-vpc-roce"}
+    subnetworks = {each["name"]: IPv4Network(each["ipCidrRange"]) for each in made.of(SUBNETWORK)}
+    assert sorted(subnetworks) == ["prod-gvnic", *(f"prod-rdma-{number}" for number in range(8))]
+    assert not any(one.overlaps(other) for one, other in combinations(subnetworks.values(), 2))
+    assert all(each.subnet_of(IPv4Network("192.168.0.0/16")) and each.prefixlen == 20 for each in subnetworks.values())
+    assert not any(each["autoCreateSubnetworks"] for each in made.of(NETWORK))
+
+
+def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(register: Register) -> None:
+    found: list[list[str]] = []
+
+    def declare() -> None:
+        made = GkeRdmaNetworks("rdma", networks(rdma_networks=2))
+        made.networks.apply(found.append)
+        made.subnetworks.apply(found.append)
+
+    register(declare)
+
+    assert found == [["prod-gvnic", "prod-rdma", "prod-rdma"], ["prod-gvnic", "prod-rdma-0", "prod-rdma-1"]]
+
+
+@pytest.mark.parametrize(
+    "changes,problem",
+    [
+        ({"zone": "us-east4-b"}, "zone is 'us-east4-b'; allowed is a zone of us-central1"),
+        ({"rdma_networks": 0}, "rdma_networks is 0; allowed are 1 to 15"),
+        ({"rdma_networks": 16}, "rdma_networks is 16; allowed are 1 to 15"),
+        ({"cidr": "192.168.0.0/24"}, "cidr is '192.168.0.0/24'; allowed is /8 to /20"),
+        ({"cidr": "192.168.0.1/16"}, "cidr is '192.168.0.1/16'; allowed is an IPv4 range"),
+        ({"network": "Prod"}, "network is 'Prod'"),
+    ],
+)
+def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(
+    changes: dict[str, Any], problem: str, register: Register
+) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match=f"GkeRdmaNetworks rdma: {problem}"):
+            GkeRdmaNetworks("rdma", networks(**changes))
+
+    assert register(declare).resources == []
+
+
+def test_every_card_is_a_network_of_the_cluster_by_its_own_name(register: Register) -> None:
+    made = register(lambda: GkeRdmaNodes("nodes", nodes()))
+
+    named = {each["metadata"]["name"]: each["spec"] for each in made.of(NETWORKS)}
+    assert sorted(named) == ["gvnic-1", *(f"rdma-{number}" for number in range(8))]
+    assert all(spec["parametersRef"]["name"] == name and spec["type"] == "Device" for name, spec in named.items())
+    parameters = {each["metadata"]["name"]: each["spec"] for each in made.of(PARAMETERS)}
+    assert parameters["gvnic-1"] == {"vpc": "prod-gvnic", "vpcSubnet": "prod-gvnic", "deviceMode": "NetDevice"}
+    assert parameters["rdma-7"] == {"vpc": "prod-rdma", "vpcSubnet": "prod-rdma-7", "deviceMode": "RDMA"}
+
+
+def test_the_installer_is_on_these_nodes_alone_and_writes_where_the_device_plugin_shows_it(register: Register) -> None:
+    [daemon] = register(lambda: GkeRdmaNodes("nodes", nodes())).of("kubernetes:apps/v1:DaemonSet")
+
+    pod = daemon["spec"]["template"]["spec"]
+    assert (daemon["metadata"]["namespace"], pod["priorityClassName"]) == ("kube-system", "system-node-critical")
+    [term] = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == ["nvidia-b200", "nvidia-h200-141gb"]
+    assert [each["hostPath"]["path"] for each in pod["volumes"]] == ["/home/kubernetes/bin/nvidia"]
+    [installer] = pod["initContainers"]
+    assert ":v" in installer["image"], "no image that moves"
+    assert "cp -r /var/lib/gib/. /host/gib" in installer["command"][-1]
+    assert daemon["spec"]["selector"]["matchLabels"].items() <= daemon["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_nodes_of_no_kind_are_refused(register: Register) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match="GkeRdmaNodes nodes: accelerators is empty"):
+            GkeRdmaNodes("nodes", nodes(accelerators=[]))
+
+    assert register(declare).resources == []

@@ -1,0 +1,98 @@
+"""JobSetController: which chart it installs, with which values, held against the chart's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from lab_fixtures import CHECKOUT
+
+from capacity.catalog.versions import Chart, shipped_versions
+from components.kueue.jobset import JobSetController
+from lab.progress import Silence
+from lab.tools.build import ensure_tools, family_named
+
+if TYPE_CHECKING:
+    from components.kueue.jobset import JobSetControllerArgs
+
+Register = Callable[[Callable[[], object]], Any]
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+
+
+@pytest.fixture
+def release(register: Register) -> Callable[..., dict[str, Any]]:
+    """The inputs of the release that JobSetController makes of some arguments."""
+
+    def run(**args: Any) -> dict[str, Any]:
+        arguments: JobSetControllerArgs = {**args}  # pyrefly: ignore[bad-unpacking] -- whichever of them a test sets
+        [inputs] = register(lambda: JobSetController("jobset", arguments)).of(RELEASE)
+        return inputs
+
+    return run
+
+
+def test_the_released_chart_is_installed_at_a_pinned_version_in_a_namespace_of_its_own(release: Callable[..., dict[str, Any]]) -> None:
+    inputs = release()
+
+    assert inputs["chart"] == "oci://registry.k8s.io/jobset/charts/jobset"
+    assert (inputs["version"], inputs["name"], inputs["namespace"]) == ("0.12.0", "jobset", "jobset-system")
+    assert (inputs["createNamespace"], inputs["atomic"]) == (True, True)
+    image = inputs["values"]["image"]
+    assert image == {"repository": "registry.k8s.io/jobset/jobset", "tag": "v0.12.0", "pullPolicy": "IfNotPresent"}
+
+
+def test_it_is_the_jobset_that_the_pinned_kueue_is_built_with() -> None:
+    """Kueue decodes what JobSet's controller serves; both name each other's version in go.mod."""
+    pins = (family_named("kueue").folder / "go.mod").read_text()
+
+    assert f"sigs.k8s.io/jobset v{shipped_versions().chart(Chart.JOBSET).version} " in pins
+    assert family_named("jobset").version == f"v{shipped_versions().chart(Chart.JOBSET).version}"
+
+
+def test_sizes_and_placement_are_as_asked_and_one_of_several_copies_is_always_kept(release: Callable[..., dict[str, Any]]) -> None:
+    tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
+    asked = release(replicas=3, cpu_milli=3000, memory_mib=512, node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
+
+    values = asked["values"]["controller"]
+    assert (values["replicas"], values["podDisruptionBudget"]) == (3, {"enabled": True, "minAvailable": 1})
+    assert values["resources"] == {"requests": {"cpu": "3", "memory": "512Mi"}, "limits": {"cpu": "3", "memory": "512Mi"}}
+    assert (values["nodeSelector"], values["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
+    alone = release(replicas=1)["values"]["controller"]
+    assert alone["podDisruptionBudget"]["enabled"] is False, "it would keep its node for ever"
+    assert not alone.keys() & {"nodeSelector", "tolerations"}
+
+
+@pytest.mark.parametrize(
+    "args,problem",
+    [({"replicas": 0}, "replicas .is 0."), ({"memory_mib": 1}, "memory_mib .is 1."), ({"version": "main"}, "version .is 'main'.")],
+)
+def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, register: Register) -> None:
+    def declare() -> None:
+        with pytest.raises(ValueError, match=f"JobSetController jobset: {problem}"):
+            JobSetController("jobset", args)
+
+    assert register(declare).resources == []
+
+
+@pytest.mark.lab
+def test_every_value_is_one_that_the_chart_of_the_module_has(release: Callable[..., dict[str, Any]]) -> None:
+    tools = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("jobset"),))
+    files = {each.name: yaml.safe_load(each.read_text()) for each in tools.assets("jobset", "chart")}
+    asked = release(node_selector={"a": "b"}, tolerations=[{"key": "c", "operator": "Exists"}])
+
+    assert files["Chart.yaml"]["version"] == asked["version"]
+    assert unknown(asked["values"], files["values.yaml"]) == []
+
+
+def unknown(values: dict[str, Any], known: dict[str, Any], path: str = "") -> list[str]:
+    """The values that the chart's own file does not have; below an empty mapping of it anything may stand."""
+    wrong: list[str] = []
+    for key, value in values.items():
+        if key not in known:
+            wrong.append(f"{path}{key}")
+        elif isinstance(value, dict) and known[key]:
+            wrong += unknown(value, known[key], f"{path}{key}.")
+    return wrong

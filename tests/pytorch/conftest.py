@@ -1,0 +1,10 @@
+"""The programs that these tests start find the runtime, which this environment has not installed, as the tests themselves do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+RUNTIME = Path(__file__).parents[2] / "runtime"
+
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(RUNTIME), os.environ.get("PYTHONPATH", "")]))
