@@ -40,7 +40,7 @@ def _with(settings: dict[str, Any], edit: Edit) -> dict[str, Any] | None:
     """None where the place that it means is gone by an edit before it."""
     changed = copy.deepcopy(settings)
     try:
-        for place, value in (*edit.first, *edit.writes):
+        for place, value in (*edit.base, *edit.writes):
             write(changed, place, value)
     except (KeyError, IndexError, TypeError):
         return None

@@ -49,7 +49,7 @@ class Setting:
 class Edit:
     """One change of one setting of a stack: what is written where (GONE takes it out), and in words.
 
-    `first` is what the stack has before beyond what is shipped, where no shipped pool takes the setting.
+    `base` is written before, where the setting is about something that the shipped stack does not have.
     """
 
     setting: str
@@ -57,25 +57,25 @@ class Edit:
     kind: str
     words: str
     writes: tuple[tuple[Place, Any], ...]
-    first: tuple[tuple[Place, Any], ...] = ()
+    base: tuple[tuple[Place, Any], ...] = ()
 
     def before(self) -> dict[str, Any]:
         """The stack's settings without it."""
-        return _with_writes(shipped(self.stack), self.first)
+        settings = shipped(self.stack)
+        for place, value in self.base:
+            write(settings, place, value)
+        return settings
 
     def applied(self) -> dict[str, Any]:
         """The stack's settings with it."""
-        return _with_writes(self.before(), self.writes)
+        settings = self.before()
+        for place, value in self.writes:
+            write(settings, place, value)
+        return settings
 
     def refusal(self) -> str:
         """What `settings check` says against it; nothing where it is taken."""
         return refusal_of(self.stack, self.applied())
-
-
-def _with_writes(settings: dict[str, Any], writes: tuple[tuple[Place, Any], ...]) -> dict[str, Any]:
-    for place, value in writes:
-        write(settings, place, value)
-    return settings
 
 
 def refusal_of(stack: str, document: dict[str, Any]) -> str:
@@ -160,8 +160,9 @@ def without_edit(cloud: str) -> dict[str, str]:
 def _written(cloud: str, path: str, told: dict[str, Any]) -> Edit:
     stack = told.get("stack", STACKS_OF[cloud][0])
     settings = shipped(stack)
-    first = tuple((place_of(settings, place), value) for place, value in told.get("first", {}).items())
-    settings = _with_writes(settings, first)
+    base = tuple((place_of(settings, place), value) for place, value in told.get("base", {}).items())
+    for place, value in base:
+        write(settings, place, value)
     writes = [(place_of(settings, place), value) for place, value in told.get("write", {}).items()]
     writes += [(place_of(settings, place), GONE) for place in told.get("take_out", [])]
     for kind, pair in told.get("rename", {}).items():
@@ -169,7 +170,7 @@ def _written(cloud: str, path: str, told: dict[str, Any]) -> Edit:
     for kind, name in told.get("drop", {}).items():
         writes += _renamed(settings, kind, name, None)
     words = told.get("words") or ", ".join(f"{place}: {_shown(value)}" for place, value in told.get("write", {}).items())
-    return Edit(path, stack, told.get("kind", "other"), words, tuple(writes), first)
+    return Edit(path, stack, told.get("kind", "other"), words, tuple(writes), base)
 
 
 def place_of(settings: dict[str, Any], written: str) -> Place:

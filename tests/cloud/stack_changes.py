@@ -35,10 +35,22 @@ def deployed(stack: str) -> Declarations:
     return declared(stack, shipped(stack), there=True)
 
 
+_BASES: dict[tuple[str, str], Declarations] = {}
+"""Stacks that have something else than the shipped ones, by what that is: several edits begin with the same."""
+
+
+def _before(edit: Edit) -> Declarations:
+    key = (edit.stack, repr(edit.base))
+    if not edit.base:
+        return deployed(edit.stack)
+    if key not in _BASES:
+        _BASES[key] = declared(edit.stack, edit.before(), there=True)
+    return _BASES[key]
+
+
 def row_of(edit: Edit) -> Row:
     """What an edit does to the stack, and what taking it back does."""
-    before = declared(edit.stack, edit.before(), there=True) if edit.first else deployed(edit.stack)
-    after = declared(edit.stack, edit.applied(), there=True)
+    before, after = _before(edit), declared(edit.stack, edit.applied(), there=True)
     return {
         "edit": edit.words,
         "kind": edit.kind,
