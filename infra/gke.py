@@ -313,7 +313,9 @@ def _cluster(
                 "max_memory_gib": limits.memory_gib,
                 # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
                 # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
-                "accelerators": dict.fromkeys(settings.cluster.former_accelerators, LEAST_GPUS) | dict(made.gpus if made else ()),
+                # What has pools all the same is held back by no less than they may have.
+                "accelerators": {name: plan.accelerators.get(name, LEAST_GPUS) for name in settings.cluster.former_accelerators}
+                | dict(made.gpus if made else ()),
             }
             if standard and limits is not None
             else None,

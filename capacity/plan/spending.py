@@ -78,13 +78,13 @@ def _made_by_itself(resolved: ResolvedSettings) -> MadeByItself | None:
     gpus: dict[str, int] = {}
     for name in sorted(resolved.pools) if settings.cluster.gpu_auto_provisioning else ():
         pool = resolved.pools[name]
-        if _boots_from_what_gke_is_told(resolved, pool.gpu.name):
+        if gke_could_boot(resolved, pool.gpu.name):
             gpus[pool.gpu.name] = gpus.get(pool.gpu.name, 0) + pool.ceiling.gpus
     disk = (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
     return MadeByItself(limits.vcpu, limits.memory_gib, tuple(sorted(gpus.items())), disk)
 
 
-def _boots_from_what_gke_is_told(resolved: ResolvedSettings, gpu: str) -> bool:
+def gke_could_boot(resolved: ResolvedSettings, gpu: str) -> bool:
     """Whether a machine with such GPUs boots from the disk that node auto-provisioning gives all its nodes, which is no Hyperdisk.
 
     Machines of B200, GB200, H200 and RTX PRO 6000 boot from Hyperdisk alone (capacity/catalog/gcp.yaml has the source), and the provider

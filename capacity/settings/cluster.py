@@ -142,7 +142,7 @@ class GkeCluster(DescribedRecord):
     former_accelerators: tuple[str, ...] = ()
     """GKE's names of GPUs, such as nvidia-l4, whose last pool has left the file: GKE is said to keep a limit of node
     auto-provisioning that a cluster has once had. It stays at 1 GPU then, the least that there is, which GKE may still make by itself.
-    Default: none."""
+    One whose machines boot from Hyperdisk alone may have pools: its limit is then theirs, as clusters of before have it. Default: none."""
 
     groups_domain: Annotated[str, Field(pattern=DOMAIN)] | None = None
     """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""

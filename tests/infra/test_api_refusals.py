@@ -131,7 +131,7 @@ def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) ->
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("Not certain: cluster: GKE is said to keep a limit of a GPU")
     assert "(gpu-limit-removed: nvidia-b200)" in shown
-    assert "What to do: name what has no pool any more in `cluster.former_accelerators`" in shown
+    assert "What to do: name what has no pool any more, or boots from Hyperdisk alone, in `cluster.former_accelerators`" in shown
 
 
 def test_what_is_doubted_is_what_nobody_could_look_at_again_and_has_a_remedy() -> None:

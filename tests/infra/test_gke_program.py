@@ -141,6 +141,18 @@ def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_
     assert (limits["cpu"], limits["memory"]) == (plan.limits.vcpu, plan.limits.memory_gib)
 
 
+def test_a_cluster_of_before_keeps_its_limit_of_such_gpus_at_what_their_pools_may_have() -> None:
+    """GKE is said to take no limit away; at the least one, the pool that has the GPUs would stop growing."""
+    own = {"name": "own", "machine": "a4-highgpu-8g", "capacity_type": "spot", "max_nodes": 2, "serves": ["interactive"]}
+    stack = shipped("prod-gke", zone_machines="unchecked", gpu_quotas={})
+    stack["pools"].append(own)
+    stack["cluster"]["former_accelerators"] = ["nvidia-b200", "nvidia-tesla-t4"]
+    [cluster] = declared("stack", stack).inputs_of(CLUSTER)
+
+    limits = {each["resourceType"]: each["maximum"] for each in cluster["clusterAutoscaling"]["resourceLimits"]}
+    assert (limits["nvidia-b200"], limits["nvidia-tesla-t4"]) == (16, 1)
+
+
 @both_stacks
 def test_a_flavor_selects_only_labels_that_its_pool_has_and_that_gke_knows_before_a_node_boots(stack: str) -> None:
     pools = gpu_pools(as_shipped(stack))

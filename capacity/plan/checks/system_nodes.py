@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.plan.spending import gke_could_boot
 from capacity.plan.system_room import system_room
 from capacity.settings.controllers import EksControllers
 from capacity.settings.gke_rules import confidential_refusals
@@ -86,7 +87,10 @@ def _named(waiting: list[SystemPod]) -> str:
 
 
 def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """The least limit of a GPU would hold back the pools that have it, too: limits are of the whole cluster."""
+    """The least limit of a GPU would hold back the pools that have it, too: limits are of the whole cluster.
+
+    One whose machines GKE could not boot has no limit but by this name, and has then that of its pools.
+    """
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
         return
@@ -96,7 +100,7 @@ def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[Set
         path = f"cluster.former_accelerators.{number}"
         if name not in known:
             yield SettingsProblem(path, name, "is no GPU of GKE's that is known", nearest(name, known), "unknown-accelerator")
-        elif name in used:
+        elif name in used and gke_could_boot(resolved, name):
             problem = "is the GPU of a pool, which a limit of 1 would hold back"
             yield SettingsProblem(path, name, problem, "take it out: the limit is then what its pools may have", "accelerator-with-pool")
 
