@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from plan_rules import broken
-
+from lab.providers.cloud_rules.combinations import combination_problems
 from lab.providers.cloud_rules.rule_checks import violations
 from lab.providers.values import UNKNOWN, is_list, is_object
 
@@ -19,7 +18,8 @@ def refused_inputs(made: Iterable[Declared]) -> list[str]:
     """The violations of the clouds' resources among these, each with its resource's name."""
     of_clouds = [each for each in made if each.type.startswith(("gcp:", "aws:"))]
     found = [f"{each.name}: {violation}" for each in of_clouds for violation in violations(each.type, as_sent(each.inputs))]
-    return found + [f"{each.name}: {rule}" for each in of_clouds for rule in broken(each.type, each.inputs)]
+    together = ((each, problem) for each in of_clouds for problem in combination_problems(each.type, as_sent(each.inputs)))
+    return found + [f"{each.name}: {path} {problem}" for each, (path, problem) in together]
 
 
 def as_sent(value: Any) -> Any:

@@ -66,14 +66,17 @@ class Edit:
 
     def applied(self) -> dict[str, Any]:
         """The stack's settings with it."""
-        settings = self.before()
-        for place, value in self.writes:
-            write(settings, place, value)
-        return settings
+        return _with_writes(self.before(), self.writes)
 
     def refusal(self) -> str:
         """What `settings check` says against it; nothing where it is taken."""
         return refusal_of(self.stack, self.applied())
+
+
+def _with_writes(settings: dict[str, Any], writes: tuple[tuple[Place, Any], ...]) -> dict[str, Any]:
+    for place, value in writes:
+        write(settings, place, value)
+    return settings
 
 
 def refusal_of(stack: str, document: dict[str, Any]) -> str:

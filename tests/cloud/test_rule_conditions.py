@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from auto_mode_settings import auto_mode_settings
-from plan_rules import RULES, broken
 from program_declarations import as_shipped, declared, shipped
 from rule_differences import NEVER, WHEN
 
@@ -62,44 +61,3 @@ def test_what_cannot_come_to_it_is_set_by_no_stack(token: str, path: str) -> Non
         return not left or (isinstance(inputs, dict) and left[0] in inputs and given(inputs[left[0]], left[1:]))
 
     assert [inputs for inputs in used()[token] if given(inputs, names)] == []
-
-
-def test_every_rule_over_a_whole_plan_is_code_or_has_a_reason() -> None:
-    texts = {text for token in used() for text in rules_by_type()[token].facts.get("plan_rules") or []}
-
-    assert len(texts) > 10
-    assert texts == RULES.keys()
-
-
-def test_no_stack_breaks_a_rule_over_a_whole_plan() -> None:
-    assert [rule for token, all_inputs in used().items() for inputs in all_inputs for rule in broken(token, inputs)] == []
-
-
-@pytest.mark.parametrize(
-    "token,inputs",
-    [
-        ("aws:ec2/natGateway:NatGateway", {"connectivityType": "private", "allocationId": "eipalloc-1"}),
-        ("aws:ec2/natGateway:NatGateway", {"secondaryPrivateIpAddressCount": 2}),
-        ("aws:efs/fileSystem:FileSystem", {"kmsKeyId": "arn"}),
-        ("aws:eks/cluster:Cluster", {"computeConfig": {"enabled": True}}),
-        ("aws:fsx/lustreFileSystem:LustreFileSystem", {"kmsKeyId": "arn", "deploymentType": "SCRATCH_2"}),
-        (
-            "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-            {"rules": [{"expiration": {"days": 3, "date": "2026-11-26"}}]},
-        ),
-        ("aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration", {"rules": [{"filter": {"prefix": "a", "tag": {}}}]}),
-        ("aws:s3/bucketVersioning:BucketVersioning", {"versioningConfiguration": {"status": "Disabled"}}),
-        ("aws:sqs/queue:Queue", {"name": "a.fifo"}),
-        ("aws:sqs/queue:Queue", {"name": "a", "contentBasedDeduplication": True}),
-        ("gcp:container/cluster:Cluster", {"nodeVersion": "1.35", "minMasterVersion": "1.35", "removeDefaultNodePool": True}),
-        ("gcp:container/cluster:Cluster", {"nodeVersion": "1.34", "minMasterVersion": "1.35"}),
-        (
-            "gcp:container/cluster:Cluster",
-            {"clusterAutoscaling": {"autoProvisioningDefaults": {"upgradeSettings": {"maxSurge": 1, "strategy": "BLUE_GREEN"}}}},
-        ),
-        ("gcp:container/cluster:Cluster", {"skipNodePoolRefresh": True, "nodePools": [{}]}),
-        ("gcp:container/cluster:Cluster", {"enableAutopilot": True, "networkingMode": "ROUTES"}),
-    ],
-)
-def test_a_plan_that_breaks_a_rule_is_told(token: str, inputs: dict[str, Any]) -> None:
-    assert len(list(broken(token, inputs))) == 1
