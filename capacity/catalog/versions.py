@@ -42,6 +42,7 @@ class Chart(StrEnum):
     NEURON_DEVICE_PLUGIN = "neuron-helm-chart"
     EFA_DEVICE_PLUGIN = "aws-efa-k8s-device-plugin"
     LOAD_BALANCER_CONTROLLER = "aws-load-balancer-controller"
+    DCGM_EXPORTER = "dcgm-exporter"
 
 
 KubernetesVersion = Annotated[str, Field(pattern=EKS_VERSION)]
@@ -125,6 +126,8 @@ class VersionTable(Record):
     neuron_device_plugin: ChartRow
     efa_device_plugin: ChartRow
     load_balancer_controller: ChartRow
+    dcgm_exporter: ChartRow
+    kube_state_metrics: ChartRow
 
     @model_validator(mode="after")
     def _all_have_a_source(self) -> Self:
@@ -137,25 +140,23 @@ class VersionTable(Record):
         rows += [("kube-proxy", self.kube_proxy_minors_behind.source)]
         rows += [("kueue", each.source) for each in (self.kueue.kubernetes_at_least, self.kueue.at_least)]
         rows += [(name, self.chart(name).source) for name in Chart]
+        rows += [("kube-state-metrics", self.kube_state_metrics.source)]
         if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
         return self
 
     def chart(self, name: Chart) -> ChartRow:
         """The version of a chart that the platform is written for."""
-        match name:
-            case Chart.KUEUE:
-                return self.kueue.chart
-            case Chart.KARPENTER:
-                return self.karpenter.chart
-            case Chart.NVIDIA_DEVICE_PLUGIN:
-                return self.nvidia_device_plugin
-            case Chart.NEURON_DEVICE_PLUGIN:
-                return self.neuron_device_plugin
-            case Chart.EFA_DEVICE_PLUGIN:
-                return self.efa_device_plugin
-            case Chart.LOAD_BALANCER_CONTROLLER:
-                return self.load_balancer_controller
+        rows = {
+            Chart.KUEUE: self.kueue.chart,
+            Chart.KARPENTER: self.karpenter.chart,
+            Chart.NVIDIA_DEVICE_PLUGIN: self.nvidia_device_plugin,
+            Chart.NEURON_DEVICE_PLUGIN: self.neuron_device_plugin,
+            Chart.EFA_DEVICE_PLUGIN: self.efa_device_plugin,
+            Chart.LOAD_BALANCER_CONTROLLER: self.load_balancer_controller,
+            Chart.DCGM_EXPORTER: self.dcgm_exporter,
+        }
+        return rows[name]
 
     def pinned(self, kubernetes: str) -> dict[Addon, str]:
         """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""

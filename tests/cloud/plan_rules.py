@@ -58,6 +58,8 @@ def _surge_without_strategy(inputs: Inputs) -> bool:
 
 
 RULES: dict[str, Callable[[Inputs], bool] | str] = {
+    "spread_level only with strategy spread": lambda each: "spreadLevel" in each and each.get("strategy") != "spread",
+    "partition_count only with strategy partition": lambda each: "partitionCount" in each and each.get("strategy") != "partition",
     "connectivity_type private refuses allocation_id and secondary_allocation_ids": lambda each: (
         each.get("connectivityType") == "private" and bool({"allocationId", "secondaryAllocationIds"} & set(each))
     ),

@@ -48,7 +48,7 @@ def test_the_least_settings_are_taken_in_auto_mode_without_a_word() -> None:
     plan = plan_of("eks", AUTO)
 
     assert plan.warnings == ()
-    assert plan.versions.charts.keys() == {"kueue"}
+    assert plan.versions.charts.keys() == {"kueue", "dcgm-exporter"}
     assert plan.versions.system_release is None
     assert set(plan.pools[0].labels) == {
         "eks.amazonaws.com/instance-gpu-name",
