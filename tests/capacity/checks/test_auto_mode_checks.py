@@ -78,7 +78,7 @@ def test_every_setting_of_nodes_and_controllers_is_either_refused_or_used() -> N
     assert not used & refused
 
     controllers = {key.partition(".")[2] for key in BESIDE if key.startswith("controllers.")}
-    assert controllers | {"kueue", "kube_state_metrics"} == set(EksControllers.model_fields)
+    assert controllers | {"kueue", "kube_state_metrics", "dcgm_exporter"} == set(EksControllers.model_fields)
 
     by_every_karpenter = {
         *("name", "machine", "alternatives", "capacity_type", "gpus_per_node", "max_nodes", "max_gpus", "max_vcpu", "max_memory_gib"),
