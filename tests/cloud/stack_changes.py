@@ -191,13 +191,9 @@ def on_development(cloud: str, section: str) -> dict[str, dict[str, Any]]:
     stack, rows = development(cloud), _reviewed(snapshot_of(cloud, section))
     found: dict[str, dict[str, Any]] = {}
     for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
-        edits = rows.get(path)
-        calm = (
-            {each["kind"] for each in edits if each["stack"] != stack and not _LOUD & {*each["does"], *each["back"]}}
-            if _played(edits)
-            else set()
-        )
-        done = {each["edit"] for each in edits if each["stack"] == stack} if _played(edits) else set()
+        edits: list[Row] = rows[path] if isinstance(rows.get(path), list) else []
+        calm = {each["kind"] for each in edits if each["stack"] != stack and not _LOUD & {*each["does"], *each["back"]}}
+        done = {each["edit"] for each in edits if each["stack"] == stack}
         for edit in edits_on(stack, cloud, path):
             if edit.kind not in calm and edit.words not in done:
                 before, after = _before(edit), declared(stack, edit.applied(), there=True)
@@ -206,10 +202,6 @@ def on_development(cloud: str, section: str) -> dict[str, dict[str, Any]]:
 
 
 _LOUD = frozenset({"replaces", "deletes", "also replaces", "also deletes", "preview refuses for", "the cloud refuses"})
-
-
-def _played(edits: Any) -> bool:
-    return isinstance(edits, list)
 
 
 def development_snapshot(cloud: str, section: str) -> Path:
