@@ -27,9 +27,16 @@ class ReadObject(pulumi.CustomResource):
     or the API server is not reached; the provider then names this resource.
     """
 
-    metadata: pulumi.Output[Any]
-    spec: pulumi.Output[Any]
-
     def __init__(self, name: str, token: str, identity: str, opts: pulumi.ResourceOptions) -> None:
         wanted = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(id=identity))
         super().__init__(f"kubernetes:{token}", name, {"metadata": None, "spec": None}, wanted)
+
+    @property
+    def metadata(self) -> pulumi.Output[Any]:
+        """Its metadata."""
+        return pulumi.get(self, "metadata")
+
+    @property
+    def spec(self) -> pulumi.Output[Any]:
+        """Its spec."""
+        return pulumi.get(self, "spec")

@@ -22,6 +22,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
 
 from capacity.catalog.platform import PrometheusKind
+from capacity.catalog.versions import shipped_versions
 from capacity.chargeback.queries import allow_list, kube_state_resources, kube_state_series
 from capacity.settings.controllers import KubeStateMetricsSize
 from capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
@@ -61,7 +62,7 @@ class KubeStateMetricsArgs(TypedDict):
 
 
 NAME = "kube-state-metrics"
-VERSION = "2.20.0"
+VERSION = shipped_versions().kube_state_metrics.version
 IMAGE = f"registry.k8s.io/kube-state-metrics/kube-state-metrics:v{VERSION}"
 """The image that the release's own manifests name (examples/standard/deployment.yaml)."""
 

@@ -107,7 +107,11 @@ def declare_gpu_daemons(plan: Plan, settings: EksSettings, in_cluster: pulumi.Re
         GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
     measured = settings.measurement
     if measured.dcgm_exporter and not operator:
-        exporter: DcgmExporterArgs = {"prometheus": measured.prometheus.value, "monitor_labels": measured.monitor_labels}
+        exporter: DcgmExporterArgs = {
+            "prometheus": measured.prometheus.value,
+            "monitor_labels": measured.monitor_labels,
+            "version": plan.versions.charts[Chart.DCGM_EXPORTER],
+        }
         if auto:
             exporter["instance_labels"] = AUTO_MODE_INSTANCE
         DcgmExporter("dcgm-exporter", exporter, in_cluster)
@@ -126,6 +130,7 @@ def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
         "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
         "neuron_version": charts.get(Chart.NEURON_DEVICE_PLUGIN),
         "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
+        "efa_image": settings.controllers.efa_device_plugin.image if machines else None,
     }
     return {**args, "efa_machines": machines} if machines else args
 

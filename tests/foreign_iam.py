@@ -67,9 +67,12 @@ class Finding:
     details: str
 
 
-def findings(document: str, *, trust: bool = False) -> list[Finding]:
-    """The findings of medium severity and above, and unknown actions. A trust policy has no resources: it is itself the role's."""
-    if trust:
+def findings(document: str, *, resource_own: bool = False) -> list[Finding]:
+    """The findings of medium severity and above, and unknown actions.
+
+    With `resource_own` statements name no resource, as those of a role's trust and of a file system's policy: it is the one that has them.
+    """
+    if resource_own:
         written: dict[str, Any] = json.loads(document)
         document = json.dumps(written | {"Statement": [each | {"Resource": "*"} for each in written["Statement"]]})
     found = [_LINT.enhance_finding(each) for each in _LINT.analyze_policy_string(document).findings]

@@ -58,6 +58,57 @@ EKS_STORAGE = some(
 )
 
 
+KUBELETS = some(
+    max_pods=st.sampled_from([10, 58, 110, 1000]),
+    kube_reserved=st.sampled_from([{"cpu": "200m"}, {"memory": "512Mi", "pid": "1000", "ephemeral-storage": "1Gi"}]),
+    system_reserved=st.just({"memory": "256Mi"}),
+    eviction_hard=st.sampled_from([{"memory.available": "5%"}, {"nodefs.available": "10%", "imagefs.inodesFree": "5%"}]),
+    image_gc_high_threshold_percent=st.integers(81, 100),
+    image_gc_low_threshold_percent=st.integers(0, 80),
+    cpu_cfs_quota=st.booleans(),
+)
+SOFT = {"eviction_soft": {"memory.available": "500Mi"}, "eviction_soft_grace_period": {"memory.available": "1m30s"}}
+DISKS = some(
+    boot_disk_gib=st.integers(50, 2000), boot_disk_iops=st.integers(3000, 16_000), boot_disk_throughput_mib=st.sampled_from([125, 250, 500])
+)
+OF_AL2023 = st.sampled_from(
+    [
+        {"user_data": "#!/bin/sh\nmount -a\n"},
+        {"user_data": "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {featureGates: {FastImagePull: true}}\n"},
+        {"fast_image_pull": True},
+        {},
+    ]
+)
+OF_BOTTLEROCKET = st.sampled_from([{"user_data": "[settings]\nmotd = 'ours'\n"}, {}])
+
+
+@st.composite
+def node_settings(draw: DrawFn, ami: str) -> dict[str, Any]:
+    """How nodes boot, in what their image's family takes."""
+    al2023 = ami.startswith("al2023@")
+    kubelet = draw(KUBELETS) | draw(st.sampled_from([{}, SOFT])) | (draw(some(pods_per_core=st.integers(1, 100))) if al2023 else {})
+    return {"kubelet": kubelet, **draw(OF_AL2023 if al2023 else OF_BOTTLEROCKET)}
+
+
+@st.composite
+def with_eks_options(draw: DrawFn, pool: dict[str, Any], zones: list[str]) -> dict[str, Any]:
+    """A pool with its network cards, its place, its disks, its quiet hours and the owner of its reservation, where it can have them."""
+    known = machines_of(Cloud.AWS)
+    machines = [known[name] for name in (pool["machine"], *pool.get("alternatives", []))]
+    pool = pool | draw(DISKS) | draw(some(quiet_hours=st.just([{"schedule": "0 8 * * mon-fri", "hours": 10}])))
+    if len({each.efa_interfaces for each in machines}) == 1 and machines[0].efa_interfaces:
+        pool |= draw(some(efa=st.booleans()))
+    if pool["capacity_type"] != "reserved" and draw(st.booleans()):
+        pool |= {"compact_placement": True, "zones": pool.get("zones", zones)[:1]}
+    if "tags" in pool.get("reservation", {}):
+        pool |= {"reservation": pool["reservation"] | draw(some(owner=st.just("444455556666")))}
+    return pool
+
+
+THEIR_KARPENTER = some(deployment=st.just("karpenter/karpenter"))
+
+
+IAM = some(path=st.sampled_from(["/", "/platform/", "/a/b/c/"]), permissions_boundary=st.just("arn:aws:iam::aws:policy/PowerUserAccess"))
 SMALL = ["10.0.250.0/28", "10.0.250.16/28"]
 
 
@@ -98,10 +149,19 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             log_days=st.sampled_from(LOG_DAYS),
             addons=some(metrics_server=st.booleans()),
             existing=st.just("somebodys"),
+            existing_gpu_operator=st.booleans(),
         )
     )
+    if draw(st.booleans()):
+        cluster |= {"nodes": draw(node_settings(cluster["ami"]))}
+    if "other_work" in cluster:
+        cluster |= {"other_work": cluster["other_work"] | draw(DISKS)}
+    if "existing" in cluster and draw(st.booleans()):
+        cluster |= {"existing_karpenter": {"node_role": "KarpenterNodeRole-somebodys", **draw(THEIR_KARPENTER)}}
+    elif draw(st.booleans()):
+        cluster |= {"node_repair": draw(st.booleans())}
     balancers = st.fixed_dictionaries({"install": st.booleans()}, optional={"replicas": st.integers(1, 3), "cpu_milli": st.just(10)})
-    people = st.lists(st.sampled_from(["nlp", "arn:aws:iam::111122223333:role/people", "arn:aws-cn:iam::444455556666:role/a/b"]))
+    people = st.lists(st.sampled_from(["nlp", "arn:aws:iam::111122223333:role/people", "arn:aws:iam::444455556666:role/a/b"]))
     projects = st.lists(st.sampled_from(["asr", "tts.v2"]))
     teams = [each | draw(some(submitters=people, viewers=people, projects=projects)) for each in document["teams"]]
     return {
@@ -110,7 +170,9 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
         "account": draw(st.sampled_from(["111122223333", "000000000001"])),
         "network": draw(st.sampled_from([made, made, there])),
         "cluster": cluster,
+        "pools": [draw(with_eks_options(each, document["zones"])) for each in document["pools"]],
         "controllers": draw(some(load_balancer_controller=balancers, jobset=JOB_SETS)),
+        **draw(some(tags=st.sampled_from([{"CostCenter": "4711"}, {"a b": "", "team/x": "y z"}]), iam=IAM)),
         "storage": draw(EKS_STORAGE),
         **draw(some(control_plane=PUBLIC)),
     }
@@ -197,7 +259,8 @@ def whole_settings(draw: DrawFn, platform: Platform) -> dict[str, Any]:
 def whole_auto_mode_settings(draw: DrawFn) -> dict[str, Any]:
     """Whole settings of EKS in Auto Mode, without what it refuses of clusters and classes; some of them are refused."""
     document = draw(whole_settings(Platform.EKS))
-    cluster = {key: value for key, value in document["cluster"].items() if key not in {"ami", "existing"}} | {"mode": "auto"}
+    others = {"ami", "existing", "existing_karpenter", "existing_gpu_operator", "nodes", "node_repair"}
+    cluster = {key: value for key, value in document["cluster"].items() if key not in others} | {"mode": "auto"}
     if "system_pool" in cluster:
         system = cluster["system_pool"]
         cluster["system_pool"] = {"machine": system["machine"], "max_nodes": max(2, system["max_nodes"])}

@@ -43,6 +43,7 @@ class Chart(StrEnum):
     NEURON_DEVICE_PLUGIN = "neuron-helm-chart"
     EFA_DEVICE_PLUGIN = "aws-efa-k8s-device-plugin"
     LOAD_BALANCER_CONTROLLER = "aws-load-balancer-controller"
+    DCGM_EXPORTER = "dcgm-exporter"
 
 
 KubernetesVersion = Annotated[str, Field(pattern=EKS_VERSION)]
@@ -127,6 +128,8 @@ class VersionTable(Record):
     neuron_device_plugin: ChartRow
     efa_device_plugin: ChartRow
     load_balancer_controller: ChartRow
+    dcgm_exporter: ChartRow
+    kube_state_metrics: ChartRow
 
     @model_validator(mode="after")
     def _all_have_a_source(self) -> Self:
@@ -139,13 +142,14 @@ class VersionTable(Record):
         rows += [("kube-proxy", self.kube_proxy_minors_behind.source)]
         rows += [("kueue", each.source) for each in (self.kueue.kubernetes_at_least, self.kueue.at_least)]
         rows += [(name, self.chart(name).source) for name in Chart]
+        rows += [("kube-state-metrics", self.kube_state_metrics.source)]
         if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
         return self
 
     def chart(self, name: Chart) -> ChartRow:
         """The version of a chart that the platform is written for."""
-        return {
+        rows = {
             Chart.KUEUE: self.kueue.chart,
             Chart.JOBSET: self.jobset,
             Chart.KARPENTER: self.karpenter.chart,
@@ -153,7 +157,9 @@ class VersionTable(Record):
             Chart.NEURON_DEVICE_PLUGIN: self.neuron_device_plugin,
             Chart.EFA_DEVICE_PLUGIN: self.efa_device_plugin,
             Chart.LOAD_BALANCER_CONTROLLER: self.load_balancer_controller,
-        }[name]
+            Chart.DCGM_EXPORTER: self.dcgm_exporter,
+        }
+        return rows[name]
 
     def pinned(self, kubernetes: str) -> dict[Addon, str]:
         """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""

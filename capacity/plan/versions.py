@@ -52,7 +52,7 @@ def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTa
                 return VersionPlan(None, None, {}, _eks_charts(settings, table))
             if not cluster.has_own_image:
                 pinned = {name: version for name, version in _addons(settings, table).items() if name not in auto_mode().addons}
-                return VersionPlan(cluster.version, None, pinned, _queueing(settings, table))
+                return VersionPlan(cluster.version, None, pinned, _exporter(settings, table) | _queueing(settings, table))
             return VersionPlan(
                 cluster.version, images.eks_release(cluster.image, cluster.version), _addons(settings, table), _eks_charts(settings, table)
             )
@@ -88,4 +88,12 @@ def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
     if wanted.load_balancer_controller.install:
         charts[Chart.LOAD_BALANCER_CONTROLLER] = wanted.load_balancer_controller.version
-    return {name.value: version or table.chart(name).version for name, version in charts.items()} | _queueing(settings, table)
+    own = {name.value: version or table.chart(name).version for name, version in charts.items()}
+    return own | _exporter(settings, table) | _queueing(settings, table)
+
+
+def _exporter(settings: EksSettings, table: VersionTable) -> dict[str, str]:
+    if not settings.measurement.dcgm_exporter or settings.cluster.existing_gpu_operator:
+        return {}
+    name = Chart.DCGM_EXPORTER
+    return {name.value: settings.controllers.dcgm_exporter.version or table.chart(name).version}

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import DescribedRecord
-from capacity.values.names import CHART_VERSION
+from capacity.values.names import CHART_VERSION, IMAGE_REPOSITORY
 from capacity.values.quantities import mib_quantity, milli_quantity
 
 Milli = Annotated[int, Field(ge=10, le=64_000)]
@@ -128,10 +128,18 @@ class LoadBalancerController(LoadBalancerControllerSize):
 
 
 class DevicePlugin(DescribedRecord):
-    """A device plugin, which asks for little and has no size to set."""
+    """What runs on every node with accelerators, asks for little and has no size to set."""
 
     version: ChartVersion | None = None
     """Version of its chart. Default: the one that the platform is written for (`flexspot versions list`)."""
+
+
+class EfaDevicePlugin(DevicePlugin):
+    """AWS's device plugin for EFA, and where its image comes from."""
+
+    image: Annotated[str, Field(pattern=IMAGE_REPOSITORY)] | None = None
+    """The repository of its image, without a tag. Default: the chart's, which is in us-west-2 of the partition aws: other partitions, and
+    nodes that reach no other region, need one of their own."""
 
 
 class Controllers(DescribedRecord):
@@ -164,5 +172,8 @@ class EksControllers(Controllers):
     neuron_device_plugin: DevicePlugin = DevicePlugin()
     """AWS's device plugin for Trainium and Inferentia, where a pool has such machines."""
 
-    efa_device_plugin: DevicePlugin = DevicePlugin()
+    efa_device_plugin: EfaDevicePlugin = EfaDevicePlugin()
     """AWS's device plugin for EFA, where a pool has `efa`."""
+
+    dcgm_exporter: DevicePlugin = DevicePlugin()
+    """NVIDIA's DCGM exporter, unless `measurement.dcgm_exporter` is false."""

@@ -99,6 +99,10 @@ IMAGE = _form(
     r"^[a-z0-9][\w.-]*(:\d+)?(/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
     "an image, with a tag or a digest (@sha256:...), such as registry.example.com/team/trainer:1.4",
 )
+IMAGE_REPOSITORY = _form(
+    r"^[a-z0-9][a-z0-9.-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)+$",
+    "a repository with its registry and without a tag, such as 602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
+)
 MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
 """Tags of images that somebody moves: the pod that replaces an interrupted one might run another program."""
 

@@ -7,14 +7,14 @@ import pulumi
 
 from capacity.catalog.node_labels import KARPENTER_INSTANCE
 from capacity.catalog.platform import PrometheusKind
+from capacity.catalog.versions import Chart, shipped_versions
+from capacity.values.names import CHART_VERSION
+from components.cloud_names import check_form
 from components.eks.addons import on_nvidia_gpus
 from components.helm_release import chart_release
 from components.measurement import INTERVAL_SECONDS, checked_kind
 
-CHART, REPOSITORY = "dcgm-exporter", "https://nvidia.github.io/dcgm-exporter/helm-charts"
-VERSION = "4.8.4"
-"""NVIDIA's chart and exporter of 2026-09 with DCGM 4.6.1 (NVIDIA/dcgm-exporter pull request 745)."""
-
+REPOSITORY = "https://nvidia.github.io/dcgm-exporter/helm-charts"
 PORT = 9400
 
 RESOURCES = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
@@ -35,6 +35,9 @@ class DcgmExporterArgs(TypedDict):
     instance_labels: NotRequired[str]
     """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
+
+    version: NotRequired[str | None]
+    """Version of its chart. Default: that of capacity/catalog/versions.yaml."""
 
 
 class DcgmExporter(pulumi.ComponentResource):
@@ -65,17 +68,19 @@ class DcgmExporter(pulumi.ComponentResource):
             )
         if labels and prometheus is not PrometheusKind.OPERATOR:
             raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
+        version = args.get("version") or shipped_versions().chart(Chart.DCGM_EXPORTER).version
+        check_form(f"{where}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         release = chart_release(
             f"{name}-release",
-            CHART,
-            VERSION,
+            Chart.DCGM_EXPORTER.value,
+            version,
             _values(prometheus, labels, args.get("instance_labels", KARPENTER_INSTANCE)),
             child,
             repository=REPOSITORY,
         )
-        self.version = release.id.apply(lambda _: VERSION)
+        self.version = release.id.apply(lambda _: version)
         self.register_outputs({"version": self.version})
 
 

@@ -47,6 +47,8 @@ def check(
         out.print(f"[yellow]warning[/] {warning.rule}: {warning.path}: {warning.text}")
     if made := plan.spending.made_by_itself:
         out.print(_made_by_itself(made))
+    if following := _next_version(plan):
+        out.print(f"Kubernetes {following}: `flexspot versions upgrade -s {stack} --to {following}` shows what it changes", soft_wrap=True)
     ceilings = ", ".join(f"{gpus} x {name}" for name, gpus in plan.accelerators.items())
     out.print(f"stack {stack} can work: at most {ceilings}; {len(plan.warnings)} warning(s).")
 
@@ -147,6 +149,15 @@ def schema() -> None:
     from capacity.settings.stack_schema import stack_file_schema  # noqa: PLC0415
 
     sys.stdout.write(json.dumps(stack_file_schema(), indent=2) + "\n")
+
+
+def _next_version(plan: Plan) -> str | None:
+    """The version of Kubernetes after the stack's own, where its parts are known."""
+    from capacity.catalog.versions import shipped_versions  # noqa: PLC0415
+
+    known = list(shipped_versions().kubernetes)
+    place = known.index(plan.versions.kubernetes) + 1 if plan.versions.kubernetes in known else len(known)
+    return known[place] if place < len(known) else None
 
 
 def _check_json(stack: str) -> None:

@@ -71,7 +71,7 @@ def upgrade(
 def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
     """The parts of a plan that the stack has: drivers with something to mount, and in Auto Mode what it does not bring itself."""
     from capacity.catalog.auto_mode import auto_mode  # noqa: PLC0415
-    from capacity.catalog.versions import Addon  # noqa: PLC0415
+    from capacity.catalog.versions import Addon, shipped_versions  # noqa: PLC0415
 
     wanted = {
         Addon.EFS_DRIVER: settings.storage.has_efs,
@@ -81,7 +81,10 @@ def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
     missing = {addon.value for addon, installed in wanted.items() if not installed}
     if not settings.cluster.has_own_image:
         missing |= {*auto_mode().addons, "system nodes"}
-    return {part: version for part, version in plan.parts().items() if part not in missing}
+    parts = {part: version for part, version in plan.parts().items() if part not in missing}
+    if settings.measurement.kube_state_metrics:
+        parts["image kube-state-metrics"] = shipped_versions().kube_state_metrics.version
+    return parts
 
 
 def _of(stack: str) -> tuple[EksSettings, ImageBook]:

@@ -45,7 +45,7 @@ _KINDS = {
     "gcp:container/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
     # The chart of its definitions takes them with it, and with them all objects of their kinds.
     "kubernetes:helm.sh/v3:Release": _Kind(
-        Held.POOL, "Karpenter chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
+        Held.POOL, "chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
     ),
     "aws:ec2/vpc:Vpc": _Kind(Held.NETWORK, "VPC"),
     "aws:ec2/subnet:Subnet": _Kind(Held.NETWORK, "subnet"),

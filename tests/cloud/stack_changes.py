@@ -16,6 +16,7 @@ from program_declarations import declared, id_of, shipped
 from setting_edits import STACKS_OF, edits_of, edits_on, settings_of, without_edit
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
+from capacity.values.names import is_production
 from infra.deployment.api_refusals import Change, refusals
 from infra.deployment.losses import Held, Loss, held, refusal
 
@@ -51,16 +52,17 @@ def _before(edit: Edit) -> Declarations:
 def row_of(edit: Edit) -> Row:
     """What an edit does to the stack, and what taking it back does."""
     before, after = _before(edit), declared(edit.stack, edit.applied(), there=True)
+    production = is_production(edit.stack.partition("-")[0])
     return {
         "edit": edit.words,
         "kind": edit.kind,
         "stack": edit.stack,
-        "does": outcome(steps(before, after), before, after),
-        "back": outcome(steps(after, before), after, before),
+        "does": outcome(steps(before, after), before, after, production=production),
+        "back": outcome(steps(after, before), after, before, production=production),
     }
 
 
-def outcome(run: Run, before: Declarations, after: Declarations) -> Row:
+def outcome(run: Run, before: Declarations, after: Declarations, *, production: bool = True) -> Row:
     """A run in short: what is held and goes, how many other resources come, change and go, and who refuses it."""
     told: Row = {}
     for operation in (Operation.REPLACE, Operation.DELETE):
@@ -73,7 +75,7 @@ def outcome(run: Run, before: Declarations, after: Declarations) -> Row:
         told["creates"] = _counted(made)
     if changed := Counter(each.kind for each in run.of(Operation.UPDATE)):
         told["updates"] = sum(changed.values())
-    if asked := asked_for(run, before):
+    if production and (asked := asked_for(run, before)):
         told["production asks leave for"] = asked
     if run.refused:
         told["preview refuses for"] = sorted(each.partition(" ")[2] for each in run.refused)
@@ -191,30 +193,27 @@ def on_development(cloud: str, section: str) -> dict[str, dict[str, Any]]:
     stack, rows = development(cloud), _reviewed(snapshot_of(cloud, section))
     found: dict[str, dict[str, Any]] = {}
     for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
-        edits = rows.get(path)
-        calm = (
-            {each["kind"] for each in edits if each["stack"] != stack and not _LOUD & {*each["does"], *each["back"]}}
-            if _played(edits)
-            else set()
-        )
-        done = {each["edit"] for each in edits if each["stack"] == stack} if _played(edits) else set()
+        edits: list[Row] = rows[path] if isinstance(rows.get(path), list) else []
+        calm = {each["kind"] for each in edits if each["stack"] != stack and not _LOUD & {*each["does"], *each["back"]}}
+        done = {each["edit"] for each in edits if each["stack"] == stack}
         for edit in edits_on(stack, cloud, path):
             if edit.kind not in calm and edit.words not in done:
                 before, after = _before(edit), declared(stack, edit.applied(), there=True)
-                found.setdefault(path, {})[edit.words] = outcome(steps(before, after), before, after)
+                found.setdefault(path, {})[edit.words] = outcome(steps(before, after), before, after, production=False)
     return found
 
 
 _LOUD = frozenset({"replaces", "deletes", "also replaces", "also deletes", "preview refuses for", "the cloud refuses"})
 
 
-def _played(edits: Any) -> bool:
-    return isinstance(edits, list)
-
-
 def development_snapshot(cloud: str, section: str) -> Path:
     """The reviewed table of one section of the unprotected stack."""
     return SNAPSHOTS / f"changes-{development(cloud)}" / f"{section}.yaml"
+
+
+def reviewed_on_development(cloud: str) -> dict[str, dict[str, Row]]:
+    """All sections of the unprotected stack as they were reviewed: what each edit does, by setting and words."""
+    return {path: edits for section in sections(cloud) for path, edits in _reviewed(development_snapshot(cloud, section)).items()}
 
 
 def text_of(rows: dict[str, Any]) -> str:

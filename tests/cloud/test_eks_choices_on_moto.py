@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from auto_mode_settings import auto_mode_settings
 from eks_declarations import NODE_POOL
+from foreign_iam import findings
 from moto import mock_aws
 from moto_account import ACCOUNT, MANAGED, MotoAccount, destroy, up
 from moto_findings import asked, everything, named
+from organisation_stack import everything_settings
 from plan_settings import own_class
 from program_declarations import Preview, declared, shipped
 
@@ -126,3 +128,33 @@ def test_a_file_system_of_lustre_is_made_in_one_private_subnet_behind_its_own_gr
     assert link["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
     destroy(run)
     assert fsx.describe_file_systems()["FileSystems"] == []
+
+
+def test_everything_that_an_organisation_asks_for_is_made_where_it_wants_it_and_goes_again(account: MotoAccount) -> None:
+    before = everything(account)
+    keys: Any = account.client("kms")
+    boundary: Any = account.client("iam").create_policy(PolicyName="platform", Path="/boundaries/", PolicyDocument=NOTHING)
+    wanted = everything_settings()
+    wanted["iam"]["permissions_boundary"] = boundary["Policy"]["Arn"]
+    wanted["cluster"]["logs_kms_key"] = keys.create_key()["KeyMetadata"]["Arn"]
+
+    run = up("prod-eks", account, **{key: value for key, value in wanted.items() if key != "account"})
+
+    assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
+    roles = account.client("iam").list_roles()["Roles"]
+    assert {each["Path"] for each in roles} == {"/platform/"}
+    iam: Any = account.client("iam")
+    bounded = {
+        iam.get_role(RoleName=each["RoleName"])["Role"].get("PermissionsBoundary", {}).get("PermissionsBoundaryArn") for each in roles
+    }
+    assert bounded == {boundary["Policy"]["Arn"]}
+    efs: Any = account.client("efs")
+    for each in efs.describe_file_systems()["FileSystems"]:
+        assert findings(efs.describe_file_system_policy(FileSystemId=each["FileSystemId"])["Policy"], resource_own=True) == []
+    destroy(run)
+    iam.delete_policy(PolicyArn=boundary["Policy"]["Arn"])
+    left = everything(account)
+    assert {key: value for key, value in left.items() if value != before[key]}.keys() <= {"keys", "kms"}
+
+
+NOTHING = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:ListAllMyBuckets", "Resource": "*"}]})

@@ -38,7 +38,10 @@ def driver(name: str) -> KubeObject:
 def daemons(name: str, kind: str, container: dict[str, Any]) -> KubeObject:
     """A DaemonSet or a Deployment that wants no pod here."""
     labels = {"app": name}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "registry.example/x:1", **container}]}}
+    template: dict[str, Any] = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/x:1", **container}]},
+    }
     spec: dict[str, Any] = {"selector": {"matchLabels": labels}, "template": template}
     if kind == "Deployment":
         spec["replicas"] = 0

@@ -20,6 +20,7 @@ from stack_changes import (
     on_development,
     outcome,
     reviewed,
+    reviewed_on_development,
     sections,
     snapshot_of,
     table,
@@ -148,11 +149,33 @@ def test_no_edit_replaces_a_bucket_but_one_that_means_another_platform(cloud: st
 
 
 @both_clouds
+def test_what_nothing_protects_loses_no_bucket_but_where_another_platform_is_meant(cloud: str) -> None:
+    lost = {
+        setting
+        for setting, edits in reviewed_on_development(cloud).items()
+        for does in edits.values()
+        if "the cloud refuses" not in does
+        and any(each.startswith(Held.BUCKET) for each in (*does.get("replaces", []), *does.get("deletes", [])))
+    }
+
+    assert lost <= ANOTHER_PLACE
+
+
+def test_another_account_is_refused_whether_or_not_anything_is_protected() -> None:
+    [production], [development] = reviewed("eks")["account"], reviewed_on_development("eks")["account"].values()
+
+    assert production["does"]["the cloud refuses"] == development["the cloud refuses"] == ["account"]
+
+
+@both_clouds
 def test_what_the_cloud_alone_refuses_takes_nothing_away_before(cloud: str) -> None:
-    """No preview knows of it, so what is deleted before it comes to that is gone. A subnet's replacement is refused before the old goes."""
+    """No preview of the engine's knows of it, so what is deleted before it comes to that is gone.
+
+    A subnet's replacement is refused before the old goes. Of another account no cloud says anything: Flexspot's preview alone does.
+    """
     refused = [(setting, edit[way]) for setting, edit in rows(cloud) for way in ("does", "back") if "the cloud refuses" in edit[way]]
 
-    at_update = [(setting, does) for setting, does in refused if does["the cloud refuses"] != ["subnet-overlap"]]
+    at_update = [(setting, does) for setting, does in refused if does["the cloud refuses"] not in (["subnet-overlap"], ["account"])]
     assert [setting for setting, does in at_update if "replaces" in does and "preview refuses for" not in does] == []
     assert {rule for _, does in refused for rule in does["the cloud refuses"]} <= known_refusals().keys()
 

@@ -305,7 +305,7 @@ def test_parliament_finds_nothing_in_the_documents_of_roles() -> None:
     roles = [each for each in in_auto_mode().of("aws:iam/role:Role") if each.name in {"cluster-role", "auto-nodes-role"}]
     _, own = of_cluster()
 
-    assert [each for role in roles for each in findings(role.inputs["assumeRolePolicy"], trust=True)] == []
+    assert [each for role in roles for each in findings(role.inputs["assumeRolePolicy"], resource_own=True)] == []
     assert {each.issue for each in findings(json.dumps(own))} <= {"RESOURCE_MISMATCH"}, "a launch touches several kinds, as AWS writes it"
     [trust] = [json.loads(each.inputs["assumeRolePolicy"]) for each in roles if each.name == "cluster-role"]
     assert trust["Statement"][0]["Action"] == ["sts:AssumeRole", "sts:TagSession"]

@@ -6,30 +6,37 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from declared_inputs import refused_inputs
 from eks_declarations import node_classes
+from organisation_stack import ACCOUNT, BOUNDARY, KEY, everything_settings, organisation_settings
 from program_declarations import as_shipped, declared, shipped
+from request_judge import refused_requests
 
 from capacity.settings.aws import SET_BY_OTHERS, SET_BY_THE_PLATFORM
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from program_declarations import Declarations
 
-ACCOUNT = "111122223333"
-BOUNDARY = f"arn:aws:iam::{ACCOUNT}:policy/boundaries/platform"
-KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
 ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
 
 
 @functools.cache
 def asked() -> Declarations:
     """The production stack as an organisation wants it."""
-    changes: dict[str, Any] = {"tags": {"CostCenter": "4711"}, "iam": {"path": "/platform/", "permissions_boundary": BOUNDARY}}
-    settings = shipped("prod-eks", **changes)
-    settings["cluster"] |= {"logs_kms_key": KEY, "nodes": {"kubelet": {"max_pods": 110}, "fast_image_pull": True}}
-    settings["pools"][0]["reservation"]["owner"] = "444455556666"
-    return declared("prod-eks", settings)
+    return declared("prod-eks", organisation_settings())
+
+
+@pytest.mark.parametrize("settings", [organisation_settings, everything_settings])
+def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], dict[str, Any]]) -> None:
+    made = declared("prod-eks", settings()).made.values()
+
+    assert len({each.type for each in made}) > 40
+    assert refused_inputs(made) == []
+    assert refused_requests(made) == []
 
 
 def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too() -> None:

@@ -126,14 +126,18 @@ def test_the_policy_pack_goes_by_the_rules_that_the_stack_names(checkout: OwnChe
     assert "would be created" not in stopped.stdout
 
 
-@pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
-def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, checkout: OwnCheckout) -> None:
+THEIR_KARPENTER = {"existing_karpenter": {"node_role": "KarpenterNodeRole-theirs"}, "existing_gpu_operator": True}
+
+
+@pytest.mark.parametrize("stack,parts", [("dev-gke", {}), ("dev-eks", {}), ("dev-eks", THEIR_KARPENTER)])
+def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, parts: dict[str, Any], checkout: OwnCheckout) -> None:
     file = checkout.folder / "stacks" / f"Pulumi.{stack}.yaml"
     written: dict[str, Any] = yaml.safe_load(file.read_text())
     platform = written["config"]["flexspot:platform"]
     platform["cluster"] = {
         "existing": "theirs",
         **{key: platform["cluster"][key] for key in ("version", "ami") if key in platform["cluster"]},
+        **parts,
     }
     file.write_text(yaml.safe_dump(written))
 
@@ -142,6 +146,8 @@ def test_a_cluster_of_somebody_elses_is_previewed_by_its_name_alone(stack: str, 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert re.search(r"read (gcp:container|aws:eks):Cluster cluster-cluster", shown.stdout)
     assert "kubernetes:helm.sh/v3:Release kueue-release create" in shown.stdout
+    assert "[mandatory]" not in shown.stdout + shown.stderr
+    assert ("Release karpenter-release create" in shown.stdout) is (stack == "dev-eks" and not parts)
 
 
 def test_datasets_in_lustre_pass_the_policies_and_their_size_is_paid_for(checkout: OwnCheckout) -> None:

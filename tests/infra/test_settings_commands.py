@@ -335,3 +335,12 @@ def test_programs_get_what_a_project_must_allow_as_json() -> None:
 def test_what_a_lab_needs_is_no_question_to_a_cloud() -> None:
     with pytest.raises(ExplainedError, match="stack local is in no cloud"):
         flexspot("settings", "needs", "-s", "local")
+
+
+def test_the_next_version_of_kubernetes_is_pointed_at_where_its_parts_are_known() -> None:
+    _, eks = flexspot("settings", "check", "-s", "prod-eks")
+    _, gke = flexspot("settings", "check", "-s", "prod-gke")
+
+    [told] = [line for line in eks.splitlines() if "versions upgrade" in line]
+    assert told == "Kubernetes 1.36: `flexspot versions upgrade -s prod-eks --to 1.36` shows what it changes"
+    assert "versions upgrade" not in gke

@@ -26,6 +26,7 @@ from capacity.values.errors import SettingsError
 from components.cloud_names import EksPlace
 from infra.deployment.api_refusals import known_refusals
 from infra.eks import declare_pools
+from infra.eks_existing import KarpenterNodes
 from lab.cluster import read_objects
 
 if TYPE_CHECKING:
@@ -89,14 +90,24 @@ def pools_of(plan: Plan, wanted: EksSettings, register: Register) -> list[KubeOb
     def declare() -> None:
         name = wanted.cluster.existing or wanted.cluster.name or wanted.environment
         place = EksPlace(name, wanted.account, "aws", wanted.region, wanted.ownership | {"cluster": name})
-        cluster = cast("Any", SimpleNamespace(security_group_id="sg-0a1b2c3d4e5f60718"))
-        nodes = cast("Any", SimpleNamespace(role_name=f"KarpenterNodeRole-{name}"))
-        karpenter = cast("Any", pulumi.ComponentResource("flexspot:test:Karpenter", "karpenter"))
+        cluster = cast("Any", SimpleNamespace(security_group_id="sg-0a1b2c3d4e5f60718", vpc_id="vpc-0a1b2c3d4e5f60718"))
+        nodes = KarpenterNodes(pulumi.ComponentResource("flexspot:test:Karpenter", "karpenter"), f"KarpenterNodeRole-{name}")
         providers: Any = {"aws": AwsProvider("aws", region=wanted.region), "kubernetes": Provider("cluster")}
-        declare_pools(plan, wanted, place, cluster=cluster, nodes=nodes, karpenter=karpenter, **providers)
+        declare_pools(plan, wanted, place, cluster=cluster, nodes=nodes, **providers)
 
-    made = [integers(inputs) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:karpenter")]
+    made = [
+        with_known_groups(integers(inputs)) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:karpenter")
+    ]
     return [each | {"apiVersion": f"{GROUP}/v1"} if each["kind"] == "NodePool" else each for each in made]
+
+
+def with_known_groups(made: KubeObject) -> KubeObject:
+    """With the id of a security group as EC2 writes it, where the group is one that the mocks have made: EFA's own."""
+    terms: list[dict[str, Any]] = made["spec"].get("securityGroupSelectorTerms", [])
+    for each in terms:
+        if "id" in each and not each["id"].startswith("sg-"):
+            each["id"] = "sg-0b1c2d3e4f5a60718"
+    return made
 
 
 def test_the_server_takes_every_pool_and_node_class_of_generated_settings(defined: Cluster, register: Register) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NEURON
 from capacity.catalog.machines import Architecture, Cloud
+from capacity.catalog.platform import partition_of
 from capacity.settings.network import Access
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.pools import NodeNetwork
@@ -246,6 +247,24 @@ def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsP
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-neuron-not-read", refused=False)
 
 
+def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Its chart's own image is in one region of the partition aws, and a node of another partition cannot pull it."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or resolved.auto_mode:
+        return
+    used, written, path = any(pool.efa for pool in settings.pools), settings.controllers.efa_device_plugin.image, _EFA_IMAGE
+    partition = partition_of(settings.region)
+    if used and written is None and partition != "aws":
+        problem = f"is missing: the chart's own image is of the partition aws, and {settings.region} is in {partition}"
+        remedy = "copy the image into a registry of that partition, and name it"
+        yield SettingsProblem(path, "", problem, remedy, "efa-image-of-another-partition")
+    if written is not None and not used:
+        yield SettingsProblem(path, written, "is of a plugin that no pool needs", "leave it out", "efa-image-not-used", refused=False)
+
+
+_EFA_IMAGE = "controllers.efa_device_plugin.image"
+
+
 def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
     """The releases with images for the cluster's version, the newest first, and how to learn of newer ones."""
     family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
@@ -352,6 +371,7 @@ CHECKS = (
     images_are_pinned,
     images_are_of_the_version,
     neuron_nodes_have_an_image,
+    the_efa_plugins_image_can_be_pulled,
     the_system_machine_exists,
     buckets_are_in_the_region,
     keys_are_in_the_region,

@@ -48,7 +48,7 @@ def test_the_least_settings_are_taken_in_auto_mode_without_a_word() -> None:
     plan = plan_of("eks", AUTO | {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}})
 
     assert plan.warnings == ()
-    assert plan.versions.charts.keys() == {"kueue"}
+    assert plan.versions.charts.keys() == {"kueue", "dcgm-exporter"}
     assert plan.versions.system_release is None
     assert set(plan.pools[0].labels) == {
         "eks.amazonaws.com/instance-gpu-name",
@@ -78,7 +78,7 @@ def test_every_setting_of_nodes_and_controllers_is_either_refused_or_used() -> N
     assert not used & refused
 
     controllers = {key.partition(".")[2] for key in BESIDE if key.startswith("controllers.")}
-    assert controllers | {"jobset", "kueue", "kube_state_metrics"} == set(EksControllers.model_fields)
+    assert controllers | {"jobset", "kueue", "kube_state_metrics", "dcgm_exporter"} == set(EksControllers.model_fields)
 
     by_every_karpenter = {
         *("name", "machine", "alternatives", "capacity_type", "gpus_per_node", "max_nodes", "max_gpus", "max_vcpu", "max_memory_gib"),

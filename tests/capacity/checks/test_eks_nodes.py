@@ -8,6 +8,7 @@ import pytest
 import yaml
 from resolved_fixtures import told
 
+from capacity.plan.checks.places import the_efa_plugins_image_can_be_pulled
 from capacity.plan.checks.pool_options import (
     a_placement_group_is_in_one_zone,
     efa_is_on_machines_that_have_it,
@@ -84,3 +85,14 @@ def test_fast_image_pull_is_nodeadms_switch_and_stands_alone() -> None:
     }
     with pytest.raises(ValueError, match="fast_image_pull does not go with user_data"):
         EksNodes(fast_image_pull=True, user_data="#!/bin/sh\n")
+
+
+def test_the_efa_plugins_image_is_asked_for_where_the_charts_own_cannot_be_pulled() -> None:
+    check, image = the_efa_plugins_image_can_be_pulled, {"controllers.efa_device_plugin": {"image": "registry.example.com/mirror/efa"}}
+    efa: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge"}
+    abroad: dict[str, Any] = efa | {"region": "cn-north-1", "zones": ["cn-north-1a", "cn-north-1b"]}
+
+    assert told(check, "eks", efa) == []
+    assert told(check, "eks", abroad) == ["refused: efa-image-of-another-partition at controllers.efa_device_plugin.image"]
+    assert told(check, "eks", abroad | image) == []
+    assert told(check, "eks", image) == ["warned: efa-image-not-used at controllers.efa_device_plugin.image"]

@@ -19,7 +19,12 @@ def test_a_cluster_with_both_of_its_own_is_taken_without_a_word_and_neither_is_i
 
     assert plan.warnings == ()
     assert plan.versions.charts.keys() == {"kueue"}
-    assert plan_of("eks", {"cluster.existing": "ml"}).versions.charts.keys() == {"kueue", "karpenter", "nvidia-device-plugin"}
+    assert plan_of("eks", {"cluster.existing": "ml"}).versions.charts.keys() == {
+        "kueue",
+        "karpenter",
+        "nvidia-device-plugin",
+        "dcgm-exporter",
+    }
 
 
 def test_a_gpu_operator_may_come_to_a_cluster_that_the_stack_makes() -> None:
