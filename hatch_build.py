@@ -32,7 +32,7 @@ _IN_CHECKOUT = "toolchain: uv\n    virtualenv: ../.venv"
 # From site-packages/flexspot/FOLDER up to the environment. Pulumi's toolchain for pip asks no more of it than bin/python.
 _INSTALLED = "toolchain: pip\n    virtualenv: ../../../../.."
 
-_LEFT_OUT = ("__pycache__", "*.pyc", "pyproject.toml")
+_LEFT_OUT = ("__pycache__", "*.pyc", ".environment")
 
 LINTER = "flexspot_lint"
 LINTER_NEEDS = ("promql-parser", "pyyaml", "rich", "typer")

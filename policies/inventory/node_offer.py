@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -272,7 +272,12 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
     """
     known = machines_of("aws")
     of_machines = [each for each in requirements if (key := karpenter_key(each)) and key.startswith((_KARPENTER, INSTANCE_TYPE_LABEL))]
-    left = [machine for machine in known.values() if all(_leaves(each, machine) for each in of_machines)]
+    left = list(known.values())
+    for each in of_machines:
+        written = _written(each)
+        # A repository has many pools of one requirement.
+        names = _names_left(*written) if written else {machine.name for machine in left if _leaves(each, machine)}
+        left = [machine for machine in left if machine.name in names]
     vocabulary = {
         INSTANCE_TYPE_LABEL: set(known),
         _FAMILY: {machine.family for machine in known.values()},
@@ -282,6 +287,23 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
         },
     }
     return left, any(_only_names(each, vocabulary.get(karpenter_key(each) or "", set())) for each in of_machines)
+
+
+def _written(requirement: Field) -> tuple[str, str, tuple[str, ...]] | None:
+    """Key, operator and values of a requirement, where all of them are texts that are known."""
+    values = requirement.at("values").parts()
+    texts = tuple(each.text() for each in values.fields)
+    key, operator = karpenter_key(requirement), requirement.at("operator").text()
+    if not values.complete or not isinstance(key, str) or not isinstance(operator, str) or not all(isinstance(each, str) for each in texts):
+        return None
+    return key, operator, tuple(str(each) for each in texts)
+
+
+@lru_cache(maxsize=1024)
+def _names_left(key: str, operator: str, values: tuple[str, ...]) -> frozenset[str]:
+    """The names of the machines that one requirement leaves."""
+    requirement = Field({"key": key, "operator": operator, "values": list(values)})
+    return frozenset(machine.name for machine in machines_of("aws").values() if _leaves(requirement, machine))
 
 
 def _leaves(requirement: Field, machine: CatalogMachine) -> bool:

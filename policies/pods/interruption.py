@@ -44,6 +44,10 @@ def interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
     What the pods themselves select is enough, wherever a queue leads them besides. Else the pools must be among what was given: they are
     Spot or they are not.
     """
+    return inventory.once("interruption of pods", pods, lambda: _interruption_of(pods, inventory))
+
+
+def _interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
     options = options_of(pods, inventory)
     if options is None:
         selects, field = selects_spot(pods)

@@ -54,18 +54,22 @@ def plain(value: Any) -> Any:
 
 def any_of(answers: Iterable[Tri]) -> Tri:
     """Yes if one is yes, whatever the unknown ones turn out to be."""
-    seen = list(answers)
-    if any(each is True for each in seen):
-        return True
-    return UNKNOWN if any(each is UNKNOWN for each in seen) else False
+    unknown = False
+    for each in answers:
+        if each is True:
+            return True
+        unknown = unknown or each is UNKNOWN
+    return UNKNOWN if unknown else False
 
 
 def all_of(answers: Iterable[Tri]) -> Tri:
     """No if one is no, whatever the unknown ones turn out to be."""
-    seen = list(answers)
-    if any(each is False for each in seen):
-        return False
-    return UNKNOWN if any(each is UNKNOWN for each in seen) else True
+    unknown = False
+    for each in answers:
+        if each is False:
+            return False
+        unknown = unknown or each is UNKNOWN
+    return UNKNOWN if unknown else True
 
 
 def negated(answer: Tri) -> Tri:
@@ -95,15 +99,21 @@ def quantity(written: str | float) -> Decimal | None:
     return number.scaleb(int(match["exponent"])) if match["exponent"] else number * _SUFFIXES[match["suffix"]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Field:
     """A place in an object: a value, nothing (None), or UNKNOWN.
 
     In a `partial` object, such as a patch, nothing is ever absent: what is not written here may be written elsewhere, so it is UNKNOWN.
     """
 
-    value: Any
-    partial: bool = False
+    value: Any  # pyrefly: ignore[uninitialized-instance-variable] -- see __init__
+    partial: bool  # pyrefly: ignore[uninitialized-instance-variable] -- likewise
+
+    def __init__(self, value: Any, partial: bool = False) -> None:  # noqa: FBT001, FBT002 -- as the other dataclasses have it
+        # Twice as fast as what a frozen dataclass does, in a linter's most frequent step.
+        fields = self.__dict__
+        fields["value"] = value
+        fields["partial"] = partial
 
     def at(self, *path: str) -> Field:
         """The place below this one. Below UNKNOWN everything is UNKNOWN; below a value of another shape everything is absent."""
@@ -111,7 +121,7 @@ class Field:
         for step in path:
             if here is UNKNOWN:
                 break
-            here = cast("dict[str, Any]", here).get(step) if isinstance(here, dict) else None
+            here = here.get(step) if isinstance(here, dict) else None
         return Field(UNKNOWN, self.partial) if here is None and self.partial else Field(here, self.partial)
 
     @property
@@ -126,11 +136,14 @@ class Field:
 
     def text(self) -> str | Unknown | None:
         """The text here; a number or a truth value as YAML would spell it, None for anything else."""
-        if self.value is UNKNOWN:
+        value = self.value
+        if isinstance(value, str):
+            return value
+        if value is UNKNOWN:
             return UNKNOWN
-        if isinstance(self.value, bool):
-            return str(self.value).lower()
-        return str(self.value) if isinstance(self.value, str | int) else None
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value) if isinstance(value, int) else None
 
     def number(self) -> Decimal | Unknown | None:
         """The quantity here; None for nothing and for what is not a quantity."""
@@ -147,12 +160,13 @@ class Field:
         """What stands in the list or the mapping here: elements, or entries by key."""
         if self.value is UNKNOWN:
             return Parts((), complete=False)
-        pairs: list[tuple[str, Any]] = []
-        if isinstance(self.value, list):
-            pairs = [(str(place), each) for place, each in enumerate(cast("list[Any]", self.value))]
-        elif isinstance(self.value, dict):
-            pairs = list(cast("dict[str, Any]", self.value).items())
-        return Parts(tuple((key, Field(each, self.partial)) for key, each in pairs), complete=not self.partial)
+        value, partial = self.value, self.partial
+        named: list[tuple[str, Field]] = []
+        if isinstance(value, list):
+            named = [(str(place), Field(each, partial)) for place, each in enumerate(cast("list[Any]", value))]
+        elif isinstance(value, dict):
+            named = [(key, Field(each, partial)) for key, each in cast("dict[str, Any]", value).items()]
+        return Parts(tuple(named), complete=not partial)
 
 
 @dataclass(frozen=True)
