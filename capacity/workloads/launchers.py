@@ -34,6 +34,7 @@ def launched(request: JobRequest) -> JobRequest:
         Launcher.RANKS: (*_LAUNCH, "--ranks=$(NPROC_PER_NODE)", "--"),
         Launcher.TORCHRUN: (*_LAUNCH, "--", "torchrun", *_RENDEZVOUS),
         Launcher.JAX: (*_LAUNCH, "--"),
+        Launcher.RAY: (*_LAUNCH, "--", "python", "-m", "flexspot_runtime.ray", "--"),
     }[request.launcher]
     command = _of_torchrun(request.command) if request.launcher is Launcher.TORCHRUN else request.command
     return request.model_copy(update={"command": (*before, *command), "launcher": None}) if before else request

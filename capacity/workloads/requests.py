@@ -259,12 +259,14 @@ class Launcher(StrEnum):
 
     RANKS is a process for each GPU with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as Hugging Face's Trainer, Lightning,
     accelerate and torch.distributed read them. TORCHRUN is torchrun with the job's pods as its nodes, for programs that ask for it. JAX is
-    one process for each pod, which has all of its GPUs, with JAX_COORDINATOR_ADDRESS beside NNODES and NODE_RANK.
+    one process for each pod, which has all of its GPUs, with JAX_COORDINATOR_ADDRESS beside NNODES and NODE_RANK. RAY is one Ray cluster of
+    the pods, in which the first runs the program; MASTER_PORT is Ray's, and the one above it the pods' own.
     """
 
     RANKS = "ranks"
     TORCHRUN = "torchrun"
     JAX = "jax"
+    RAY = "ray"
 
 
 class JobRequest(WorkloadRequest):

@@ -42,7 +42,7 @@ class JobArgs(WorkloadArgs):
     """The port at which pod 0 waits for the others. Default: 29500."""
 
     launcher: NotRequired[str | None]
-    """What starts `command` on all GPUs: `ranks`, `torchrun` or `jax`. Default: the command is the container's whole one."""
+    """What starts `command` on all GPUs: `ranks`, `torchrun`, `jax` or `ray`. Default: the command is the container's whole one."""
 
 
 class CheckpointedJob(pulumi.ComponentResource):

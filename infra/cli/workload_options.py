@@ -41,7 +41,7 @@ PullSecret = Annotated[
 ]
 LauncherOption = Annotated[
     str | None,
-    typer.Option("--launcher", help="What starts the program on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun or jax."),
+    typer.Option("--launcher", help="What starts the program on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun, jax or ray."),
 ]
 Capacity = Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")]
 Settings = Annotated[

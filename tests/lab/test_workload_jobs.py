@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +10,7 @@ from queue_fixtures import QueueGround, queues_of
 from workload_ground import end, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
 
 from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.workloads.requests import GANG_SERVICE
+from capacity.workloads.requests import GANG_SERVICE, Launcher
 from components.tenancy.team import Team
 from lab.cluster import POD, condition
 from lab.dws import PROVISIONING_REQUEST, provisioner
@@ -44,6 +45,21 @@ def test_a_gang_and_a_batch_are_admitted_with_their_classes_priority_and_the_gan
     classes = {name: each["spec"]["priorityClassRef"]["name"] for name, each in ground.workloads("alpha").items()}
     assert classes == {"gang": "gpu-training", "batch": "gpu-best-effort"}
     ground.finish("alpha", "gang")
+
+
+def test_gangs_of_every_launcher_are_admitted_and_a_pod_knows_its_place_before_what_is_made_of_it(ground: QueueGround) -> None:
+    for launcher in Launcher:
+        submit(ground, "checkpointed-job", launcher.value, pods=2, launcher=launcher.value, command=["python", "train.py"])
+
+    for launcher in Launcher:
+        for pod in wait_for_pods(ground, launcher.value, 2):
+            [main] = pod["spec"]["containers"]
+            known = set[str]()
+            for variable in main["env"]:
+                assert set(re.findall(r"\$\((\w+)\)", variable.get("value", ""))) <= known, "a kubelet fills in those that come before"
+                known.add(variable["name"])
+            assert set(re.findall(r"\$\((\w+)\)", " ".join(main["command"]))) <= known
+    ground.finish("alpha", *(launcher.value for launcher in Launcher))
 
 
 def test_the_teams_service_names_the_pods_of_a_gang_and_no_others(ground: QueueGround, register: Register) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -120,3 +121,23 @@ def test_what_rank_0_alone_wrote_is_there_for_the_other_machines(tmp_path: Path)
 
     assert in_ranks(2, save) == [None, None]
     assert in_ranks(2, resume) == [["random-0", "weights"], ["random-0", "random-1", "weights"]]
+
+
+def test_a_rank_that_comes_late_takes_nothing_away_that_another_of_its_machine_has_written(tmp_path: Path) -> None:
+    """Two ranks of one machine have one folder: Lightning's file of rank 0 was gone when rank 1 made the folder empty after it."""
+    storage, folder = MemoryStorage(), tmp_path / "of-the-machine"
+    folder.mkdir()
+    (folder / "of an earlier save").touch()
+
+    def work(group: Group) -> list[str]:
+        run = FolderRun(Checkpointer(storage, group=group, sharded=True), Interruption(60.0), EverySteps(5), agree_seconds=0)
+        run._first_of_machine = group.rank == 0  # noqa: SLF001 -- both ranks are in this process, which has one LOCAL_RANK
+        if group.rank:
+            time.sleep(0.2)
+        run.empty(folder)
+        if group.rank == 0:
+            (folder / "lightning.ckpt").touch()
+        group.agree(0)
+        return sorted(path.name for path in folder.iterdir())
+
+    assert in_ranks(2, work) == [["lightning.ckpt"]] * 2

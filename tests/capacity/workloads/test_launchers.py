@@ -111,7 +111,22 @@ def test_torchrun_is_given_a_program_as_it_takes_one(command: list[str], words: 
     assert container(launcher="torchrun", command=command)["command"][-len(words) :] == words
 
 
-@pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax"])
+def test_with_ray_the_pods_are_one_cluster_in_which_the_first_runs_the_program() -> None:
+    """What that does is in tests/runtime/test_ray.py."""
+    assert container(launcher="ray")["command"][3:] == [
+        "--",
+        "python",
+        "-m",
+        "flexspot_runtime.ray",
+        "--",
+        "python",
+        "train.py",
+        "--lr",
+        "0.1",
+    ]
+
+
+@pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax", "ray"])
 def test_all_of_them_end_with_143_where_they_were_interrupted(launcher: str) -> None:
     assert container(launcher=launcher)["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
 
