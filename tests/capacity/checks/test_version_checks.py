@@ -169,8 +169,8 @@ def test_the_system_nodes_have_the_release_of_the_alias_where_eks_name_for_it_is
 
 def test_charts_are_those_that_a_stack_may_install() -> None:
     plain = plan_of("eks", {}).versions.charts
-    assert plain == {"karpenter": "1.14.1", "nvidia-device-plugin": "0.19.3", "kueue": "0.19.0"}
-    assert set(plan_of("eks", {"cluster.ami": "bottlerocket@1.65.0"}).versions.charts) == {"karpenter", "kueue"}
+    assert plain == {"karpenter": "1.14.1", "nvidia-device-plugin": "0.19.3", "kueue": "0.19.0", "dcgm-exporter": "4.8.4"}
+    assert set(plan_of("eks", {"cluster.ami": "bottlerocket@1.65.0"}).versions.charts) == {"karpenter", "kueue", "dcgm-exporter"}
     assert plan_of("gke", {"controllers": {"kueue": {"version": "0.19.1"}}}).versions.charts == {"kueue": "0.19.1"}
     assert plan_of("gke", {"queueing": {"existing_kueue": True}}).versions.charts == {}
 
