@@ -88,10 +88,11 @@ class ClusterSide:
         given: list[dict[str, str]] = said.get("taints") or []
         taints = [{"key": each["key"], "value": each.get("value", ""), "effect": effects[each["effect"]]} for each in given]
         pool = identity.rpartition("/")[2].rpartition(":")[2].lower()
-        return [_node(f"cloud-{pool}-{number}", labels, taints) for number in range(min(count, _NODES_AT_MOST))]
+        return [node_named(f"cloud-{pool}-{number}", labels, taints) for number in range(min(count, _NODES_AT_MOST))]
 
 
-def _node(name: str, labels: dict[str, str], taints: list[dict[str, str]]) -> KubeObject:
+def node_named(name: str, labels: dict[str, str], taints: list[dict[str, str]]) -> KubeObject:
+    """A fake node of 8 vCPU and 32 GiB."""
     amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
     return {
         "apiVersion": "v1",

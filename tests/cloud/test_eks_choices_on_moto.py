@@ -63,6 +63,26 @@ def test_a_pool_of_neuron_devices_is_made_and_asks_aws_for_nothing_of_its_own(ac
     assert everything(account) == before
 
 
+def test_a_cluster_with_a_karpenter_of_its_own_is_given_no_second_one_and_stays_when_the_stack_goes(account: MotoAccount) -> None:
+    ec2: Any = account.client("ec2")
+    eks: Any = account.client("eks")
+    subnets = [each["SubnetId"] for each in ec2.describe_subnets()["Subnets"]][:2]
+    role = f"arn:aws:iam::{ACCOUNT}:role/theirs"
+    eks.create_cluster(name="theirs", roleArn=role, version="1.35", resourcesVpcConfig={"subnetIds": subnets})
+    before = everything(account)
+    karpenter = {"node_role": "KarpenterNodeRole-theirs", "deployment": "karpenter/karpenter"}
+    theirs = {"existing": "theirs", "existing_karpenter": karpenter, "existing_gpu_operator": True}
+
+    run = up("dev-eks", account, cluster={"version": "1.35", "ami": "al2023@v20260903", **theirs})
+
+    assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
+    assert {service for service, _, _ in account.asked} == {"eks", "iam", "s3"}
+    assert asked(run, "CreateCluster") + asked(run, "CreateAccessEntry") + asked(run, "CreateInstanceProfile") == []
+    destroy(run)
+    assert everything(account) == before
+    assert eks.describe_cluster(name="theirs")["cluster"]["status"] == "ACTIVE"
+
+
 def test_a_work_queue_is_made_whose_dead_letters_come_from_it_alone_and_goes_again(account: MotoAccount) -> None:
     first, *others = shipped("dev-eks")["teams"]
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cloud_folder import Held
-from stack_journey import counted, made
+from cluster_side import node_named
+from stack_journey import counted
+from stack_journey import made as resources_of
 
 from lab.cluster import Cluster, read_objects, wait_until_established
 
@@ -83,7 +85,8 @@ def theirs(world: CloudWorld, tools: Tools) -> Cluster:
     place = world.cloud.settings["control_plane"]
     cluster = Cluster(Path(place["kubeconfig"]))
     definitions = [*read_objects(*tools.assets("karpenter-aws", "crds")), policy_definition()]
-    cluster.apply(*definitions)
+    # What waits for a node has one of theirs.
+    cluster.apply(*definitions, node_named("theirs-1", {}, []))
     wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
     known = {
         "name": "theirs",
@@ -94,10 +97,9 @@ def theirs(world: CloudWorld, tools: Tools) -> Cluster:
         "version": "1.35",
         "region": "us-east-1",
     }
-    world.cloud.put(Held(CLUSTER, "theirs", f"urn:pulumi:theirs::theirs::{CLUSTER}::theirs", {"name": "theirs"}, known))
-    # What waits for a node of theirs is not asked about here.
-    without = {"measurement": {"kube_state_metrics": False}, "queueing": {"stock_outs": {"watch": False}}}
-    world.change("dev-eks", cluster=THEIRS, **without)
+    made = {"name": "theirs", "vpcConfig": {"endpointPublicAccess": True}}
+    world.cloud.put(Held(CLUSTER, "theirs", f"urn:pulumi:theirs::theirs::{CLUSTER}::theirs", made, known))
+    world.change("dev-eks", cluster=THEIRS)
     return cluster
 
 
@@ -126,7 +128,7 @@ def test_pools_use_the_karpenter_that_is_there_and_it_outlives_the_stack(world: 
     assert created.keys() == {"created"}
     assert {each["spec"]["role"] for each in theirs.list("karpenter.k8s.aws/v1/EC2NodeClass")} == {ROLE}
     assert {each["metadata"]["name"] for each in theirs.list("karpenter.sh/v1/NodePool")} == {"l4-spot", "t4-spot", "other-work"}
-    there = made(world, "dev-eks")
+    there = resources_of(world, "dev-eks")
     assert not [name for name in there if name.startswith(("aws:sqs", "aws:eks/accessEntry")) or "gpu-plugins" in name or "dcgm" in name]
     assert counted(world.flexspot("up", "-s", "dev-eks", "--yes")) == {}
     assert counted(world.flexspot("destroy", "-s", "dev-eks", "--yes")) == {"deleted": created["created"]}
