@@ -58,14 +58,15 @@ def test_every_setting_of_the_schema_has_an_edit_or_a_reason(cloud: str) -> None
     assert told == without_edit(cloud)
 
 
-def test_an_edit_of_a_pools_setting_is_of_a_pool_that_is_there_already() -> None:
+@both_clouds
+def test_an_edit_of_a_pools_setting_is_of_a_pool_that_is_there_already(cloud: str) -> None:
     """A pool more tells nothing of what the setting does to one that has nodes: MIG and confidential nodes looked as if in place."""
 
     def changes_one(edit: Edit) -> bool:
         there = len(edit.before()["pools"])
         return any(place[0] == "pools" and len(place) > 1 and int(place[1]) < there for place, _ in edit.writes)
 
-    edits = [edit for setting in settings_of("gke") if setting.path.startswith("pools.*.") for edit in edits_of("gke", setting.path)]
+    edits = [edit for setting in settings_of(cloud) if setting.path.startswith("pools.*.") for edit in edits_of(cloud, setting.path)]
     assert {edit.setting for edit in edits if not changes_one(edit)} == {"pools.*.name"}, "a name is another pool"
 
 
