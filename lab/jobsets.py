@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from lab.cluster import Cluster, read_objects, wait_until_established
 from lab.part import Part
 from lab.parts.added import brought_up
 from lab.ports import HOST
-from lab.processes import GRACE_SECONDS, end
+from lab.processes import GRACE_SECONDS, POLL_SECONDS, end
+from lab.progress import LabError
 from lab.tools.build import family_named
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ PORTS = ("jobset-webhook", "jobset-health", "jobset-metrics")
 
 JOB_SETS = "jobset.x-k8s.io/v1alpha2/JobSet"
 
+_KUEUE_SECONDS = 150
+"""Two minutes between Kueue's looks, and time to begin."""
+
 _IS_OF_A_SET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
 """Which pods its webhooks look at: charts/jobset of 0.12.0, templates/webhook/manifests.yaml."""
 
@@ -38,7 +43,7 @@ _IS_OF_A_SET = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "
 def job_sets(home: LabHome, tools: Tools) -> Generator[Cluster]:
     """The API server of a running lab with JobSets that run. Their kind and all of them are gone afterwards.
 
-    Raises LabError when the controller does not become ready.
+    Raises LabError when the controller does not become ready, or Kueue does not begin to look at them.
     """
     cluster = Cluster(home.kubeconfig)
     definitions = read_objects(*tools.assets(JOBSET, "crds"))
@@ -48,11 +53,32 @@ def job_sets(home: LabHome, tools: Tools) -> Generator[Cluster]:
     webhooks = [_on_loopback(each, ports, home) for each in read_objects(*tools.assets(JOBSET, "webhooks"))]
     try:
         cluster.apply(*webhooks)
+        _wait_for_kueue(home)
         yield cluster
     finally:
         for each in (*webhooks, *definitions):
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
         end(running, GRACE_SECONDS)
+
+
+def _wait_for_kueue(home: LabHome) -> None:
+    """Returns once Kueue looks at JobSets. Until then it takes the Jobs of a set for ones by themselves.
+
+    Kueue looks for a kind that was not there when it started after one second, then after two, and so on up to two minutes (0.19.0,
+    pkg/controller/jobframework/setup.go), and says so in its log alone: a lab that has run for long takes as much.
+    """
+    deadline = time.monotonic() + _KUEUE_SECONDS
+    while not _is_looked_at(home.log("kueue").read_text(encoding="utf-8", errors="replace")):
+        if time.monotonic() > deadline:
+            remedy = f"look at {home.log('kueue')}, and stop and start the lab: a Kueue that starts anew sees the kind at once."
+            raise LabError(f"Kueue did not begin to look at JobSets within {_KUEUE_SECONDS} s.", remedy)
+        time.sleep(POLL_SECONDS)
+
+
+def _is_looked_at(log: str) -> bool:
+    """Whether Kueue found the kind when it started, which it says nothing of, or has found it since."""
+    lines = [line for line in log.splitlines() if "jobset.x-k8s.io" in line]
+    return not any("deferring setting up controller" in line for line in lines) or any("API now available" in line for line in lines)
 
 
 def controller(home: LabHome, tools: Tools, ports: dict[str, int]) -> Part:

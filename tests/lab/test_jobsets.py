@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject
     from lab.control_plane import ControlPlane
 
-pytestmark = pytest.mark.lab
+# On one lab: Kueue may take two minutes to see the kind, on each.
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("jobsets")]
 
 SET = "gang"
 JOB_OF_SET = "gang-pods-0"
