@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+from command_line import CHECKOUT
 
 from infra.deployment.cloud_run import PLUGINS
 
@@ -134,6 +135,7 @@ def test_the_life_of_the_local_stack_from_the_command_line(checkout_with_lab: Ow
     assert deployed.returncode == 0, deployed.stdout + deployed.stderr
     assert f"{RESOURCES} would be created" in deployed.stdout, "what it does is shown before it does it"
     assert f"{RESOURCES} were created" in deployed.stdout
+    assert f"{RESOURCES} were created" in (CHECKOUT / "README.md").read_text(encoding="utf-8"), "the README shows what came"
     if shutil.which("pulumi") is None:
         assert "the lab's own stand in" in deployed.stdout, "one line says what stands in for what"
     assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
