@@ -79,7 +79,9 @@ def review(
     err.print(f"{len(changed)} files changed; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")
     with tempfile.TemporaryDirectory(prefix="flexspot-review-") as made:
         previews = _previews(repository, project, {base_commit: "base", head_commit: "head"}, asked, Path(made)) if asked else {}
-        found = tuple(stack_review(each, previews[each, base_commit], previews[each, head_commit], _ask, UNKNOWN) for each in asked)
+        found = tuple(
+            stack_review(each, previews[each, base_commit], previews[each, head_commit], ask_providers, UNKNOWN) for each in asked
+        )
         told = Review(
             base_commit[:_SHORT],
             "the files here" if head_commit is None else head_commit[:_SHORT],
@@ -145,7 +147,8 @@ def _previews(
         return {key: each.result() for key, each in running.items()}
 
 
-def _ask(token: str, old: dict[str, object], new: dict[str, object]) -> Answer:
+def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> Answer:
+    """A provider's answer to other inputs, by its own rules as far as they are known here."""
     from infra.review.resource_changes import Answer  # noqa: PLC0415
     from lab.providers.provider_answers import answered, deletes_first  # noqa: PLC0415
 
