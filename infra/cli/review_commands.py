@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,9 @@ class ReviewFormat(StrEnum):
 
 
 _SHORT = 9
+_STACK_FILE = re.compile(r"Pulumi\.([A-Za-z0-9_.-]+)\.yaml")
+"""With a name as Pulumi takes it, so that no name of a file is taken for anything else where it is told."""
+
 _AT_ONCE = 4
 
 
@@ -108,10 +112,9 @@ def _stack_files(repository: Repository, project: Project, base: str, head: str 
     found: dict[str, StackFile] = {}
     for commit in (base, head):
         for path in repository.files(commit, folder):
-            name = path.rpartition("/")[2]
-            if name.startswith("Pulumi.") and name.endswith(".yaml") and len(name) > len("Pulumi..yaml"):
-                contents = (repository.content(base, path), repository.content(head, path))
-                found[name.removeprefix("Pulumi.").removesuffix(".yaml")] = stack_file_of(path, contents)
+            named = _STACK_FILE.fullmatch(path.rpartition("/")[2])
+            if named is not None:
+                found[named[1]] = stack_file_of(path, (repository.content(base, path), repository.content(head, path)))
     return found
 
 

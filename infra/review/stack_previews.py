@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _WHY = ("error: ", "  | ", "what to do: ")
 _LINES = 40
 _MANDATORY = "mandatory"
+_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         raise ExplainedError(
             f"a preview of stack {stack} cannot be run: {error.strerror}.", "mend it, and run the command again."
         ) from error
+    if done.returncode < 0 or done.returncode == _INTERRUPTED:
+        remedy = "run the same command again; a machine that is short of memory ends programs."
+        raise ExplainedError(f"the preview of stack {stack} was ended from outside ({done.returncode}); nothing is said of it.", remedy)
     there = plan if plan.is_file() else None
     if done.returncode == 0 and there is not None:
         return StackPreview(there)
