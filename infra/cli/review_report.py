@@ -69,7 +69,8 @@ class Review:
         """What it comes to."""
         if not self.changed:
             return "no stack changes"
-        total = f"{change(self.more_usd, 'no change of what is expected:')} USD a month" if self._costed else "cost not known"
+        more = f"{change(self.more_usd)} USD a month" if self.more_usd else "the same cost"
+        total = more if self._costed else "cost not known"
         told = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
         return f"{told}; {_counted(len(self.refused), 'stack')} refused" if self.refused else told
 

@@ -18,6 +18,7 @@ _WHY = ("error: ", "  | ", "what to do: ")
 _LINES = 40
 _MANDATORY = "mandatory"
 _INTERRUPTED = 130
+_CHECKOUT = "(checkout)"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,9 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         remedy = "run the same command again; a machine that is short of memory ends programs."
         raise ExplainedError(f"the preview of stack {stack} was ended from outside ({done.returncode}); nothing is said of it.", remedy)
     there = plan if plan.is_file() else None
+    if there is not None:
+        # Where the copies lie is no part of the change.
+        there.write_text(there.read_text(encoding="utf-8").replace(json.dumps(str(checkout))[1:-1], _CHECKOUT), encoding="utf-8")
     if done.returncode == 0 and there is not None:
         return StackPreview(there)
     told = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]

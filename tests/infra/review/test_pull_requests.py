@@ -22,7 +22,10 @@ pytestmark = pytest.mark.engine
 OWN_POOL = """
 import pulumi_gcp as gcp
 
-taints = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]  # keeps others away
+taints = [
+    {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"},
+    {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"},
+]
 gcp.container.NodePool(
     "own-gpus",
     cluster="projects/acme-ai-dev/locations/us-central1/clusters/ours",
@@ -52,6 +55,8 @@ class Project:
         program = folder / "__main__.py"
         program.write_text(program.read_text() + OWN_POOL)
         self.git("init", "-q", "-b", "main")
+        # The link to the environment of these tests is no file of the project.
+        (folder / ".git" / "info" / "exclude").write_text(".venv\n")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "the platform")
 
@@ -114,7 +119,7 @@ def test_a_taint_that_is_taken_away_is_a_new_verdict_and_refuses_every_stack_of_
     assert set(told["refused"]) >= {"dev", "local"}
     for stack in told["stacks"]:
         found = {(each["policy"], each["urn"].rpartition("::")[2]) for each in stack["verdicts"]["new"] if each["mandatory"]}
-        assert found == {("untainted-gpu-pool", "own-gpus")}
+        assert found == {("gpu-pool-without-taint", "own-gpus"), ("spot-pool-without-taint", "own-gpus")}
         assert [(each["name"], each["becomes"]) for each in stack["resources"]] == [("own-gpus", "changed")]
 
 
@@ -131,7 +136,7 @@ def test_a_pool_that_is_renamed_is_another_pool_and_what_goes_is_said(project: P
 
 
 def test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told(project: Project) -> None:
-    more = "      - {name: h100, machine: a3-highgpu-8g, capacity_type: on_demand, max_nodes: 4, serves: [training]}\n"
+    more = "      - {name: h100, machine: a3-highgpu-8g, capacity_type: on-demand, max_nodes: 4, serves: [training]}\n"
     branch = project.pull_request("dear", DEV, lambda text: text.replace("    pools:\n", "    pools:\n" + more))
     code, told = project.reviewed(branch)
 
@@ -192,7 +197,7 @@ def test_the_workflows_step_hands_on_the_comment_of_what_is_checked_out(project:
     }
     (project.folder / ".venv").symlink_to(sys.prefix)
     written = (project.folder / DEV).read_text()
-    (project.folder / DEV).write_text(written.replace("max_nodes: 3}", "max_nodes: 4}", 1))
+    (project.folder / DEV).write_text(written.replace("max_nodes: 3}", "max_nodes: 2}", 1))
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
     done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, text=True, check=False, timeout=500)
     (project.folder / DEV).write_text(written)

@@ -36,7 +36,7 @@ def review_of(name: str, message: str = "the pool has no taint", **other: Any) -
     assert loss is not None
     there = StackPreview(None)
     made = StackReview(
-        "prod-gke", there, there, (anew,), (loss,), (), (Verdict("untainted-gpu-pool", anew.urn, message, mandatory=True),), ()
+        "prod-gke", there, there, (anew,), (loss,), (), (Verdict("gpu-pool-without-taint", anew.urn, message, mandatory=True),), ()
     )
     return replace(made, **other)
 
@@ -50,7 +50,7 @@ def test_the_comment_says_what_goes_and_why_and_what_is_new() -> None:
 
     assert told.startswith(f"{MARKER}\n### Flexspot: ")
     assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in told
-    assert "🔴 new: untainted-gpu-pool, NodePool h100: the pool has no taint" in told
+    assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in told
     assert "Unchanged: <code>dev-gke</code>." in told
 
 
@@ -108,7 +108,7 @@ def test_programs_get_everything_as_json() -> None:
             "because_of": ["nodeConfig.guestAccelerators[0].count"],
         }
     ]
-    assert [each["policy"] for each in stack["verdicts"]["new"]] == ["untainted-gpu-pool"]
+    assert [each["policy"] for each in stack["verdicts"]["new"]] == ["gpu-pool-without-taint"]
 
 
 def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
@@ -117,7 +117,7 @@ def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
 
     jsonschema.validate(told, SARIF)
     results = told["runs"][0]["results"]
-    assert [each["ruleId"] for each in results] == ["untainted-gpu-pool", "stack-is-refused"]
+    assert [each["ruleId"] for each in results] == ["gpu-pool-without-taint", "stack-is-refused"]
     assert {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in results} == {"stacks/Pulumi.prod-gke.yaml"}
 
 
