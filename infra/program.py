@@ -129,6 +129,7 @@ class PlannedResources:
                 "type": new.type,
                 "name": new.urn.rpartition("::")[2],
                 "parent": new.parent or None,
+                "custom": bool(new.custom),
                 "inputs": _plain(new.inputs or {}),
             }
         if event.policy_event is not None:

@@ -73,14 +73,19 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
         yield Engine(None if official else tools.links, environment, (note,))
 
 
+def own_root(tools: Callable[[], Tools]) -> Path | None:
+    """The folder of the engine that the lab builds; None where the official command line is here and fits: no `tools` are asked for."""
+    found = command_line()
+    return None if found is not None and found.fits else tools().links
+
+
 @contextmanager
 def offline_engine(tools: Callable[[], Tools]) -> Generator[Engine]:
     """An engine for previews without any cluster or cloud: providers that echo what they are given and refuse to change anything.
 
     `tools` are asked for where the official command line is not here or does not fit.
     """
-    found = command_line()
-    root = None if found is not None and found.fits else tools().links
+    root = own_root(tools)
     with ExitStack() as served:
         ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
         environment = {

@@ -18,6 +18,7 @@ from infra.cli import (
     lint_commands,
     price_commands,
     render_commands,
+    review_commands,
     rule_commands,
     run_commands,
     settings_commands,
@@ -42,6 +43,7 @@ app.add_typer(run_commands.app, name="jobs")
 app.command()(init_commands.init)
 app.command()(doctor_commands.doctor)
 stack_commands.add_to(app)
+app.command()(review_commands.review)
 app.command()(lint_commands.lint)
 app.command()(audit_commands.audit)
 app.command()(cost_commands.cost)

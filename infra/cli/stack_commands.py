@@ -344,12 +344,12 @@ def _offline_run(stack: str) -> Generator[StackRun]:
     from infra.engine import StackRun  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as folder, offline_engine(_ready_engine) as engine:
+    with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
         _say(engine.notes)
         yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)
 
 
-def _ready_engine() -> Tools:
+def ready_engine() -> Tools:
     """The engine alone: an offline preview needs none of the lab's other programs."""
     from lab.tools.build import family_named  # noqa: PLC0415
 

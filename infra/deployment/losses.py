@@ -6,7 +6,7 @@ The engine says "replace" of a route table and of a bucket alike. These here are
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -171,8 +171,7 @@ class Losses:
     @property
     def found(self) -> list[Loss]:
         """What goes, the cluster first."""
-        order = list(Held)
-        return sorted(self._found.values(), key=lambda each: (order.index(each.held), each.name))
+        return in_order(self._found.values())
 
     def hear(self, event: EngineEvent) -> None:
         """Takes note of one event."""
@@ -182,24 +181,32 @@ class Losses:
         op = str(getattr(step.op, "value", step.op))
         if op not in {"replace", "delete-replaced", "delete"} or step.old is None:
             return
-        urn_type = step.urn.split("::")[2]
-        if _kind(urn_type) is not None:
-            inputs: Mapping[str, Any] = step.old.inputs or {}
-            protected = inputs.get("deletionProtection") is True
-            before = self._found.get(step.urn)
-            replaced = op != "delete" or (before is not None and before.replaced)
+        before = self._found.get(step.urn)
+        replaced = op != "delete" or (before is not None and before.replaced)
+        found = loss_of(step.urn, step.old.inputs or {}, replaced=replaced, paths=_replacing(step))
+        if found is not None:
             # Of the steps of a replacement only one says what it is for.
-            settings = _settings_behind(step) or (before.settings if before else ())
-            self._found[step.urn] = Loss(urn_type, _name(inputs, step.urn), replaced, protected, settings)
+            self._found[step.urn] = replace(found, settings=found.settings or (before.settings if before else ()))
 
 
-def _settings_behind(step: StepEventMetadata) -> tuple[str, ...]:
+def loss_of(urn: str, inputs: Mapping[str, Any], *, replaced: bool, paths: Iterable[str] = ()) -> Loss | None:
+    """What goes with a resource that was deployed with `inputs`; None where nothing does. `paths` are what it is replaced for."""
+    urn_type = urn.split("::")[2]
+    if _kind(urn_type) is None:
+        return None
+    return Loss(urn_type, _name(inputs, urn), replaced, inputs.get("deletionProtection") is True, _settings_behind(urn_type, paths))
+
+
+def _settings_behind(urn_type: str, paths: Iterable[str]) -> tuple[str, ...]:
     """The settings that a node pool of GKE is made anew for; none of other resources, and none where no provider says what it is for."""
-    if not step.urn.split("::")[2].endswith(_GKE_POOL):
+    if not urn_type.endswith(_GKE_POOL):
         return ()
-    differences = (step.detailed_diff or {}).items()
-    paths = [re.sub(r"\[\d+\]", "", path) for path, each in differences if str(each.diff_kind.value).endswith("-replace")]
-    return tuple(dict.fromkeys(name for begin, name in _BEHIND.items() for path in paths if f"{path}.".startswith(f"{begin}.")))
+    plain = [re.sub(r"\[\d+\]", "", path) for path in paths]
+    return tuple(dict.fromkeys(name for begin, name in _BEHIND.items() for path in plain if f"{path}.".startswith(f"{begin}.")))
+
+
+def _replacing(step: StepEventMetadata) -> list[str]:
+    return [path for path, each in (step.detailed_diff or {}).items() if str(each.diff_kind.value).endswith("-replace")]
 
 
 def _name(inputs: Mapping[str, Any], urn: str) -> str:
@@ -209,6 +216,12 @@ def _name(inputs: Mapping[str, Any], urn: str) -> str:
         return "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
     tags: Mapping[str, Any] = inputs.get("tags") or {}
     return str(inputs.get("name") or inputs.get("bucket") or tags.get("Name") or urn.rpartition("::")[2])
+
+
+def in_order(losses: Iterable[Loss]) -> list[Loss]:
+    """The cluster first."""
+    order = list(Held)
+    return sorted(losses, key=lambda each: (order.index(each.held), each.name))
 
 
 def told(losses: Iterable[Loss]) -> list[str]:

@@ -19,9 +19,9 @@ from cluster_side import ClusterSide
 from engine_versions import TOKEN, engine_versions
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
-from rule_differences import changes
 
 from lab.providers.cloud_rules.rule_checks import violations
+from lab.providers.cloud_rules.rule_differences import changes
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
 from lab.providers.planning import diff_answer, top_level

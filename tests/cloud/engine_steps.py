@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from program_declarations import COMPONENTS, id_of
-from provider_answers import answered, deletes_first
 
 from lab.providers.planning import not_ignored
+from lab.providers.provider_answers import answered, deletes_first
 from lab.providers.values import UNKNOWN, is_list, is_object
 
 if TYPE_CHECKING:

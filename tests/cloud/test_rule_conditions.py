@@ -8,9 +8,25 @@ from typing import Any
 import pytest
 from auto_mode_settings import auto_mode_settings
 from program_declarations import as_shipped, declared, shipped
-from rule_differences import NEVER, WHEN
 
 from lab.providers.cloud_rules.resource_rules import rules_by_type
+from lab.providers.cloud_rules.rule_differences import WHEN
+
+NEVER: dict[tuple[str, str], str] = {
+    ("aws:ec2/natGateway:NatGateway", "secondary_private_ip_address_count"): "no gateway is private",
+    ("aws:ec2/subnet:Subnet", "ipv6_cidr_block"): "nothing has IPv6",
+    ("aws:eks/cluster:Cluster", "compute_config.node_role_arn"): "a cluster in Auto Mode names no role: each NodeClass has its own",
+    ("aws:fsx/lustreFileSystem:LustreFileSystem", "per_unit_storage_throughput"): "efa_enabled is not set, with which alone it replaces",
+    (
+        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+        "expected_bucket_owner",
+    ): "no bucket's owner is named",
+    ("aws:s3/bucketVersioning:BucketVersioning", "expected_bucket_owner"): "no bucket's owner is named",
+    ("gcp:container/cluster:Cluster", "dns_config.additive_vpc_scope_dns_domain"): "Autopilot has no DNS domain of ours",
+    ("gcp:container/cluster:Cluster", "enable_k8s_beta_apis.enabled_apis"): "no beta API is switched on",
+    ("gcp:storage/bucket:Bucket", "retention_policy.is_locked"): "no bucket has a retention policy",
+}
+"""Those that never come to it here, each with the reason, which a test holds."""
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rule_differences import changes
+
+from lab.providers.cloud_rules.rule_differences import changes
 
 POOL = "gcp:container/nodePool:NodePool"
 SUBNET = "gcp:compute/subnetwork:Subnetwork"

@@ -300,7 +300,7 @@ def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_pa
 
 
 @pytest.mark.engine
-def test_actionlint_has_nothing_to_say_of_the_workflow_and_it_may_write_nothing(tmp_path: Path) -> None:
+def test_actionlint_has_nothing_to_say_of_the_workflow_and_only_what_comments_may_write(tmp_path: Path) -> None:
     init(tmp_path, *GKE)
     path = tmp_path / ".github" / "workflows" / "flexspot.yaml"
 
@@ -310,7 +310,14 @@ def test_actionlint_has_nothing_to_say_of_the_workflow_and_it_may_write_nothing(
     assert checked.returncode == 0
     content = yaml.safe_load(path.read_text())
     assert content["permissions"] == {}
-    assert [job["permissions"] for job in content["jobs"].values()] == [{"contents": "read"}]
+    assert {name: job["permissions"] for name, job in content["jobs"].items()} == {
+        "judge": {"contents": "read"},
+        "comment": {"pull-requests": "write"},
+    }
+    assert ["uses" in step for step in content["jobs"]["comment"]["steps"]] == [False], "what may write runs nothing of the pull request"
+    assert "head.repo.full_name == github.repository" in content["jobs"]["comment"]["if"], "a fork's may not even try"
+    scripts = [step.get("run", "") for job in content["jobs"].values() for step in job["steps"]]
+    assert [script for script in scripts if "${{" in script] == [], "no script holds what a pull request could fill"
     assert "secrets." not in path.read_text()
     assert used_and_unpinned(path) == (1, [])
 

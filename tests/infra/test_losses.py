@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gke_pool_args import NODE_POOL, pool_args
 from pulumi.automation.events import DiffKind, PropertyDiff
-from rule_differences import changes
 
 from capacity.values.errors import ExitCode, ExplainedError
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from infra.deployment.losses import Held, Losses, check_permissions, held, refusal, told
+from lab.providers.cloud_rules.rule_differences import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -129,7 +129,7 @@ NEED_MORE = {
     "versioning_configuration.status cannot go from Enabled or Suspended to Disabled",
     "storage_capacity: a smaller one replaces the file system, and any other one of SCRATCH_1",
 }
-"""Rules of whole plans that refuse nothing, or that need to know what is there: see tests/cloud/rule_differences.py."""
+"""Rules of whole plans that refuse nothing, or that need to know what is there: see lab/providers/cloud_rules/rule_differences.py."""
 
 
 def test_every_rule_of_whole_plans_in_the_files_is_applied_or_refuses_nothing_of_one_resource() -> None:

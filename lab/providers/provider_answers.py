@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rule_differences import changes
-
+from lab.providers.cloud_rules.rule_differences import changes
 from lab.providers.planning import Change, Difference, differences, replacing_fields
 from lab.providers.settings import Settings
 

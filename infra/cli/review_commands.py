@@ -1,0 +1,160 @@
+"""`flexspot review`: what a change of the repository does to its stacks, without any cloud."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.values.errors import ExitCode, ExplainedError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from infra.project import Project
+    from infra.review.affected_stacks import StackFile
+    from infra.review.resource_changes import Answer
+    from infra.review.revisions import Repository
+    from infra.review.stack_previews import StackPreview
+
+
+class ReviewFormat(StrEnum):
+    """How the report is printed: for people, for programs, as a comment, or for code scanning services."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    SARIF = "sarif"
+
+
+_SHORT = 9
+_STACK_FILE = re.compile(r"Pulumi\.([A-Za-z0-9_.-]+)\.yaml")
+"""With a name as Pulumi takes it, so that no name of a file is taken for anything else where it is told."""
+
+_AT_ONCE = 4
+
+
+def review(
+    base: Annotated[str, typer.Option("--base", metavar="REV", help="The branch, tag or commit that the change goes to.")],
+    head: Annotated[
+        str | None, typer.Option("--head", metavar="REV", help="The one that has the change. Default: the files as they lie here.")
+    ] = None,
+    stacks: Annotated[
+        list[str] | None, typer.Option("--stack", "-s", metavar="STACK", help="This stack alone, whatever changed. May be repeated.")
+    ] = None,
+    form: Annotated[
+        ReviewFormat, typer.Option("--format", help="text for people, json for programs, markdown for a comment, sarif for code scanning.")
+    ] = ReviewFormat.TEXT,
+) -> None:
+    """Say what a change does to every stack: resources and why, verdicts new and fixed, cost. Exit code 1 if one cannot be deployed.
+
+    Both revisions are previewed offline, each by its own program, in copies: no credentials, no cloud, and no state is asked. The base is
+    the last commit that both have, as in a pull request.
+    """
+    from infra.cli.console import err  # noqa: PLC0415
+    from infra.cli.distribution import own_version  # noqa: PLC0415
+    from infra.cli.review_report import Review, review_json, review_markdown, review_sarif, show_review  # noqa: PLC0415
+    from infra.project import project_here  # noqa: PLC0415
+    from infra.review.affected_stacks import affected  # noqa: PLC0415
+    from infra.review.revisions import repository_of  # noqa: PLC0415
+    from infra.review.stack_review import stack_review  # noqa: PLC0415
+    from lab.providers.values import UNKNOWN  # noqa: PLC0415
+
+    project = project_here()
+    repository = repository_of(project.folder)
+    head_commit = None if head is None else repository.commit(head)
+    base_commit = repository.common(repository.commit(base), head_commit or repository.commit("HEAD"))
+    changed = {
+        path: (repository.content(base_commit, path), repository.content(head_commit, path))
+        for path in repository.changed(base_commit, head_commit)
+    }
+    files = _stack_files(repository, project, base_commit, head_commit)
+    for name in stacks or ():
+        if name not in files:
+            raise ExplainedError(f"there is no stack {name} on either side.", f"{nearest(name, files)}.", exit_code=ExitCode.BAD_USAGE)
+    asked = sorted(set(stacks)) if stacks else affected(changed, files)
+    err.print(f"{len(changed)} files changed; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")
+    with tempfile.TemporaryDirectory(prefix="flexspot-review-") as made:
+        previews = _previews(repository, project, {base_commit: "base", head_commit: "head"}, asked, Path(made)) if asked else {}
+        found = tuple(
+            stack_review(each, previews[each, base_commit], previews[each, head_commit], ask_providers, UNKNOWN) for each in asked
+        )
+        told = Review(
+            base_commit[:_SHORT],
+            "the files here" if head_commit is None else head_commit[:_SHORT],
+            found,
+            tuple(sorted(files.keys() - set(asked))),
+        )
+        if form is ReviewFormat.JSON:
+            sys.stdout.write(review_json(told))
+        elif form is ReviewFormat.MARKDOWN:
+            sys.stdout.write(review_markdown(told))
+        elif form is ReviewFormat.SARIF:
+            sys.stdout.write(review_sarif(told, own_version(), {stack: file.path for stack, file in files.items()}))
+        else:
+            show_review(told)
+    if told.refused:
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _stack_files(repository: Repository, project: Project, base: str, head: str | None) -> dict[str, StackFile]:
+    """The stacks of either side, each with its file."""
+    from infra.review.affected_stacks import stack_file_of  # noqa: PLC0415
+
+    folder = project.stacks.relative_to(repository.root.resolve()) if project.stacks.is_absolute() else project.stacks
+    found: dict[str, StackFile] = {}
+    for commit in (base, head):
+        for path in repository.files(commit, folder):
+            named = _STACK_FILE.fullmatch(path.rpartition("/")[2])
+            if named is not None:
+                found[named[1]] = stack_file_of(path, (repository.content(base, path), repository.content(head, path)))
+    return found
+
+
+def _previews(
+    repository: Repository, project: Project, sides: Mapping[str | None, str], stacks: list[str], made: Path
+) -> dict[tuple[str, str | None], StackPreview | None]:
+    """Every stack at both commits, several at a time; None where a commit does not have it."""
+    from infra.cli.console import err  # noqa: PLC0415
+    from infra.cli.stack_commands import ready_engine  # noqa: PLC0415
+    from infra.project import FILE, project_here  # noqa: PLC0415
+    from infra.review.stack_previews import stack_preview  # noqa: PLC0415
+    from lab.engine import own_root  # noqa: PLC0415
+
+    # What must be built is built once, and shown.
+    own_root(ready_engine)
+    below = project.folder.resolve().relative_to(repository.root.resolve())
+    checkouts: dict[str | None, Path] = {None: repository.root}
+    for commit, side in sides.items():
+        if commit is not None:
+            checkouts[commit] = made / side
+            repository.written_to(made / side, commit)
+
+    def previewed(stack: str, commit: str | None) -> StackPreview | None:
+        folder = checkouts[commit] / below
+        if not (folder / FILE).is_file() or stack not in project_here(folder).stack_names():
+            return None
+        found = stack_preview(stack, folder, checkouts[commit], made / f"{stack}-{sides[commit]}.json")
+        err.print(f"  {'✗' if found.refused else '✓'} {stack}, {sides[commit]}: {'refused' if found.refused else 'can be deployed'}")
+        return found
+
+    with ThreadPoolExecutor(max_workers=min(_AT_ONCE, os.cpu_count() or 1)) as pool:
+        running = {(stack, commit): pool.submit(previewed, stack, commit) for stack in stacks for commit in sides}
+        return {key: each.result() for key, each in running.items()}
+
+
+def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> Answer:
+    """A provider's answer to other inputs, by its own rules as far as they are known here."""
+    from infra.review.resource_changes import Answer  # noqa: PLC0415
+    from lab.providers.provider_answers import answered, deletes_first  # noqa: PLC0415
+
+    found = answered(token, old, new)
+    replacing = tuple(each.written for each in found if each.replaces)
+    return Answer(tuple(each.written for each in found), replacing, bool(replacing) and deletes_first(token, old, new))

@@ -1,0 +1,300 @@
+"""What `flexspot review` prints: for people, as a comment on a pull request, for programs, and for code scanning services."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from capacity.cost.plan_comparison import comparison_data
+from infra.cli.advise_report import shown_usd
+from infra.cli.console import out, show_table
+from infra.cli.cost_report import change, changes, literal
+from infra.review.resource_changes import Becomes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from infra.review.resource_changes import ResourceChange
+    from infra.review.stack_previews import Verdict
+    from infra.review.stack_review import StackReview
+
+MARKER = "<!-- flexspot review -->"
+"""The comment's first line, by which the next run finds the comment that it writes anew."""
+
+_ROWS = 100
+"""Resources and lines of one stack that a comment lists."""
+
+_PATHS = 4
+_MOST = 60_000
+"""Characters of a comment: GitHub takes 65,536."""
+
+
+@dataclass(frozen=True)
+class Review:
+    """A change from `base` to `head`, both as people name them: the stacks that it may mean something to, and those that it cannot."""
+
+    base: str
+    head: str
+    stacks: tuple[StackReview, ...]
+    untouched: tuple[str, ...]
+
+    @property
+    def changed(self) -> list[StackReview]:
+        """The stacks of which there is something to say."""
+        return [each for each in self.stacks if not each.same]
+
+    @property
+    def unchanged(self) -> list[str]:
+        """The stacks that stay as they are."""
+        return sorted([*self.untouched, *(each.stack for each in self.stacks if each.same)])
+
+    @property
+    def refused(self) -> list[StackReview]:
+        """The stacks that cannot be deployed as they would be."""
+        return [each for each in self.stacks if each.refused]
+
+    @property
+    def more_usd(self) -> Decimal:
+        """How much more a month is expected to cost over all stacks, as far as that is known."""
+        return sum((each.more_usd for each in self.stacks if each.more_usd is not None), start=Decimal(0))
+
+    @property
+    def in_a_line(self) -> str:
+        """What it comes to."""
+        if not self.changed:
+            return "no stack changes"
+        more = f"{change(self.more_usd)} USD a month" if self.more_usd else "the same cost"
+        total = more if self._costed else "cost not known"
+        told = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
+        return f"{told}; {_counted(len(self.refused), 'stack')} refused" if self.refused else told
+
+    @property
+    def _costed(self) -> bool:
+        return any(each.more_usd is not None for each in self.stacks)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def unknown_of(review: StackReview) -> str:
+    """What to say of the prices of a stack that nobody knows."""
+    found = review.comparison
+    return "" if found is None or not (found.before.unknown or found.after.unknown) else " in known prices"
+
+
+def _state(review: StackReview) -> str:
+    if review.head is None:
+        return "leaves the repository"
+    if review.refused:
+        return "refused"
+    if review.is_new:
+        return "new"
+    return "can be deployed again" if review.base is not None and review.base.refused else "can be deployed"
+
+
+def _cost_words(review: StackReview) -> tuple[str, str]:
+    """What a month is expected to cost, and the change."""
+    cost = "not known" if review.cost is None else shown_usd(review.cost.total.expected_usd)
+    if review.head is not None and review.head.plan is not None and review.cost is None:
+        return "(no cloud)", ""
+    return cost, "" if review.more_usd is None else f"{change(review.more_usd)}{unknown_of(review)}"
+
+
+_OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELETED)
+
+
+def why(each: ResourceChange) -> str:
+    """The inputs that a resource changes in, or is made anew for."""
+    more = f" and {len(each.paths) - _PATHS} more" if len(each.paths) > _PATHS else ""
+    return ", ".join(each.paths[:_PATHS]) + more
+
+
+def _lines(review: StackReview) -> Iterator[tuple[str, str]]:
+    """What matters of a stack, the worst first, each with its kind."""
+    head, base = review.head, review.base
+    for line in head.refused if head is not None else ():
+        yield "refused", line
+    if base is not None and base.refused and head is not None and not head.refused:
+        yield "fixed", f"it was refused before: {base.refused[0]}"
+    for each in review.refusals:
+        yield "refused" if each.certain else "doubt", f"{each.words}. What to do: {each.remedy}"
+    for loss in review.losses:
+        yield "loss", loss.words
+    for verdict in review.new_verdicts:
+        yield "new" if verdict.mandatory else "advice", _verdict(verdict)
+    for verdict in review.fixed_verdicts:
+        yield "fixed", _verdict(verdict)
+
+
+def _verdict(verdict: Verdict) -> str:
+    return " ".join(f"{verdict.policy}, {verdict.resource or 'the stack'}: {verdict.message}".split())
+
+
+def show_review(review: Review) -> None:
+    """The sum, a table of the stacks, then what matters of each."""
+    out.print(f"[bold]{escape(review.base)} → {escape(review.head)}[/]: {escape(review.in_a_line)}.")
+    if review.changed:
+        table = Table(title="the stacks that change, USD a month expected", title_justify="left")
+        for heading in ("stack", "", *(each.value for each in _OPERATIONS), "expected", "change"):
+            table.add_column(heading, justify="left" if heading in {"stack", ""} else "right", overflow="fold")
+        for each in review.changed:
+            counts = (str(each.count(operation) or "") for operation in _OPERATIONS)
+            state = f"[bold red]{_state(each)}[/]" if each.refused else _state(each)
+            table.add_row(escape(each.stack), state, *counts, *map(escape, _cost_words(each)))
+        show_table(table)
+    for each in review.changed:
+        _show_stack(each)
+    if review.unchanged:
+        out.print(f"[dim]unchanged: {escape(', '.join(review.unchanged))}[/]")
+
+
+_COLOURS = {"refused": "bold red", "loss": "bold red", "new": "red", "doubt": "yellow", "advice": "yellow", "fixed": "green"}
+
+
+def _show_stack(review: StackReview) -> None:
+    out.print(f"[bold]{escape(review.stack)}[/]")
+    for kind, line in _lines(review):
+        out.print(f"  [{_COLOURS[kind]}]{kind}[/]: {escape(line)}")
+    for each in review.changes[:_ROWS]:
+        reason = f"  [dim]{escape(why(each))}[/]" if each.paths else ""
+        out.print(f"  {each.becomes.value} {escape(each.token.rpartition(':')[2])} {escape(each.name)}{reason}")
+    if len(review.changes) > _ROWS:
+        out.print(f"  and {len(review.changes) - _ROWS} more; --format json has them all.")
+    for told, what, quantity, expected, worst in changes(review.comparison) if review.comparison is not None else ():
+        out.print(f"  cost, {told}: {escape(what)} ({escape(quantity)}): expected {expected}, worst case {worst}")
+
+
+_MARKS = {"refused": "⛔", "loss": "⚠️", "new": "🔴", "doubt": "🟡", "advice": "🟡", "fixed": "✅"}
+
+
+def review_markdown(review: Review) -> str:
+    """The comment. Names and messages are shown as they are: no markup in them counts, and nobody is mentioned.
+
+    One that is too long for a comment tells its later stacks in a line each.
+    """
+    parts = [_comment_of(each) for each in review.changed]
+    head = [MARKER, f"### Flexspot: {literal(review.in_a_line)}", "", *_table_of(review), ""]
+    left = _MOST - sum(len(line) + 1 for line in head)
+    for stack, part in zip(review.changed, parts, strict=True):
+        text = "\n".join(part)
+        if len(text) > left:
+            text = f"**<code>{literal(stack.stack)}</code>**: too much for a comment; `flexspot review` shows it.\n"
+        left -= len(text) + 1
+        head.append(text)
+    if review.unchanged:
+        head.append(f"Unchanged: {', '.join(f'<code>{literal(each)}</code>' for each in review.unchanged)}.")
+    head.append("")
+    head.append(f"<sub>{literal(review.base)} → {literal(review.head)}, previewed without any cloud: what is deployed may differ.</sub>")
+    return "\n".join(head) + "\n"
+
+
+def _table_of(review: Review) -> Iterator[str]:
+    if not review.changed:
+        return
+    yield "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
+    yield "|:--|:--|--:|--:|--:|--:|--:|--:|"
+    for each in review.changed:
+        counts = " | ".join(str(each.count(operation) or "") for operation in _OPERATIONS)
+        cost, more = map(literal, _cost_words(each))
+        yield f"| <code>{literal(each.stack)}</code> | {'⛔ ' if each.refused else ''}{_state(each)} | {counts} | {cost} | {more} |"
+
+
+def _comment_of(review: StackReview) -> list[str]:
+    told = [f"**<code>{literal(review.stack)}</code>**", ""]
+    told += [f"- {_MARKS[kind]} {kind}: {literal(line)}" for kind, line in _lines(review)]
+    told.append("")
+    if review.changes:
+        rows = [(each.becomes.value, each.token.rpartition(":")[2], each.name, why(each)) for each in review.changes]
+        told += _folded(_summed(review.changes), ("", "type", "resource", "because of"), rows)
+    if review.comparison is not None and review.comparison.lines:
+        rows = list(changes(review.comparison))
+        told += _folded(_counted(len(rows), "line of the cost") + " changed", ("", "what", "of how much", "expected", "worst case"), rows)
+    return told
+
+
+def _summed(found: Iterable[ResourceChange]) -> str:
+    counts = Counter(each.becomes for each in found)
+    return "Resources: " + ", ".join(f"{counts[each]} {each.value}" for each in _OPERATIONS if counts[each])
+
+
+def _folded(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    told = [f"<details><summary>{title}</summary>", "", f"| {' | '.join(headings)} |", "|" + ":--|" * len(headings)]
+    told += [f"| {' | '.join(map(literal, row))} |" for row in rows[:_ROWS]]
+    if len(rows) > _ROWS:
+        told += ["", f"... and {len(rows) - _ROWS} more; `flexspot review --format json` has them all."]
+    return [*told, "", "</details>", ""]
+
+
+def review_json(review: Review) -> str:
+    """The whole of it, money as text."""
+    data = {
+        "base": review.base,
+        "head": review.head,
+        "summary": review.in_a_line,
+        "expected_usd_more": str(review.more_usd),
+        "refused": [each.stack for each in review.refused],
+        "unchanged": review.unchanged,
+        "stacks": [_stack_data(each) for each in review.changed],
+    }
+    return json.dumps(data, indent=2) + "\n"
+
+
+def _stack_data(review: StackReview) -> dict[str, Any]:
+    return {
+        "stack": review.stack,
+        "state": _state(review),
+        "refused": list(review.head.refused) if review.head is not None else [],
+        "resources": [
+            {"urn": each.urn, "type": each.token, "name": each.name, "becomes": each.becomes.value, "because_of": list(each.paths)}
+            for each in review.changes
+        ],
+        "losses": [each.words for each in review.losses],
+        "cloud_refuses": [
+            {"rule": each.rule, "certain": each.certain, "words": each.words, "remedy": each.remedy} for each in review.refusals
+        ],
+        "verdicts": {"new": _verdict_data(review.new_verdicts), "fixed": _verdict_data(review.fixed_verdicts)},
+        "expected_usd": None if review.cost is None else str(review.cost.total.expected_usd),
+        "cost": None if review.comparison is None else comparison_data(review.comparison),
+    }
+
+
+def _verdict_data(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    return [{"policy": each.policy, "urn": each.urn or None, "mandatory": each.mandatory, "message": each.message} for each in verdicts]
+
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def review_sarif(review: Review, version: str, files: dict[str, str]) -> str:
+    """New verdicts, and what refuses a stack, each at the first line of its stack's file (`files` by stack): a resource has no line."""
+    results = [
+        {
+            "ruleId": rule,
+            "level": level,
+            "message": {"text": f"{each.stack}: {text}"},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": files[each.stack]}, "region": {"startLine": 1}}}],
+        }
+        for each in review.changed
+        if each.stack in files
+        for rule, level, text in _results(each)
+    ]
+    rules = [{"id": each} for each in dict.fromkeys(result["ruleId"] for result in results)]
+    run = {"tool": {"driver": {"name": "flexspot review", "semanticVersion": version, "rules": rules}}, "results": results}
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _results(review: StackReview) -> Iterator[tuple[str, str, str]]:
+    for each in review.new_verdicts:
+        yield each.policy, "error" if each.mandatory else "warning", _verdict(each)
+    for each in review.refusals:
+        yield each.rule, "error" if each.certain else "warning", f"{each.words}. What to do: {each.remedy}"
+    told = any(each.mandatory for each in review.new_verdicts)
+    if review.head is not None and review.head.refused and not told:
+        yield "stack-is-refused", "error", " ".join(review.head.refused)

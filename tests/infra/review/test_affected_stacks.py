@@ -1,0 +1,74 @@
+"""Which stacks a pull request can mean anything to, by the files that it changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.review.affected_stacks import StackFile, affected, meaningful, stack_file_of
+
+DEV = b"config:\n  flexspot:platform:\n    environment: dev\n    prices_file: ../prices/own.yaml\n"
+STACKS = {
+    "dev": stack_file_of("stacks/Pulumi.dev.yaml", (DEV, DEV)),
+    "prod": StackFile("stacks/Pulumi.prod.yaml"),
+}
+
+
+def touched(path: str, before: bytes | None = b"a: 1\n", after: bytes | None = b"a: 2\n") -> list[str]:
+    return affected({path: (before, after)}, STACKS)
+
+
+def test_a_stack_file_means_its_stack() -> None:
+    assert touched("stacks/Pulumi.dev.yaml") == ["dev"]
+
+
+def test_a_file_that_a_stack_names_means_that_stack() -> None:
+    assert touched("prices/own.yaml") == ["dev"]
+
+
+@pytest.mark.parametrize("path", ["__main__.py", "pools/training.json", "Pulumi.yaml", "uv.lock"])
+def test_what_the_program_may_read_means_every_stack(path: str) -> None:
+    assert touched(path) == ["dev", "prod"]
+
+
+@pytest.mark.parametrize("path", ["README.md", "docs/how.md", ".github/workflows/flexspot.yaml", ".gitignore"])
+def test_what_people_and_services_alone_read_means_none(path: str) -> None:
+    assert touched(path) == []
+
+
+@pytest.mark.parametrize(
+    "path, before, after",
+    [
+        ("stacks/Pulumi.dev.yaml", b"a: 1\n", b"# more\na:   1 # less\n"),
+        ("__main__.py", b"x = 1\n", b"# why\nx  =  1\n"),
+    ],
+)
+def test_comments_mean_nothing(path: str, before: bytes, after: bytes) -> None:
+    assert not meaningful(path, before, after)
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [(b"a: 1\n", b'a: "1"\n'), (b"a: [1, 2]\n", b"a: [2, 1]\n"), (b"a: 1\n", b"a: !x 1\n"), (b"a: &b 1\nc: *b\n", b"a: &b 1\nc: 1\n")],
+)
+def test_what_yaml_says_otherwise_means_something(before: bytes, after: bytes) -> None:
+    assert meaningful("x.yaml", before, after)
+
+
+def test_a_file_that_comes_or_goes_means_something() -> None:
+    assert meaningful("x.yaml", None, b"")
+    assert meaningful("x.py", b"", None)
+
+
+def test_what_is_no_yaml_and_no_python_is_compared_by_its_bytes() -> None:
+    assert meaningful("x.yaml", b"a: [", b"a: [1")
+    assert meaningful("x.py", b"x = (", b"x = )")
+    assert meaningful("x.bin", b"\0", b"\1")
+
+
+def test_aliases_that_stand_for_billions_of_values_are_compared_at_once() -> None:
+    """ "Billion laughs": composed and compared, it would take longer than anybody waits."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
+    bomb = "\n".join(lines).encode()
+
+    assert meaningful("x.yaml", bomb, bomb + b"\nb: 1\n")
+    assert not meaningful("x.yaml", bomb, bomb + b"\n# no more\n")

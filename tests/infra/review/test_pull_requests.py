@@ -1,0 +1,213 @@
+"""Pull requests to a project that `flexspot init` wrote, reviewed through the real engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import command_line
+import pytest
+import yaml
+from new_projects import GKE, init
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.engine
+
+OWN_POOL = """
+import pulumi_gcp as gcp
+
+taints = [
+    {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"},
+    {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"},
+]
+gcp.container.NodePool(
+    "own-gpus",
+    cluster="projects/acme-ai-dev/locations/us-central1/clusters/ours",
+    location="us-central1",
+    autoscaling={"total_max_node_count": 2, "total_min_node_count": 0},
+    node_config={
+        "machine_type": "g2-standard-8",
+        "spot": True,
+        "guest_accelerators": [{"type": "nvidia-l4", "count": 1}],
+        "taints": taints,
+        "service_account": "nodes@acme-ai-dev.iam.gserviceaccount.com",
+        "oauth_scopes": ["https://www.googleapis.com/auth/cloud-platform"],
+        "resource_labels": {"owner": "ml-platform"},
+    },
+)
+"""
+
+
+class Project:
+    """A repository whose branch `main` has a project for GKE, with one pool of its own beside the platform."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        init(folder, *GKE)
+        # Two stacks show what three do.
+        (folder / "stacks" / "Pulumi.prod.yaml").unlink()
+        program = folder / "__main__.py"
+        program.write_text(program.read_text() + OWN_POOL)
+        self.git("init", "-q", "-b", "main")
+        # The link to the environment of these tests is no file of the project.
+        (folder / ".git" / "info" / "exclude").write_text(".venv\n")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "the platform")
+
+    def git(self, *arguments: str) -> str:
+        named = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        command = ["git", "-C", str(self.folder), *named, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def pull_request(self, name: str, path: str, change: Callable[[str], str]) -> str:
+        """A branch from main with one file changed; the name of the branch."""
+        self.git("checkout", "-q", "-b", name, "main")
+        written = (self.folder / path).read_text()
+        assert change(written) != written, "the change changes nothing"
+        (self.folder / path).write_text(change(written))
+        self.git("commit", "-q", "-a", "-m", name)
+        self.git("checkout", "-q", "main")
+        return name
+
+    def review(self, branch: str, form: str = "json") -> tuple[int, str, str]:
+        """The exit code, what is printed, and what is told of the progress."""
+        done = command_line.flexspot("review", "--base", "main", "--head", branch, "--format", form, folder=self.folder)
+        return done.returncode, done.stdout, done.stderr
+
+    def reviewed(self, branch: str) -> tuple[int, dict[str, Any]]:
+        code, told, progress = self.review(branch)
+        assert told, progress
+        return code, json.loads(told)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("reviewed") / "acme")
+
+
+DEV = "stacks/Pulumi.dev.yaml"
+
+
+def test_a_quota_that_is_raised_changes_its_stack_alone(project: Project) -> None:
+    branch = project.pull_request(
+        "quota", DEV, lambda text: text.replace("max_nodes: 4", "max_nodes: 3").replace("l4-spot: 4", "l4-spot: 3")
+    )
+    code, told = project.reviewed(branch)
+
+    assert code == 0, told
+    assert told["unchanged"] == ["local"]
+    (stack,) = told["stacks"]
+    changed = {each["name"]: each for each in stack["resources"]}
+    assert {each["becomes"] for each in changed.values()} == {"changed"}
+    assert "autoscaling.totalMaxNodeCount" in changed["l4-spot-node-pool"]["because_of"]
+    assert any(each["type"].endswith("ClusterQueue") for each in changed.values())
+    assert float(stack["cost"]["difference"]["worst_case_usd"]) < 0
+    assert stack["verdicts"] == {"new": [], "fixed": []}
+
+
+def test_a_taint_that_is_taken_away_is_a_new_verdict_and_refuses_every_stack_of_the_program(project: Project) -> None:
+    branch = project.pull_request("untainted", "__main__.py", lambda text: text.replace('        "taints": taints,\n', ""))
+    code, told = project.reviewed(branch)
+
+    assert code == 1
+    assert set(told["refused"]) >= {"dev", "local"}
+    for stack in told["stacks"]:
+        found = {(each["policy"], each["urn"].rpartition("::")[2]) for each in stack["verdicts"]["new"] if each["mandatory"]}
+        assert found == {("gpu-pool-without-taint", "own-gpus"), ("spot-pool-without-taint", "own-gpus")}
+        assert [(each["name"], each["becomes"]) for each in stack["resources"]] == [("own-gpus", "changed")]
+
+
+def test_a_pool_that_is_renamed_is_another_pool_and_what_goes_is_said(project: Project) -> None:
+    branch = project.pull_request("renamed", DEV, lambda text: text.replace("l4-spot", "l4-cheap"))
+    code, told = project.reviewed(branch)
+
+    assert code == 0, told
+    (stack,) = told["stacks"]
+    becomes = {each["name"]: each["becomes"] for each in stack["resources"] if each["type"] == "gcp:container/nodePool:NodePool"}
+    assert becomes == {"l4-spot-node-pool": "deleted", "l4-cheap-node-pool": "created"}
+    assert any("l4-spot" in each and "is deleted" in each for each in stack["losses"])
+    assert stack["cost"]["difference"]["worst_case_usd"] == "0.00"
+
+
+def test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told(project: Project) -> None:
+    more = "      - {name: h100, machine: a3-highgpu-8g, capacity_type: on-demand, max_nodes: 4, serves: [training]}\n"
+    branch = project.pull_request("dear", DEV, lambda text: text.replace("    pools:\n", "    pools:\n" + more))
+    code, told = project.reviewed(branch)
+
+    assert code == 1
+    (stack,) = told["stacks"]
+    assert "budget-exceeded" in {each["policy"] for each in stack["verdicts"]["new"]}
+    assert float(stack["cost"]["difference"]["worst_case_usd"]) > 100_000
+    assert {each["name"] for each in stack["resources"] if each["becomes"] == "created"} >= {"h100-node-pool"}
+
+
+def test_a_comment_changes_nothing_and_nothing_is_previewed_for_it(project: Project) -> None:
+    branch = project.pull_request("comment", DEV, lambda text: f"# For whom: research.\n{text}")
+    code, told, progress = project.review(branch)
+
+    assert code == 0
+    assert json.loads(told)["stacks"] == []
+    assert "0 of 2 stacks may be another" in progress
+
+
+HOSTILE = """
+    owner: '</code><img src=x onerror=alert(1)> @everyone'
+    admission: {rules_file: ../../../../../../../../../../etc/passwd}
+    budget: {monthly_usd: 1e999999999}
+"""
+
+
+def test_a_hostile_stack_file_runs_nothing_reads_nothing_and_marks_nothing_up(project: Project) -> None:
+    def attacked(text: str) -> str:
+        kept = [line for line in text.splitlines() if not line.startswith(("    owner:", "    admission:", "    budget:"))]
+        return "\n".join(kept) + HOSTILE
+
+    branch = project.pull_request("attack", DEV, attacked)
+    project.git("checkout", "-q", branch)
+    local = project.folder / "stacks" / "Pulumi.local.yaml"
+    local.write_text(local.read_text().replace("owner: ml-platform", "owner: !!python/object/apply:os.system ['touch hacked']"))
+    project.git("commit", "-q", "-a", "-m", "another")
+    project.git("checkout", "-q", "main")
+    code, comment, progress = project.review(branch, "markdown")
+
+    assert code == 1, progress
+    assert comment.count("⛔ refused:") >= 2, comment
+    assert "owner" in comment
+    assert "root:" not in comment + progress, "a file of the machine"
+    assert "<img" not in comment
+    assert "@everyone" not in comment
+    assert not (project.folder / "hacked").exists()
+
+
+def test_the_workflows_step_hands_on_the_comment_of_what_is_checked_out(project: Project, tmp_path: Path) -> None:
+    """As GitHub runs it: on the pull request's merge, with the commit of the base, and the command in the project's own environment."""
+    workflow = yaml.safe_load((project.folder / ".github" / "workflows" / "flexspot.yaml").read_text())
+    [step] = [each for each in workflow["jobs"]["judge"]["steps"] if each["name"] == "Review"]
+    environment = os.environ | {
+        "BASE": project.git("rev-parse", "main"),
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        "GITHUB_OUTPUT": str(tmp_path / "output.txt"),
+    }
+    (project.folder / ".venv").symlink_to(sys.prefix)
+    written = (project.folder / DEV).read_text()
+    (project.folder / DEV).write_text(written.replace("max_nodes: 3}", "max_nodes: 2}", 1))
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    done = subprocess.run(command, cwd=project.folder, env=environment, capture_output=True, text=True, check=False, timeout=500)
+    (project.folder / DEV).write_text(written)
+
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "summary.md").read_text().splitlines()
+    assert lines[0] == "<!-- flexspot review -->"
+    assert lines[1].endswith("over 1 changed stack, 1 unchanged")
+    assert lines[3] == "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
+    assert "Unchanged: <code>local</code>." in lines
+    first, *told, last = (tmp_path / "output.txt").read_text().splitlines()
+    assert first == f"comment<<{last}"
+    assert told == lines

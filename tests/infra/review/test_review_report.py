@@ -1,0 +1,135 @@
+"""What is printed of a review: names and messages that somebody wrote are shown, and command nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from infra.cli.review_report import MARKER, Review, review_json, review_markdown, review_sarif, show_review
+from infra.deployment.losses import loss_of
+from infra.review.resource_changes import Becomes, ResourceChange
+from infra.review.stack_previews import StackPreview, Verdict
+from infra.review.stack_review import StackReview
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SARIF = json.loads((Path(__file__).parents[2] / "policies" / "lint" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+HOSTILE = "</details><img src=x onerror=alert(1)> @everyone [click](javascript:1) | `x` \x1b[2J ![a](http://a/b)\n# no\n<!-- -->"
+POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
+
+
+def pool(name: str, becomes: Becomes, *paths: str) -> ResourceChange:
+    return ResourceChange(POOL.format(name), becomes, {"name": name}, {"name": name}, paths)
+
+
+def review_of(name: str, message: str = "the pool has no taint", **other: Any) -> StackReview:
+    """A pool that is made anew, and a verdict on it."""
+    anew = pool(name, Becomes.REPLACED, "nodeConfig.guestAccelerators[0].count")
+    loss = loss_of(anew.urn, {"name": name}, replaced=True, paths=anew.paths)
+    assert loss is not None
+    there = StackPreview(None)
+    made = StackReview(
+        "prod-gke", there, there, (anew,), (loss,), (), (Verdict("gpu-pool-without-taint", anew.urn, message, mandatory=True),), ()
+    )
+    return replace(made, **other)
+
+
+def reviewed(*stacks: StackReview, untouched: tuple[str, ...] = ("dev-gke",)) -> Review:
+    return Review("3cbc82280", "the files here", stacks, untouched)
+
+
+def test_the_comment_says_what_goes_and_why_and_what_is_new() -> None:
+    told = review_markdown(reviewed(review_of("h100")))
+
+    assert told.startswith(f"{MARKER}\n### Flexspot: ")
+    assert "pool h100 is deleted and made anew, with its nodes and what runs on them, because gpus&#95;per&#95;node changes" in told
+    assert "🔴 new: gpu-pool-without-taint, NodePool h100: the pool has no taint" in told
+    assert "Unchanged: <code>dev-gke</code>." in told
+
+
+def test_names_and_messages_stay_text_in_the_comment() -> None:
+    told = review_markdown(reviewed(review_of(HOSTILE, HOSTILE, head=StackPreview(None, (HOSTILE,)))))
+    ours = {"code", "/code", "details", "/details", "summary", "/summary", "sub", "/sub", "!-- flexspot review --"}
+
+    assert set(re.findall(r"<([^>]*)>", told)) <= ours
+    assert told.count("<details>") == told.count("</details>")
+    assert "@" not in told
+    assert "](" not in told
+    assert "\x1b" not in told
+    assert [line for line in told.splitlines() if line.startswith("#")] == [told.splitlines()[1]]
+    rows = [line for line in told.splitlines() if line.startswith("| replaced")]
+    assert [row.count("|") for row in rows] == [5], "a bar in a name would be another column"
+
+
+def test_a_terminal_is_told_what_it_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    show_review(reviewed(review_of(HOSTILE, HOSTILE)))
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def many() -> Iterator[StackReview]:
+    for number in range(30):
+        changes = tuple(pool(f"pool-{number}-{each}-{'x' * 60}", Becomes.CHANGED, "initialNodeCount") for each in range(100))
+        yield replace(review_of("h100"), stack=f"stack-{number}", changes=changes)
+
+
+def test_a_comment_is_never_longer_than_github_takes_and_names_every_stack() -> None:
+    told = review_markdown(reviewed(*many()))
+
+    assert len(told) < 65_536
+    assert all(f"<code>stack-{number}</code>" in told for number in range(30))
+
+
+def test_nothing_to_say_is_one_line() -> None:
+    told = review_markdown(reviewed(untouched=("dev-gke", "prod-gke")))
+
+    assert told.splitlines()[1] == "### Flexspot: no stack changes"
+    assert "Unchanged: <code>dev-gke</code>, <code>prod-gke</code>." in told
+
+
+def test_programs_get_everything_as_json() -> None:
+    told = json.loads(review_json(reviewed(review_of("h100"))))
+
+    assert told["unchanged"] == ["dev-gke"]
+    stack = told["stacks"][0]
+    assert stack["resources"] == [
+        {
+            "urn": POOL.format("h100"),
+            "type": "gcp:container/nodePool:NodePool",
+            "name": "h100",
+            "becomes": "replaced",
+            "because_of": ["nodeConfig.guestAccelerators[0].count"],
+        }
+    ]
+    assert [each["policy"] for each in stack["verdicts"]["new"]] == ["gpu-pool-without-taint"]
+
+
+def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
+    refused = review_of("h100", head=StackPreview(None, ("error: no such machine",)), new_verdicts=())
+    told = json.loads(review_sarif(reviewed(review_of("a"), refused), "1.2.3", {"prod-gke": "stacks/Pulumi.prod-gke.yaml"}))
+
+    jsonschema.validate(told, SARIF)
+    results = told["runs"][0]["results"]
+    assert [each["ruleId"] for each in results] == ["gpu-pool-without-taint", "stack-is-refused"]
+    assert {each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in results} == {"stacks/Pulumi.prod-gke.yaml"}
+
+
+@pytest.mark.parametrize(
+    "changed, words",
+    [
+        ({"base": None}, "new"),
+        ({"head": None}, "leaves the repository"),
+        ({"base": StackPreview(None, ("error: x",))}, "can be deployed again"),
+        ({"head": StackPreview(None, ("error: x",))}, "refused"),
+        ({}, "can be deployed"),
+    ],
+)
+def test_the_state_of_a_stack_is_told_in_words(changed: dict[str, Any], words: str) -> None:
+    assert json.loads(review_json(reviewed(review_of("h100", **changed))))["stacks"][0]["state"] == words
