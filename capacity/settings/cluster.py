@@ -252,9 +252,9 @@ class EksCluster(DescribedRecord):
     """How the nodes that Karpenter launches boot."""
 
     node_repair: bool = True
-    """Whether Karpenter replaces a node that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU
-    among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most. The nodes of the
-    controllers EKS repairs itself, whatever this says."""
+    """Whether a node is replaced that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU among
+    its reasons: by Karpenter in pools, by EKS where the controllers run. Karpenter does so by force, whatever runs there, and for a
+    fifth of a pool's nodes at most."""
 
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
     """ARNs of IAM roles that administer the cluster; default: whoever deploys it first."""

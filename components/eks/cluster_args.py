@@ -34,6 +34,9 @@ class EksSystemPoolArgs(TypedDict):
     """Release of the nodes' AMI as EKS spells it, such as 1.35.6-20260810. The alias in `ami` does not tell it: it leaves out the patch of
     Kubernetes. Default: the newest when the group is made or its version raised."""
 
+    node_repair: NotRequired[bool]
+    """Whether EKS replaces a node that the monitoring agent, or the node itself, reports as broken. Default: True."""
+
 
 class EksClusterArgs(RoleOptionsArgs):
     """Arguments of EksCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
@@ -137,6 +140,7 @@ class SystemPool:
     max_nodes: int = SystemPoolSettings.default("max_nodes")
     disk_gib: int = 50
     release: str | None = None
+    node_repair: bool = EksCluster.default("node_repair")
 
 
 @dataclass(frozen=True, kw_only=True)
