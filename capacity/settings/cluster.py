@@ -154,7 +154,7 @@ class GkeCluster(DescribedRecord):
 
     existing: Name | None = None
     """A cluster of the project and region that is there already, by name; of the other fields `zone`, `mode`, `team_identity` and
-    `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used. Default: one is made."""
+    `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used, and what nothing reads is told. Default: one is made."""
 
     zone: Zone | None = None
     """The zone of the control plane of `existing`, where it is a zonal cluster: pools may have nodes in all of `zones` even so, and their
@@ -268,7 +268,8 @@ class EksCluster(DescribedRecord):
 
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
-    `nodes`, `node_repair` and the next two are then used. Default: one is made."""
+    `nodes`, `node_repair` and the next two are then used, and what nothing reads is told. Its version is read; `version` is what
+    `flexspot images` looks for releases for. Default: one is made."""
 
     existing_karpenter: ExistingKarpenter | None = None
     """The Karpenter of `existing`, which pools then use. Default: one is installed."""
