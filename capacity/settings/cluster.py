@@ -225,7 +225,8 @@ class EksCluster(DescribedRecord):
     EKS's name for it is known. Needed with `mode: standard`. Default: AWS's own choice, with `mode: auto` alone."""
 
     addon_versions: dict[Addon, Annotated[str, Field(pattern=ADDON_VERSION_OR_DEFAULT)]] = Field(default_factory=dict)
-    """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`, or `default` for EKS's own on the day an add-on is made,
+    """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`; `recommended` for AWS's own for `version`, which each `up`
+    asks of AWS, so that an upgrade of the cluster takes the add-on with it; or `default` for EKS's own on the day an add-on is made,
     which no later `up` changes. Default: the version that AWS lists for `version`, where it is known (`flexspot versions list`), and EKS's
     own of all others."""
 

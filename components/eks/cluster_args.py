@@ -111,7 +111,8 @@ class EksClusterArgs(RoleOptionsArgs):
     `auto_mode`, and AWS's to choose with it. Default: none."""
 
     addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}. Default: what EKS gives with the cluster's version on the day
+    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for the one that AWS has as its default for
+    `version`, asked of AWS in each preview and `up`. Default: what EKS gives with the cluster's version on the day
     an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. Those of a stack are in its plan, from
     capacity/catalog/versions.yaml: not here, because which there are depends on the version of Kubernetes."""
 
@@ -151,6 +152,7 @@ class AddonsShape:
     account: str
     partition: str = "aws"
     region: str
+    version: str = ""
     addon_versions: dict[str, str] = field(default_factory=dict[str, str])
     efs_driver: bool = False
     lustre_driver: bool = False
