@@ -133,12 +133,13 @@ class CloudProvider(OfflineProvider):
         if request.tok not in {TOKEN, ADDON_TOKEN}:
             return super().Invoke(request, context)
         self._cloud.note(Event("invoke", request.tok, "done", ""))
-        asked, answer = plain(decode(request.args)), provider_pb2.InvokeResponse
+        asked: dict[str, Any] = plain(decode(request.args))
+        answer: Any = provider_pb2.InvokeResponse
         try:
             told = engine_versions(asked) if request.tok == TOKEN else addon_version(asked)
         except NoAddonVersionError as error:
             abort(context, str(error))
-        return answer(**{"return": encode(told)})  # pyrefly: ignore[bad-argument-type] -- `return` is no name of Python's
+        return answer(**{"return": encode(told)})
 
     def _make(self, held: Held) -> None:
         """What a cloud does for a new resource on the control plane of its clusters, and then the resource is there."""

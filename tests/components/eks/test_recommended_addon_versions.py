@@ -30,10 +30,10 @@ class Asked(pulumi.runtime.Mocks):
             self.given[args.inputs["addonName"]] = args.inputs.get("addonVersion")
         return f"{args.name}-id", dict(args.inputs)
 
-    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[Any, Any]:
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
         assert args.token == ADDON_TOKEN
         self.asked.append(dict(args.args))
-        return addon_version(args.args)
+        return addon_version(args.args), []
 
 
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.35"])
