@@ -80,7 +80,7 @@ def test_one_that_is_in_order_is_known_by_its_deployment() -> None:
         (
             deployment(CLUSTER_NAME="other"),
             definition(),
-            "is told the cluster's name other, not ml; allowed is the controller of ml itself; name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter.deployment",
+            "is told the cluster's name other, not ml; allowed is .* name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter",
         ),
         (deployment(INTERRUPTION_QUEUE=None), definition(), r"no interruption queue.*its owner sets settings\.interruptionQueue"),
         (
