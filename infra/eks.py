@@ -295,6 +295,7 @@ def _cluster(
         "min_nodes": system.min_nodes,
         "max_nodes": system.max_nodes,
         "release": plan.versions.system_release,
+        "node_repair": wanted.node_repair,
     }
     cluster = EksCluster(
         "cluster",

@@ -139,6 +139,7 @@ def _for_controllers(  # noqa: PLR0913, PLR0917 -- what they stand on, each from
             "partition": place.partition,
             "region": place.region,
             "addon_versions": plan.versions.addons,
+            "version": settings.cluster.version,
             "efs_driver": settings.storage.has_efs,
             "lustre_driver": settings.storage.has_lustre,
             "metrics_server": settings.cluster.addons.metrics_server,

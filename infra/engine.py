@@ -21,6 +21,7 @@ from infra.deployment.interrupted import Existing, Identifying, Settling
 from infra.own_program import program_of
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here
 from infra.rules import pack_configuration
+from infra.secret_settings import without_secrets
 from infra.state_file import mend_state_file, other_runs
 from policies.place import PROGRAM
 
@@ -42,6 +43,7 @@ class StackRun:
     `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
     `environment` is added to the engine's. `passphrase` is what the state's secrets are encrypted with, None for the user's own settings.
     `program` declares the resources; default: the project's own. `identify` finds the id of what an interrupted run may have created.
+    With `secrets` false the engine is told no value of a secret of the stack file, and needs nothing to decrypt one.
     """
 
     stack: str
@@ -53,6 +55,7 @@ class StackRun:
     passphrase: str | None = ""
     identify: Identify = Identifying({}).identify
     project: Project = field(default_factory=project_here)
+    secrets: bool = True
 
     def preview(
         self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False
@@ -176,7 +179,10 @@ class StackRun:
         content = {key: value for key, value in self.project.content.items() if key != STACK_CONFIG_DIR}
         (self.folder / FILE).write_text(yaml.safe_dump(content), encoding="utf-8")
         source = self.project.stack_file(self.stack)
-        shutil.copyfile(source, self.folder / source.name)
+        if self.secrets:
+            shutil.copyfile(source, self.folder / source.name)
+        else:
+            (self.folder / source.name).write_text(without_secrets(source.read_text(encoding="utf-8"))[0], encoding="utf-8")
 
     def _settle(self, stack: automation.Stack, tell: Callable[[str], None], answers: Mapping[str, str | None] | None = None) -> None:
         self._settling(stack, tell).settle(self.identify, answers or {})

@@ -109,6 +109,13 @@ THEIR_KARPENTER = some(deployment=st.just("karpenter/karpenter"))
 
 
 IAM = some(path=st.sampled_from(["/", "/platform/", "/a/b/c/"]), permissions_boundary=st.just("arn:aws:iam::aws:policy/PowerUserAccess"))
+
+
+def of_an_existing_one(cluster: dict[str, Any]) -> dict[str, Any]:
+    """Without what is refused of a cluster that is there already; what is warned of stays."""
+    return {key: value for key, value in cluster.items() if "existing" not in cluster or key != "deletion_protection"}
+
+
 SMALL = ["10.0.250.0/28", "10.0.250.16/28"]
 
 
@@ -152,6 +159,7 @@ def eks_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             existing_gpu_operator=st.booleans(),
         )
     )
+    cluster = of_an_existing_one(cluster)
     if draw(st.booleans()):
         cluster |= {"nodes": draw(node_settings(cluster["ami"]))}
     if "other_work" in cluster:
@@ -234,6 +242,7 @@ def gke_surroundings(draw: DrawFn, document: dict[str, Any]) -> dict[str, Any]:
             existing=st.just("somebodys"),
         )
     )
+    cluster = of_an_existing_one(cluster)
     if "existing" in cluster:
         cluster |= draw(some(zone=st.sampled_from([f"{document['region']}-{letter}" for letter in "abc"])))
     there = {"existing_network": "shared", "existing_subnetwork": "nodes", "pods_range": "p", "services_range": "s"}

@@ -29,6 +29,9 @@ class Addon(StrEnum):
     METRICS_SERVER = "metrics-server"
 
 
+RECOMMENDED = "recommended"
+"""What settings write for the version of an add-on that AWS has as its default for the cluster's Kubernetes, asked of AWS at each `up`."""
+
 BEFORE_NODES = (Addon.POD_IDENTITY_AGENT, Addon.KUBE_PROXY, Addon.VPC_CNI)
 """Those without which no node becomes ready; all others wait for a node to run on."""
 

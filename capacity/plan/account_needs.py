@@ -52,6 +52,38 @@ class QuotaNeed:
         return self.quota is None or self.amount > self.quota.default
 
 
+@dataclass(frozen=True)
+class ServiceNeed:
+    """A service of AWS in which whoever deploys makes, changes and deletes things, by the prefix of its actions, and for what."""
+
+    name: str
+    purpose: str
+
+
+def deployer_services(settings: EksSettings) -> list[ServiceNeed]:
+    """The services whose actions the role needs that runs `up`. Of single actions nothing is known: none was tried on an account."""
+    cluster, storage = settings.cluster, settings.storage
+    ours, karpenter = cluster.existing is None, cluster.mode is EksMode.STANDARD and cluster.existing_karpenter is None
+    queues = any(team.work_queue for team in settings.teams)
+    needs = [
+        ServiceNeed("ec2", "the network, launch templates, placement groups; what a cluster that is there already stands in"),
+        ServiceNeed("eks", "the cluster or what is read of it, system nodes, add-ons, access entries, Pod Identity"),
+        ServiceNeed("iam", "roles and policies, iam:PassRole for them, iam:CreateServiceLinkedRole for the services that make their own"),
+        ServiceNeed("s3", "buckets of checkpoints and datasets"),
+    ]
+    if ours:
+        needs += [ServiceNeed("kms", "the key of the cluster's secrets"), ServiceNeed("logs", "the control plane's logs")]
+    if karpenter:
+        needs += [ServiceNeed("events", "rules by which Karpenter hears of interruptions")]
+    if karpenter or queues:
+        needs += [ServiceNeed("sqs", "Karpenter's queue of interruptions; teams' work queues")]
+    if storage.has_efs:
+        needs += [ServiceNeed("elasticfilesystem", "file systems of EFS")]
+    if storage.has_lustre:
+        needs += [ServiceNeed("fsx", "the file system of Lustre")]
+    return needs
+
+
 def quota_needs(plan: Plan, settings: EksSettings) -> list[QuotaNeed]:
     """The quotas that the ceilings of a platform on EKS come to, the largest need first; those of a ceiling of zero are left out."""
     uses: dict[AwsQuota | None, list[QuotaUse]] = defaultdict(list)

@@ -20,7 +20,7 @@ EKS_DEFAULT = "default"
 
 @dataclass(frozen=True)
 class VersionPlan:
-    """The versions that are asked for. `addons` has those of EKS's add-ons that are pinned; EKS chooses all others.
+    """The versions that are asked for. `addons` has those of EKS's add-ons that are pinned, or RECOMMENDED; EKS chooses all others.
 
     `kubernetes` is None where somebody else chooses it, `system_release` where EKS does: the system nodes' image, as EKS calls it.
     `charts` are those that the stack may install.

@@ -154,7 +154,7 @@ class GkeCluster(DescribedRecord):
 
     existing: Name | None = None
     """A cluster of the project and region that is there already, by name; of the other fields `zone`, `mode`, `team_identity` and
-    `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used. Default: one is made."""
+    `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used, and what nothing reads is told. Default: one is made."""
 
     zone: Zone | None = None
     """The zone of the control plane of `existing`, where it is a zonal cluster: pools may have nodes in all of `zones` even so, and their
@@ -225,7 +225,8 @@ class EksCluster(DescribedRecord):
     EKS's name for it is known. Needed with `mode: standard`. Default: AWS's own choice, with `mode: auto` alone."""
 
     addon_versions: dict[Addon, Annotated[str, Field(pattern=ADDON_VERSION_OR_DEFAULT)]] = Field(default_factory=dict)
-    """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`, or `default` for EKS's own on the day an add-on is made,
+    """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`; `recommended` for AWS's own for `version`, which each `up`
+    asks of AWS, so that an upgrade of the cluster takes the add-on with it; or `default` for EKS's own on the day an add-on is made,
     which no later `up` changes. Default: the version that AWS lists for `version`, where it is known (`flexspot versions list`), and EKS's
     own of all others."""
 
@@ -252,9 +253,9 @@ class EksCluster(DescribedRecord):
     """How the nodes that Karpenter launches boot."""
 
     node_repair: bool = True
-    """Whether Karpenter replaces a node that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU
-    among its reasons. It does so by force, whatever runs there, and for a fifth of a pool's nodes at most. The nodes of the
-    controllers EKS repairs itself, whatever this says."""
+    """Whether a node is replaced that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU among
+    its reasons: by Karpenter in pools, by EKS where the controllers run. Karpenter does so by force, whatever runs there, and for a
+    fifth of a pool's nodes at most."""
 
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
     """ARNs of IAM roles that administer the cluster; default: whoever deploys it first."""
@@ -268,7 +269,8 @@ class EksCluster(DescribedRecord):
 
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
     """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
-    `nodes`, `node_repair` and the next two are then used. Default: one is made."""
+    `nodes`, `node_repair` and the next two are then used, and what nothing reads is told. Its version is read; `version` is what
+    `flexspot images` looks for releases for. Default: one is made."""
 
     existing_karpenter: ExistingKarpenter | None = None
     """The Karpenter of `existing`, which pools then use. Default: one is installed."""

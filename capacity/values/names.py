@@ -34,7 +34,8 @@ GKE_VERSION = _form(r"^1\.\d+(\.\d+(-gke\.\d+)?)?$", "a version in quotes such a
 EKS_VERSION = _form(r"^1\.\d+$", "a version in quotes such as '1.35'")
 ADDON_VERSION = _form(r"^v\d+\.\d+\.\d+-eksbuild\.\d+$", "a version as EKS writes it, such as v1.14.3-eksbuild.3")
 ADDON_VERSION_OR_DEFAULT = _form(
-    r"^(v\d+\.\d+\.\d+-eksbuild\.\d+|default)$", "default, for EKS's own, or a version as EKS writes it, such as v1.14.3-eksbuild.3"
+    r"^(v\d+\.\d+\.\d+-eksbuild\.\d+|default|recommended)$",
+    "default or recommended, for EKS's own on the first day or at each up, or a version as EKS writes it, such as v1.14.3-eksbuild.3",
 )
 CHART_VERSION = _form(r"^v?\d+\.\d+\.\d+$", "the version of a chart, such as 1.14.1")
 EKS_CLUSTER = _form(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,99}$", "letters, digits, hyphens and underscores, 100 at most")

@@ -12,10 +12,11 @@ from pulumi_aws import eks
 from capacity.catalog.accelerators import NEURON, NVIDIA, Accelerator
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
-from capacity.catalog.versions import Addon, Chart, shipped_versions
+from capacity.catalog.versions import RECOMMENDED, Addon, Chart, shipped_versions
 from capacity.values.names import CHART_VERSION
 from components.cloud_names import check_form
 from components.eks.cluster_args import AddonsShape
+from components.eks.recommended_version import recommended_version
 from components.eks.system_nodes import CRITICAL_ADDONS, role_name
 from components.helm_release import chart_release
 from components.iam import GrantedRole, RoleShape, granted_role, pod_trust
@@ -134,7 +135,7 @@ class AddonInstaller:
             f"{self.name}-{addon.name}",
             addon_name=addon.name.value,
             cluster_name=self.cluster,
-            addon_version=self.shape.addon_versions.get(addon.name),
+            addon_version=self._version(addon.name),
             configuration_values=None if addon.configuration is None else configuration_text(addon.configuration),
             pod_identity_associations=identities,
             # What somebody changed by hand is changed back: the program is where the configuration is.
@@ -143,6 +144,10 @@ class AddonInstaller:
             tags=self.shape.tags,
             opts=pulumi.ResourceOptions(parent=self.parent, depends_on=waits_for),
         )
+
+    def _version(self, addon: Addon) -> pulumi.Input[str] | None:
+        wanted = self.shape.addon_versions.get(addon)
+        return recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
 
     def _role(self, addon: str, service_account: str, policy: str) -> GrantedRole:
         shape = RoleShape(

@@ -8,6 +8,7 @@ from pulumi_kubernetes.core.v1 import ConfigMap
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.auto_mode import auto_mode
+from capacity.catalog.versions import RECOMMENDED
 from components.cloud_names import NAMESPACE, check_cluster_name, check_place
 from components.eks.addons import AddonInstaller
 from components.eks.cluster_args import AddonsShape
@@ -33,7 +34,10 @@ class AutoAddonsArgs(RoleOptionsArgs):
     """The region, such as us-east-1."""
 
     addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name. Default: what EKS gives on the day an add-on is made."""
+    """Versions of add-ons by name, or `recommended`, as of EksCluster. Default: what EKS gives on the day an add-on is made."""
+
+    version: NotRequired[str]
+    """The cluster's version of Kubernetes, such as 1.35; needed for an add-on whose version is `recommended`. Default: not known."""
 
     efs_driver: NotRequired[bool]
     """Whether the add-on aws-efs-csi-driver is installed. Default: False."""
@@ -66,6 +70,8 @@ class AutoAddons(pulumi.ComponentResource):
         check_cluster_name(where, args["cluster"])
         check_place(where, args["account"], args.get("partition", "aws"), args["region"])
         check_role_options(where, args.get("iam_path"), args.get("permissions_boundary"))
+        if RECOMMENDED in args.get("addon_versions", {}).values() and not args.get("version"):
+            raise ValueError(f"{where} version is missing, and an add-on's is {RECOMMENDED}; allowed is a version such as 1.35; name it")
         super().__init__("flexspot:index:AutoAddons", name, {**args}, opts)
         policies = ConfigMap(
             f"{name}-network-policies",
@@ -79,6 +85,7 @@ class AutoAddons(pulumi.ComponentResource):
             account=args["account"],
             partition=args.get("partition", "aws"),
             region=args["region"],
+            version=args.get("version", ""),
             addon_versions=args.get("addon_versions", {}),
             efs_driver=args.get("efs_driver", False),
             lustre_driver=args.get("lustre_driver", False),

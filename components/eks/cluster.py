@@ -6,7 +6,7 @@ import re
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, kms, vpc
 
-from capacity.catalog.versions import Addon, shipped_versions, version_order
+from capacity.catalog.versions import RECOMMENDED, Addon, shipped_versions, version_order
 from capacity.settings.cluster import Support
 from capacity.settings.network import EKS_SERVICES, Access, fits_eks_services, too_wide
 from capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
@@ -115,10 +115,12 @@ def _check_system_pool(where: str, pool: SystemPool) -> None:
 def _check_versions(where: str, versions: dict[str, str]) -> None:
     for addon, version in versions.items():
         check_choice(f"{where} addon_versions names {addon!r}, which", addon, sorted(each.name for each in ADDONS))
+        if version == RECOMMENDED:
+            continue
         if not re.fullmatch(ADDON_VERSION, version):
             raise ValueError(
-                f"{where} addon_versions.{addon} is {version!r}; allowed is a version as EKS spells it, such as v1.14.3-eksbuild.3; "
-                "`aws eks describe-addon-versions` lists them"
+                f"{where} addon_versions.{addon} is {version!r}; allowed is {RECOMMENDED}, or a version as EKS spells it, such as "
+                "v1.14.3-eksbuild.3; `aws eks describe-addon-versions` lists them"
             )
         floor = shipped_versions().addons_at_least.get(Addon(addon))
         if floor is not None and version_order(version) < version_order(floor.version):

@@ -34,6 +34,9 @@ class EksSystemPoolArgs(TypedDict):
     """Release of the nodes' AMI as EKS spells it, such as 1.35.6-20260810. The alias in `ami` does not tell it: it leaves out the patch of
     Kubernetes. Default: the newest when the group is made or its version raised."""
 
+    node_repair: NotRequired[bool]
+    """Whether EKS replaces a node that the monitoring agent, or the node itself, reports as broken. Default: True."""
+
 
 class EksClusterArgs(RoleOptionsArgs):
     """Arguments of EksCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
@@ -108,7 +111,8 @@ class EksClusterArgs(RoleOptionsArgs):
     `auto_mode`, and AWS's to choose with it. Default: none."""
 
     addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}. Default: what EKS gives with the cluster's version on the day
+    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for the one that AWS has as its default for
+    `version`, asked of AWS in each preview and `up`. Default: what EKS gives with the cluster's version on the day
     an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. Those of a stack are in its plan, from
     capacity/catalog/versions.yaml: not here, because which there are depends on the version of Kubernetes."""
 
@@ -137,6 +141,7 @@ class SystemPool:
     max_nodes: int = SystemPoolSettings.default("max_nodes")
     disk_gib: int = 50
     release: str | None = None
+    node_repair: bool = EksCluster.default("node_repair")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +152,7 @@ class AddonsShape:
     account: str
     partition: str = "aws"
     region: str
+    version: str = ""
     addon_versions: dict[str, str] = field(default_factory=dict[str, str])
     efs_driver: bool = False
     lustre_driver: bool = False

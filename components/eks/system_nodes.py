@@ -81,7 +81,7 @@ def system_node_group(
         taints=[eks.NodeGroupTaintArgs(key=CRITICAL_ADDONS, value="true", effect="NO_SCHEDULE")],
         # Of two nodes that is one, because EKS rounds up.
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_UNAVAILABLE_PERCENT),
-        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=True),
+        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=pool.node_repair),
         tags=shape.named("system"),
         # Nothing scales the group, so its size is said here: EKS refuses a least size above the one that it has.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[*after, *granted.grants]),

@@ -76,11 +76,14 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
     if found.version is not None:
         known, oldest = table.range_of(found.version), min(table.kubernetes, key=version_order)
         if version_order(minor_version(found.version)) < version_order(oldest):
-            yield f"{called} is {found.version}; its node pools and classes need {oldest} or newer; its owner upgrades it"
+            yield (
+                f"{called} is {found.version}; its node pools and classes need {oldest} or newer; its owner upgrades the charts "
+                "karpenter-crd and karpenter"
+            )
         elif known is not None and found.kubernetes is not None and not known.has(found.kubernetes):
             yield (
                 f"{called} is {found.version}, which works with Kubernetes {known.least} to {known.most}, and the cluster has "
-                f"{found.kubernetes}; its owner upgrades it"
+                f"{found.kubernetes}; its owner upgrades Karpenter before the cluster"
             )
     if found.fields is not None and (missing := sorted({*args.get("fields", [])} - found.fields)):
         yield (
@@ -92,7 +95,10 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
     if environment is None:
         return
     if environment["CLUSTER_NAME"] != args["cluster"]:
-        yield f"{called} is told the cluster's name {environment['CLUSTER_NAME']}, not {args['cluster']}; name its Deployment"
+        yield (
+            f"{called} is told the cluster's name {environment['CLUSTER_NAME']}, not {args['cluster']}; allowed is the controller of "
+            f"{args['cluster']} itself; name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter.deployment"
+        )
     if not environment.get("INTERRUPTION_QUEUE"):
         yield (
             f"{called} has no interruption queue: it would not know of any interruption of Spot, nor end nodes in time; "

@@ -17,7 +17,10 @@ from infra.cli.stacks import Stack, planned
 from infra.project import project_here
 
 if TYPE_CHECKING:
-    from capacity.plan.account_needs import QuotaNeed
+    from collections.abc import Iterable
+
+    from capacity.catalog.gcp_project import ProjectNeed
+    from capacity.plan.account_needs import QuotaNeed, ServiceNeed
     from capacity.plan.billed import MadeByItself
     from capacity.plan.model import Plan
     from capacity.plan.project_needs import HostNeeds
@@ -72,10 +75,11 @@ def needs(
 ) -> None:
     """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings count against.
 
-    Of a Google Cloud project the APIs that must be enabled and the roles of whoever deploys, too. No cloud is asked. An account that never
+    What whoever deploys must have, too: on AWS the services in which the role may do all, of a Google Cloud project its roles, and the APIs
+    that must be enabled. No cloud is asked. An account that never
     asked for more has few GPUs or none, on Spot neither, and a cloud takes days to grant some.
     """
-    from capacity.plan.account_needs import quota_needs  # noqa: PLC0415
+    from capacity.plan.account_needs import deployer_services, quota_needs  # noqa: PLC0415
     from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
     from capacity.values.errors import ExplainedError  # noqa: PLC0415
 
@@ -85,16 +89,32 @@ def needs(
         return
     if not isinstance(found.settings, EksSettings):
         raise ExplainedError(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.", exit_code=ExitCode.BAD_USAGE)
-    listed = quota_needs(found.plan, found.settings)
+    listed, services = quota_needs(found.plan, found.settings), deployer_services(found.settings)
     if form is Format.JSON:
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]
-        sys.stdout.write(json.dumps({"stack": stack, "region": found.settings.region, "quotas": quotas}, indent=2) + "\n")
+        told = {"stack": stack, "account": found.settings.account, "region": found.settings.region, "quotas": quotas}
+        sys.stdout.write(json.dumps(told | {"services": [each.name for each in services]}, indent=2) + "\n")
         return
+    title = f"services of AWS in which whoever deploys may do all, as a role of the account {found.settings.account}"
+    _show_named(title, services)
+    # A user or root would work, too; but whoever makes the cluster administers it for good.
+    out.print("aws sts get-caller-identity --query Arn --output text", soft_wrap=True)
     show_table(_needs(listed, found.settings))
     for each in listed:
         if each.quota and each.beyond_default:
             ask = f"aws service-quotas request-service-quota-increase --region {found.settings.region} --service-code ec2"
-            out.print(f"{ask} --quota-code {each.quota.code} --desired-value {each.amount}")
+            out.print(f"{ask} --quota-code {each.quota.code} --desired-value {each.amount}", soft_wrap=True)
+
+
+_DEPLOYER = "deployer=$(gcloud config get-value account | sed -E 's/^(.*\\.gserviceaccount\\.com)$/serviceAccount:\\1/; t; s/^/user:/')"
+"""Who deploys, as a policy of Google's names them: whoever is logged in where it is run."""
+
+
+def _show_named(title: str, listed: Iterable[ServiceNeed | ProjectNeed]) -> None:
+    table = Table("name", "for", title=title, title_justify="left")
+    for each in listed:
+        table.add_row(each.name, each.purpose)
+    show_table(table)
 
 
 def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) -> None:
@@ -108,11 +128,8 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
         data = {"stack": stack, "project": project, "region": settings.region, **named, **counted, "host": host}
         sys.stdout.write(json.dumps(data, indent=2) + "\n")
         return
-    for title, listed in (("APIs of the project", needed.apis), ("roles of whoever deploys, in the project", needed.roles)):
-        table = Table("name", "for", title=title, title_justify="left")
-        for each in listed:
-            table.add_row(each.name, each.purpose)
-        show_table(table)
+    _show_named("APIs of the project", needed.apis)
+    _show_named("roles of whoever deploys, in the project", needed.roles)
     table = Table(
         "GPU", "quota", "at least", title=f"quotas of GPUs in {settings.region}, besides what else runs there", title_justify="left"
     )
@@ -120,6 +137,10 @@ def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) 
         table.add_row(each.accelerator, each.quota.value, str(each.gpus))
     show_table(table)
     out.print(f"gcloud services enable --project {project} {' '.join(each.name for each in needed.apis)}", soft_wrap=True)
+    out.print(_DEPLOYER, soft_wrap=True)
+    for each in needed.roles:
+        grant = f"gcloud projects add-iam-policy-binding {project} --condition None"
+        out.print(f'{grant} --role {each.name} --member "$deployer"', soft_wrap=True)
     if needed.keys or needed.host:
         # The agents' names have the project's number, which no stack file says.
         out.print(f"number=$(gcloud projects describe {project} --format 'value(projectNumber)')", soft_wrap=True)
@@ -134,9 +155,9 @@ def _host_needs(host: HostNeeds) -> None:
     """Commands for whoever rules over the host project of a Shared VPC."""
     out.print(f"gcloud services enable --project {host.project} {' '.join(host.apis)}", soft_wrap=True)
     for each in host.grants:
-        member = "DEPLOYER" if each.agent is None else f'"serviceAccount:{each.agent.format(number="${number}")}"'
+        member = '"$deployer"' if each.agent is None else f'"serviceAccount:{each.agent.format(number="${number}")}"'
         if each.subnetwork is None:
-            command = f"gcloud projects add-iam-policy-binding {host.project}"
+            command = f"gcloud projects add-iam-policy-binding {host.project} --condition None"
         else:
             place = f"--region {host.region} --project {host.project}"
             command = f"gcloud compute networks subnets add-iam-policy-binding {each.subnetwork} {place}"

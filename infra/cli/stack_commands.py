@@ -342,11 +342,15 @@ def _run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
 def _offline_run(stack: str) -> Generator[StackRun]:
     """The stack over offline providers, with a backend that is thrown away afterwards."""
     from infra.engine import StackRun  # noqa: PLC0415
+    from infra.secret_settings import STAND_IN, without_secrets  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
         _say(engine.notes)
-        yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment)
+        _, secret = without_secrets(project_here().stack_file(stack).read_text(encoding="utf-8"))
+        if secret:
+            _say((f"offline: the secrets in {', '.join(secret)} are not read; the program gets {STAND_IN!r} for each.",))
+        yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment, secrets=False)
 
 
 def ready_engine() -> Tools:

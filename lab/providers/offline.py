@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KUBERNETES = "kubernetes"
 _PROVIDERS = "pulumi:providers:"
 
-UNANSWERED = frozenset({"gcp:container/getEngineVersions:getEngineVersions"})
+UNANSWERED = frozenset({"gcp:container/getEngineVersions:getEngineVersions", "aws:eks/getAddonVersion:getAddonVersion"})
 """What the program asks a cloud and goes on without: offline the answer has nothing in it."""
 
 

@@ -87,6 +87,17 @@ def plain(value: Any) -> Any:
     return value
 
 
+def without_secrets(value: Any) -> Any:
+    """`value` with UNKNOWN in the place of each secret. Shares nothing with `value`."""
+    if isinstance(value, Secret):
+        return UNKNOWN
+    if is_object(value):
+        return {key: without_secrets(each) for key, each in value.items()}
+    if is_list(value):
+        return [without_secrets(each) for each in value]
+    return value
+
+
 def has_unknown(value: Any) -> bool:
     """Whether UNKNOWN is anywhere in `value`."""
     if isinstance(value, Secret):

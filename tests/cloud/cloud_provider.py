@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from addon_versions import ADDON_TOKEN, NoAddonVersionError, addon_version
 from cloud_answers import CLIENT_KEY, known_values, outputs_of
 from cloud_folder import CREATING, DELETING, THERE, Event, Held
 from cloud_refusals import CloudRefusalError, refuse_create, refuse_delete, refuse_update
@@ -128,12 +129,17 @@ class CloudProvider(OfflineProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What GKE offers, where the program asks for that."""
-        if request.tok != TOKEN:
+        """What GKE offers, and which version of an add-on AWS recommends, where the program asks for that."""
+        if request.tok not in {TOKEN, ADDON_TOKEN}:
             return super().Invoke(request, context)
         self._cloud.note(Event("invoke", request.tok, "done", ""))
+        asked: dict[str, Any] = plain(decode(request.args))
         answer: Any = provider_pb2.InvokeResponse
-        return answer(**{"return": encode(engine_versions(plain(decode(request.args))))})
+        try:
+            told = engine_versions(asked) if request.tok == TOKEN else addon_version(asked)
+        except NoAddonVersionError as error:
+            abort(context, str(error))
+        return answer(**{"return": encode(told)})
 
     def _make(self, held: Held) -> None:
         """What a cloud does for a new resource on the control plane of its clusters, and then the resource is there."""

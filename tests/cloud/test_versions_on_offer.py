@@ -1,10 +1,12 @@
-"""A version that no release channel offers: the preview says so, by the provider's data source, and nothing is made."""
+"""What a cloud offers, by the provider's data sources: versions of clusters and of add-ons, and nothing is made of one that it has not."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
+from addon_versions import ADDON_TOKEN, DEFAULTS
 from engine_versions import TOKEN
 
 if TYPE_CHECKING:
@@ -33,3 +35,41 @@ def test_offline_nobody_is_asked_what_the_channel_offers(bare_world: CloudWorld)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "min_version" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.35"])
+def test_the_version_of_an_add_on_that_aws_recommends_follows_the_clusters(kubernetes: str, bare_world: CloudWorld) -> None:
+    name = "aws-ebs-csi-driver"
+    bare_world.change("dev-eks", cluster={"version": kubernetes, "ami": "al2023@v20260903", "addon_versions": {name: "recommended"}})
+
+    done = bare_world.flexspot("preview", "-s", "dev-eks", "--plan-out", "plan.json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    resources = json.loads((bare_world.checkout.folder / "plan.json").read_text(encoding="utf-8"))["resources"]
+    [driver] = [each["inputs"] for each in resources if each["inputs"].get("addonName") == name]
+    assert driver["addonVersion"] == DEFAULTS[name, kubernetes]
+    assert ("invoke", ADDON_TOKEN) in {(event.operation, event.urn) for event in bare_world.cloud.events()}
+
+
+def test_an_add_on_that_aws_has_not_for_the_clusters_version_ends_the_preview(bare_world: CloudWorld) -> None:
+    bare_world.change(
+        "dev-eks", cluster={"version": "1.35", "ami": "al2023@v20260903", "addon_versions": {"metrics-server": "recommended"}}
+    )
+
+    done = bare_world.flexspot("preview", "-s", "dev-eks")
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "(metrics-server, 1.35): couldn't find resource" in done.stdout + done.stderr
+
+
+def test_offline_the_version_that_aws_recommends_is_told_as_unknown(bare_world: CloudWorld) -> None:
+    bare_world.change(
+        "dev-eks", cluster={"version": "1.35", "ami": "al2023@v20260903", "addon_versions": {"metrics-server": "recommended"}}
+    )
+
+    done = bare_world.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", "plan.json")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    resources = json.loads((bare_world.checkout.folder / "plan.json").read_text(encoding="utf-8"))["resources"]
+    given = {each["inputs"]["addonName"]: each["inputs"].get("addonVersion") for each in resources if "addonName" in each["inputs"]}
+    assert given["metrics-server"] == {"$unknown": True}

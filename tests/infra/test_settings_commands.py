@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -257,6 +258,8 @@ def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it()
     ask = "aws service-quotas request-service-quota-increase --region us-east-1 --service-code ec2"
     assert f"{ask} --quota-code L-3819A6DF --desired-value 144" in shown.splitlines()
     assert "L-0263D0A3 --desired-value" not in shown
+    assert "as a role of the account 111122223333" in shown
+    assert "aws sts get-caller-identity --query Arn --output text" in shown.splitlines()
 
 
 def test_programs_get_what_an_account_must_allow_as_json() -> None:
@@ -280,6 +283,36 @@ def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_ap
     assert {"container.googleapis.com", "containerfilesystem.googleapis.com", "iamcredentials.googleapis.com"} <= set(enable.split())
     assert "cloudkms.googleapis.com" not in enable, "no stack of ours has a key"
     assert "roles/resourcemanager.projectIamAdmin" in shown
+    grant = "gcloud projects add-iam-policy-binding acme-ai-dev --condition None --role roles/resourcemanager.projectIamAdmin"
+    assert f'{grant} --member "$deployer"' in shown.splitlines()
+
+
+@pytest.mark.parametrize(
+    "account, member",
+    [
+        ("ann@example.com", "user:ann@example.com"),
+        ("up@acme-ai-dev.iam.gserviceaccount.com", "serviceAccount:up@acme-ai-dev.iam.gserviceaccount.com"),
+    ],
+)
+@pytest.mark.parametrize("shared", [False, True])
+def test_every_command_of_what_a_project_needs_is_one_that_a_shell_runs(
+    account: str, member: str, checkout: OwnCheckout, *, shared: bool
+) -> None:
+    """By a shell, in which gcloud writes down what it is given; nothing is left to be filled in."""
+    if shared:
+        on_shared_network(checkout)
+    shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
+    commands = [line for line in shown if line.startswith(("gcloud ", "number=", "deployer="))]
+    gcloud = f"""gcloud() {{ case "$*" in *get-value*) echo {account};; *describe*) echo 4711;; *) printf '%s|' "$@"; echo;; esac; }}"""
+
+    ran = subprocess.run(["/bin/bash", "-euc", "\n".join([gcloud, *commands])], capture_output=True, text=True, check=True)
+
+    called = [line.split("|")[:-1] for line in ran.stdout.splitlines()]
+    members = {each[each.index("--member") + 1] for each in called if "--member" in each}
+    assert member in members
+    assert {each for each in members if not each.startswith("serviceAccount:")} <= {member}
+    assert not any("$" in word or not word for each in called for word in each)
+    assert any("acme-net" in each for each in called) is shared
 
 
 def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> None:
@@ -299,7 +332,7 @@ def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> Non
     ) in shown
 
 
-def test_what_the_host_project_of_a_shared_vpc_must_grant_is_shown_as_commands(checkout: OwnCheckout) -> None:
+def on_shared_network(checkout: OwnCheckout) -> None:
     network = {
         "existing_network": "projects/acme-net/global/networks/shared",
         "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
@@ -309,14 +342,18 @@ def test_what_the_host_project_of_a_shared_vpc_must_grant_is_shown_as_commands(c
     content["config"]["flexspot:platform"]["network"] = network
     file.write_text(yaml.safe_dump(content))
 
+
+def test_what_the_host_project_of_a_shared_vpc_must_grant_is_shown_as_commands(checkout: OwnCheckout) -> None:
+    on_shared_network(checkout)
+
     shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
 
     assert "gcloud services enable --project acme-net compute.googleapis.com container.googleapis.com" in shown
     subnet = "gcloud compute networks subnets add-iam-policy-binding gpu-nodes --region us-central1 --project acme-net"
-    assert f"{subnet} --role roles/compute.networkUser --member DEPLOYER" in shown
+    assert f'{subnet} --role roles/compute.networkUser --member "$deployer"' in shown
     assert f'{subnet} --role roles/compute.networkUser --member "serviceAccount:${{number}}@cloudservices.gserviceaccount.com"' in shown
     assert (
-        "gcloud projects add-iam-policy-binding acme-net --role roles/container.hostServiceAgentUser "
+        "gcloud projects add-iam-policy-binding acme-net --condition None --role roles/container.hostServiceAgentUser "
         '--member "serviceAccount:service-${number}@container-engine-robot.iam.gserviceaccount.com"'
     ) in shown
 

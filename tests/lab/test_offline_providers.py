@@ -160,3 +160,16 @@ def test_kubernetes_objects_are_named_and_their_secrets_marked() -> None:
         second = decode(stub.Check(again).inputs)
         assert second["metadata"] == first["metadata"]
         assert second["data"] == {"a": Secret("2")}
+
+
+def test_what_is_refused_of_an_input_tells_no_secret() -> None:
+    """A refusal has the value in it, and goes to the terminal and into the logs of whoever runs previews."""
+    urn, inside = "urn:pulumi:dev::trial::aws:sqs/queue:Queue::work", "not a name: hunter2"
+    with _stub("aws") as stub:
+        for name, told in ((inside, True), (Secret(inside), False)):
+            request = provider_pb2.CheckRequest(urn=urn, news=encode({"name": name, "tags": {"a": name}}))
+            answer = stub.Check(request)
+            assert bool(answer.failures) is told
+            assert (inside in str(answer.failures)) is told
+        nested = {"redrivePolicy": Secret("hunter2"), "visibilityTimeoutSeconds": Secret(99_999_999)}
+        assert not stub.Check(provider_pb2.CheckRequest(urn=urn, news=encode(nested))).failures

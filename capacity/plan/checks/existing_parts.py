@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NVIDIA
-from capacity.settings.controllers import EksControllers
 from capacity.settings.platform import EksSettings
-from capacity.settings.stack_file import shown
 from capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.catalog.data_files import Record
     from capacity.plan.resolve import ResolvedSettings
 
 _KARPENTER, _OPERATOR = "cluster.existing_karpenter", "cluster.existing_gpu_operator"
 
 
 def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """A cluster that is made here has no Karpenter but ours, and of somebody else's nothing is set."""
+    """A cluster that is made here has no Karpenter but ours, and feature gates are those of whose Karpenter it is."""
     settings = resolved.settings
     # Auto Mode refuses the setting itself.
     if not isinstance(settings, EksSettings) or resolved.auto_mode or (theirs := settings.cluster.existing_karpenter) is None:
@@ -29,9 +26,6 @@ def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings) -> Itera
         problem = "is the Karpenter of a cluster that is there already, and the stack makes its cluster"
         remedy = "name the cluster in cluster.existing, or leave it out"
         yield SettingsProblem(_KARPENTER, theirs.deployment, problem, remedy, "existing-karpenter-of-no-cluster")
-    written = settings.controllers.karpenter
-    if written != EksControllers.default("karpenter"):
-        yield _not_ours("controllers.karpenter", written, "Karpenter", _KARPENTER)
     if not settings.cluster.node_repair:
         problem = "is a feature gate of Karpenter's, which is its owner's to set"
         yield SettingsProblem("cluster.node_repair", "false", problem, "leave it out", "setting-of-existing-part")
@@ -46,18 +40,9 @@ def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings) -> Iterator[Set
         problem = "has NVIDIA's device plugin in it, which would stand beside the GPU operator's"
         remedy = f"use al2023, or leave out {_OPERATOR}"
         yield SettingsProblem("cluster.ami", repr(settings.cluster.ami), problem, remedy, "gpu-operator-on-bottlerocket")
-    written = settings.controllers.nvidia_device_plugin
-    if written != EksControllers.default("nvidia_device_plugin"):
-        yield _not_ours("controllers.nvidia_device_plugin", written, "the device plugin", _OPERATOR)
     if resolved.pools and all(pool.gpu.accelerator is not NVIDIA for pool in resolved.pools.values()):
         problem = "is NVIDIA's, and no pool has one of its GPUs"
         yield SettingsProblem(_OPERATOR, "true", problem, "leave it out", "gpu-operator-not-used", refused=False)
-
-
-def _not_ours(path: str, written: Record, what: str, setting: str) -> SettingsProblem:
-    problem = f"is not installed: {what} is the cluster's own ({setting}), and its owner sets it"
-    value = shown(written.model_dump(mode="json", exclude_defaults=True))
-    return SettingsProblem(path, value, problem, "leave it out", "setting-of-existing-part")
 
 
 CHECKS = (another_karpenter_is_on_its_own_cluster, a_gpu_operator_is_where_it_works)

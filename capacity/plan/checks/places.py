@@ -36,7 +36,7 @@ _SURGE = 1
 def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Two ranges with an address in common would send its traffic to one of them."""
     settings = resolved.settings
-    if isinstance(settings, (GkeSettings, EksSettings)) and _is_there_already(settings):
+    if isinstance(settings, (GkeSettings, EksSettings)) and _ranges_are_somebodys(settings):
         return
     if isinstance(settings, GkeSettings):
         net = settings.network
@@ -71,10 +71,15 @@ def _is_there_already(settings: GkeSettings | EksSettings) -> bool:
     return settings.network.existing_vpc is not None
 
 
+def _ranges_are_somebodys(settings: GkeSettings | EksSettings) -> bool:
+    """Whether the ranges that the settings have, or would have by default, are none of the network in which nodes are."""
+    return settings.cluster.existing is not None or _is_there_already(settings)
+
+
 def gke_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Each node takes an address of the node range and a block of the pod range, twice as large as its pods and a power of two."""
     settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or _is_there_already(settings):
+    if not isinstance(settings, GkeSettings) or _ranges_are_somebodys(settings):
         return
     net = settings.network
     nodes = _gke_nodes(resolved)
@@ -97,17 +102,25 @@ def _gke_nodes(resolved: ResolvedSettings) -> int:
     return pools + resolved.settings.cluster.system_pool.max_nodes + _SURGE
 
 
+def somebodys_vpc_has_a_subnet_in_each_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Subnets are named in the order of the zones."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or not _is_there_already(settings):
+        return
+    subnets, zones = settings.network.existing_private_subnets, settings.zones
+    if len(subnets) < len(zones):
+        problem = f"names {len(subnets)} for {len(zones)} zones"
+        path = "network.existing_private_subnets"
+        yield SettingsProblem(path, ", ".join(subnets), problem, "name one for each zone", "range-too-small")
+
+
 def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Nodes and pods alike take an address of a private range; every zone must have one, and each zone's pools must fit."""
     settings = resolved.settings
     if not isinstance(settings, EksSettings):
         return
     net, zones = settings.network, settings.zones
-    if _is_there_already(settings):
-        if len(net.existing_private_subnets) < len(zones):
-            problem = f"names {len(net.existing_private_subnets)} for {len(zones)} zones"
-            written = ", ".join(net.existing_private_subnets)
-            yield SettingsProblem("network.existing_private_subnets", written, problem, "name one for each zone", "range-too-small")
+    if _ranges_are_somebodys(settings):
         return
     for name in ("private_cidrs", "public_cidrs"):
         ranges: tuple[str, ...] = getattr(net, name)
@@ -362,6 +375,7 @@ def names_are_not_googles_own(resolved: ResolvedSettings) -> Iterator[SettingsPr
 CHECKS = (
     ranges_do_not_overlap,
     gke_ranges_have_room,
+    somebodys_vpc_has_a_subnet_in_each_zone,
     eks_ranges_have_room,
     access_fits_the_cloud,
     runners_have_an_address_to_reach,

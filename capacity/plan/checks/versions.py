@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, names_a_patch
-from capacity.catalog.versions import Addon, minor_version, shipped_versions, version_order
+from capacity.catalog.versions import RECOMMENDED, Addon, minor_version, shipped_versions, version_order
 from capacity.plan.cluster_needs import gke_features
 from capacity.plan.pools import compute_class_of
 from capacity.plan.versions import EKS_DEFAULT
@@ -187,11 +187,11 @@ def _named(resolved: ResolvedSettings) -> set[Addon]:
 
 
 def _pins(resolved: ResolvedSettings) -> dict[Addon, str]:
-    """The versions that the settings name, of add-ons that are installed."""
+    """The versions that the settings name, of add-ons that are installed; not those that AWS names."""
     settings = resolved.settings
     if not isinstance(settings, EksSettings) or settings.cluster.existing is not None:
         return {}
-    return {name: version for name, version in settings.cluster.addon_versions.items() if version != EKS_DEFAULT}
+    return {name: version for name, version in settings.cluster.addon_versions.items() if version not in {EKS_DEFAULT, RECOMMENDED}}
 
 
 CHECKS = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lab.providers.cloud_rules.combinations import combination_problems
 from lab.providers.cloud_rules.resource_rules import rules_by_type
 from lab.providers.cloud_rules.rule_checks import check_inputs
-from lab.providers.values import UNKNOWN, is_list, is_object, plain
+from lab.providers.values import UNKNOWN, is_list, is_object, without_secrets
 
 if TYPE_CHECKING:
     from lab.providers.cloud_rules.resource_rules import Attribute, ResourceRules
@@ -29,12 +29,13 @@ class RefusedInput:
 def refused_inputs(token: str, inputs: Properties) -> list[RefusedInput]:
     """The inputs of a resource that its provider refuses; none of a type that no rule file has.
 
-    The rules are older than the providers that the SDKs bridge, so an argument that they do not know is passed over.
+    The rules are older than the providers that the SDKs bridge, so an argument that they do not know is passed over. Nor is a secret looked
+    at: what is wrong with an input is told with its value, to the terminal and to whatever keeps the output.
     """
     rules = rules_by_type().get(token)
     if rules is None:
         return []
-    known = _bridged(rules, "", plain(inputs))
+    known = _bridged(rules, "", without_secrets(inputs))
     found = [(each.path, each.problem) for each in check_inputs(rules, known) if _MADE_UP in known or each.path != _MADE_UP]
     found += combination_problems(token, known)
     remedy = "say what it allows, or preview without --offline if your provider is a newer one that takes it"

@@ -66,7 +66,10 @@ def public(*cidrs: str) -> dict[str, Any]:
             {"addon_versions": {"kube-dns": "v1.0.0-eksbuild.1"}},
             "addon_versions names 'kube-dns', which is 'kube-dns'; allowed: aws-ebs-csi",
         ),
-        ({"addon_versions": {"coredns": "latest"}}, "addon_versions.coredns is 'latest'; allowed is a version as EKS spells it"),
+        (
+            {"addon_versions": {"coredns": "latest"}},
+            "addon_versions.coredns is 'latest'; allowed is recommended, or a version as EKS spells it",
+        ),
         (
             {"addon_versions": {"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}},
             "addon_versions.aws-ebs-csi-driver is 'v1.57.9-eksbuild.1'; allowed is v1.58.0 or newer",

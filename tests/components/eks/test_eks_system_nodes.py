@@ -52,6 +52,15 @@ def test_size_and_release_are_the_callers(registered_with: Callable[..., Any]) -
     assert template["blockDeviceMappings"][0]["ebs"]["volumeSize"] == 80
 
 
+@pytest.mark.parametrize("repaired", [True, False])
+def test_broken_nodes_of_the_controllers_are_replaced_unless_somebody_says_no(
+    registered_with: Callable[..., Any], *, repaired: bool
+) -> None:
+    [group] = registered_with(system_pool={"machine": "m6i.large", "node_repair": repaired}).of(NODE_GROUP)
+
+    assert group["nodeRepairConfig"] == {"enabled": repaired}
+
+
 def test_pods_cannot_take_the_nodes_credentials(registered_with: Callable[..., Any]) -> None:
     [template] = registered_with().of(TEMPLATE)
 

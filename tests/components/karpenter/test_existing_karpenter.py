@@ -77,7 +77,11 @@ def test_one_that_is_in_order_is_known_by_its_deployment() -> None:
         (deployment("1.8.6"), definition(), r"is 1\.8\.6; its node pools and classes need 1\.9 or newer"),
         (deployment("0.37.5"), definition(), r"is 0\.37\.5; its node pools and classes need 1\.9 or newer"),
         (deployment("1.12.0"), definition(), r"works with Kubernetes 1\.26 to 1\.35, and the cluster has 1\.36"),
-        (deployment(CLUSTER_NAME="other"), definition(), "is told the cluster's name other, not ml; name its Deployment"),
+        (
+            deployment(CLUSTER_NAME="other"),
+            definition(),
+            "is told the cluster's name other, not ml; allowed is .* name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter",
+        ),
         (deployment(INTERRUPTION_QUEUE=None), definition(), r"no interruption queue.*its owner sets settings\.interruptionQueue"),
         (
             deployment(FEATURE_GATES="ReservedCapacity=false,NodeRepair=true"),

@@ -1,0 +1,50 @@
+"""The services of AWS that whoever deploys needs: those of every type that a stack declares, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from program_declarations import declared, shipped
+
+from capacity.plan.account_needs import deployer_services
+from capacity.settings.platform import EksSettings
+from capacity.settings.stack_file import parse_settings
+
+ACTIONS = {"efs": "elasticfilesystem", "vpc": "ec2"}
+"""What the actions of a package of types begin with, where it is not its name."""
+EXISTING: dict[str, Any] = {"existing": "theirs"}
+THEIR_KARPENTER: dict[str, Any] = {"existing": "theirs", "existing_karpenter": {"node_role": "nodes"}}
+
+
+def service_of(kind: str) -> str:
+    package, _, name = kind.removeprefix("aws:").partition("/")
+    if package == "cloudwatch":
+        return "logs" if name.startswith("log") else "events"
+    return ACTIONS.get(package, package)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"cluster": EXISTING},
+        {"cluster": THEIR_KARPENTER},
+        {"storage": {"checkpoints": "efs", "datasets": "lustre"}},
+        {"storage": {"checkpoints": "efs", "datasets": "efs"}},
+    ],
+    ids=["as shipped", "existing", "a karpenter of its own", "efs and lustre", "efs alone"],
+)
+def test_they_are_those_of_every_type_that_the_stack_declares(changes: dict[str, Any]) -> None:
+    written = shipped("dev-eks")
+    for section, values in changes.items():
+        written[section] = {**written.get(section, {}), **values}
+    written["cluster"].pop("deletion_protection", None)
+    settings = parse_settings(written, "dev-eks")
+    assert isinstance(settings, EksSettings)
+    made = {service_of(each.type) for each in declared("dev-eks", written).made.values() if each.type.startswith("aws:")}
+    named = {each.name for each in deployer_services(settings)}
+
+    assert made <= named
+    # Of a VPC that is there already EC2 is asked, of a cluster EKS.
+    assert named - made <= {"ec2"}

@@ -1,0 +1,72 @@
+"""Add-ons whose version AWS recommends: asked of AWS for the cluster's Kubernetes, unknown where nobody is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+from addon_versions import ADDON_TOKEN, DEFAULTS, addon_version
+from eks_cluster_args import ADDON, EC2_WARNING, args
+from program_declarations import declared, shipped
+
+from components.eks.auto_addons import AutoAddons
+from components.eks.cluster import EksCluster
+
+pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+
+EBS = "aws-ebs-csi-driver"
+
+
+class Asked(pulumi.runtime.Mocks):
+    """AWS as the data source answers it; notes what was asked and which version each add-on is given."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.given: dict[str, str | None] = {}
+
+    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[Any, Any]]:
+        if args.typ == ADDON:
+            self.given[args.inputs["addonName"]] = args.inputs.get("addonVersion")
+        return f"{args.name}-id", dict(args.inputs)
+
+    def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
+        assert args.token == ADDON_TOKEN
+        self.asked.append(dict(args.args))
+        return addon_version(args.args), []
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.35"])
+def test_the_version_is_the_one_that_aws_calls_its_default_for_the_clusters_kubernetes(kubernetes: str) -> None:
+    cloud = Asked()
+    pulumi.runtime.set_mocks(cloud, preview=False)
+    wanted = args(version=kubernetes, addon_versions={EBS: "recommended", "coredns": "v1.13.2-eksbuild.11"})
+
+    @pulumi.runtime.test
+    def program() -> None:
+        EksCluster("eks", wanted)
+
+    program()
+    assert cloud.asked == [{"addonName": EBS, "kubernetesVersion": kubernetes, "mostRecent": False}]
+    assert cloud.given[EBS] == DEFAULTS[EBS, kubernetes]
+    assert cloud.given["coredns"] == "v1.13.2-eksbuild.11"
+    assert cloud.given["vpc-cni"] is None
+
+
+@pytest.mark.parametrize("stack, addon", [("dev-eks", EBS), ("dev-eks", "metrics-server")])
+def test_where_nobody_is_asked_it_is_unknown_and_not_left_to_the_first_day(stack: str, addon: str) -> None:
+    settings = shipped(stack)
+    settings["cluster"]["addon_versions"] = {addon: "recommended"}
+    made = {each["addonName"]: each.get("addonVersion") for each in declared(stack, settings).inputs_of("aws:eks/addon:Addon")}
+
+    assert made.pop(addon) == {"$unknown": True}
+    assert {"$unknown": True} not in made.values()
+
+
+def test_in_auto_mode_the_version_of_kubernetes_must_be_said() -> None:
+    wanted: Any = {"cluster": "a", "cluster_name": "a", "account": "111122223333", "region": "us-east-1", "labels": {}}
+
+    with pytest.raises(
+        ValueError, match=r"version is missing, and an add-on's is recommended; allowed is a version such as 1\.35; name it"
+    ):
+        AutoAddons("addons", wanted | {"addon_versions": {"metrics-server": "recommended"}})
