@@ -300,7 +300,7 @@ def _comment(report: CostReport) -> Iterator[str]:
     if found is not None:
         rows = [_cells(each) for each in changes(found)]
         yield from (
-            _folded(f"{len(rows)} changed lines", ("", "what", "of how much", "expected", "worst case"), rows, 3)
+            folded(f"{len(rows)} changed lines", ("", "what", "of how much", "expected", "worst case"), rows, 3)
             if rows
             else (
                 "No line differs from the base.",
@@ -308,18 +308,18 @@ def _comment(report: CostReport) -> Iterator[str]:
             )
         )
     lines = [_cells((line.section, line.name, line.quantity, *of_line(line))) for line in cost.lines]
-    yield from _folded("What is billed", ("", "what", "of how much", "expected", "worst case", "idle"), lines, 3)
-    yield from _folded("Whose it is", TEAM_COLUMNS, [_cells(each) for each in team_rows(cost)], 1)
+    yield from folded("What is billed", ("", "what", "of how much", "expected", "worst case", "idle"), lines, 3)
+    yield from folded("Whose it is", TEAM_COLUMNS, [_cells(each) for each in team_rows(cost)], 1)
     if cost.unknown:
         missing = [_cells((each, how_counted(cost, each))) for each in cost.unknown]
-        yield from _folded(f"{len(cost.unknown)} prices not known", ("price", "counted"), missing, 2)
+        yield from folded(f"{len(cost.unknown)} prices not known", ("price", "counted"), missing, 2)
     if cost.notes:
-        yield from _folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
+        yield from folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
     if report.old:
         old = [_cells((age_words(each, report.cost),)) for each in report.old]
-        yield from _folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
+        yield from folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
     sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
-    yield from _folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
+    yield from folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
 
 
 def _sums(report: CostReport) -> Iterator[str]:
@@ -345,7 +345,7 @@ def _cells(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(literal(each) for each in texts)
 
 
-def _folded(title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], texts: int) -> Iterator[str]:
+def folded(title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], texts: int) -> Iterator[str]:
     """A table behind a line to click on; the first `texts` columns are text, the others numbers."""
     yield f"<details><summary>{title}</summary>"
     # Without an empty line GitHub reads what follows as HTML.
