@@ -105,7 +105,7 @@ def test_a_program_on_aws_costs_what_a_hand_adds_up(preview: Callable[[str, str]
     """Two on-demand and two Spot machines of four: a base of one, a quarter of three rounded up. Of eight: three and five."""
     found = cost(preview("aws", "{aws:region: us-east-1}"))
 
-    always = "0.10 0.045 0.005 0.0225 0.0225".split()  # the cluster, the NAT gateway, its address, two load balancers
+    always = ["0.10", "0.045", "0.005", "0.0225", "0.0225"]  # the cluster, the NAT gateway, its address, two load balancers
     gp3_of_gpus = 100 * usd("0.08") + 500 * usd("0.005") + 125 * usd("0.04")
     bastion = usd("0.0104") + usd("0.005")
     declared = money(

@@ -122,7 +122,7 @@ def test_what_the_cloud_answered_says_what_the_program_does_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "provider", "region"),
+    "inputs, provider, region",
     [
         ({"region": "eu-central-1"}, "us-east-1", "eu-central-1"),
         ({"availabilityZone": "us-west-2b"}, "us-east-1", "us-west-2"),
@@ -146,7 +146,7 @@ def test_without_a_region_nothing_is_priced_and_the_option_says_where() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "region"),
+    "place, region",
     [
         ("us-central1-a", "us-central1"),
         ("europe-west12", "europe-west12"),
@@ -248,7 +248,7 @@ def test_a_karpenter_pool_without_a_limit_that_holds_has_no_most() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "cluster", "nodes"),
+    "pool, cluster, nodes",
     [
         ({"location": "us-central1-a", "nodeCount": 2}, None, 2),
         ({"location": "us-central1", "nodeCount": 2}, None, 6),
@@ -280,10 +280,30 @@ ANY = st.recursive(
     ),
     max_leaves=6,
 )
-FIELDS = (
-    "instanceType scalingConfig minSize maxSize desiredCapacity mixedInstancesPolicy rootBlockDevice ebsBlockDevices subnetIds "
-    "nodeConfig autoscaling nodeCount nodeLocations location guestAccelerators bootDisk networkInterfaces spec storageCapacity type size iops"
-).split()
+FIELDS = [
+    "instanceType",
+    "scalingConfig",
+    "minSize",
+    "maxSize",
+    "desiredCapacity",
+    "mixedInstancesPolicy",
+    "rootBlockDevice",
+    "ebsBlockDevices",
+    "subnetIds",
+    "nodeConfig",
+    "autoscaling",
+    "nodeCount",
+    "nodeLocations",
+    "location",
+    "guestAccelerators",
+    "bootDisk",
+    "networkInterfaces",
+    "spec",
+    "storageCapacity",
+    "type",
+    "size",
+    "iops",
+]
 KINDS = [*aws.BILLED, *google.BILLED, *kubernetes.KINDS]
 
 

@@ -1,5 +1,7 @@
 """Pools of Karpenter on EKS, a cluster of GKE by Config Connector, and a service with volumes, all through the Kubernetes provider."""
 
+from typing import Any
+
 import pulumi_kubernetes as k8s
 
 CustomResource = k8s.apiextensions.CustomResource
@@ -24,7 +26,7 @@ CustomResource(
 )
 
 
-def pool(name, node_class, requirements, limits):
+def pool(name: str, node_class: str, requirements: list[dict[str, Any]], limits: dict[str, str]) -> None:
     CustomResource(
         name,
         api_version="karpenter.sh/v1",
@@ -98,16 +100,16 @@ k8s.apps.v1.StatefulSet(
     "search",
     metadata={"name": "search"},
     spec={
-        "serviceName": "search",
+        "service_name": "search",
         "replicas": 3,
-        "selector": {"matchLabels": labels},
+        "selector": {"match_labels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "search", "image": "search:1"}]}},
-        "volumeClaimTemplates": [
+        "volume_claim_templates": [
             {
                 "metadata": {"name": "index"},
                 "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": "gp3",
+                    "access_modes": ["ReadWriteOnce"],
+                    "storage_class_name": "gp3",
                     "resources": {"requests": {"storage": "100Gi"}},
                 },
             }
@@ -119,5 +121,5 @@ k8s.core.v1.Service("inside", metadata={"name": "inside"}, spec={"selector": lab
 k8s.core.v1.PersistentVolumeClaim(
     "notes",
     metadata={"name": "notes"},
-    spec={"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "resources": {"requests": {"storage": "50Gi"}}},
+    spec={"access_modes": ["ReadWriteOnce"], "storage_class_name": "gp3", "resources": {"requests": {"storage": "50Gi"}}},
 )
