@@ -89,12 +89,8 @@ _MEASURES = {
     ServiceItem.KMS_KEY: Measure.MONTH,
     ServiceItem.GP3_IOPS: Measure.IOPS_MONTH,
     **dict.fromkeys((ServiceItem.GP3_MIBPS, ServiceItem.EFS_MIBPS), Measure.MIBPS_MONTH),
-    **dict.fromkeys((ServiceItem.GP2_STORAGE, ServiceItem.GP3_STORAGE, ServiceItem.HYPERDISK_BALANCED), Measure.GIB_MONTH),
-    **dict.fromkeys((ServiceItem.PD_STANDARD, ServiceItem.PD_BALANCED, ServiceItem.PD_SSD), Measure.GIB_MONTH),
-    **dict.fromkeys(
-        (ServiceItem.LOCAL_SSD, ServiceItem.BUCKET_STORAGE, ServiceItem.EFS_STORAGE, ServiceItem.LUSTRE_SCRATCH), Measure.GIB_MONTH
-    ),
-    **dict.fromkeys((ServiceItem.LUSTRE_125, ServiceItem.LUSTRE_250, ServiceItem.LUSTRE_500, ServiceItem.LUSTRE_1000), Measure.GIB_MONTH),
+    **{item: Measure.GIB_MONTH for item in ServiceItem if item.endswith("-storage") or item.startswith(("lustre-", "pd-"))},
+    **dict.fromkeys((ServiceItem.LOCAL_SSD, ServiceItem.HYPERDISK_BALANCED), Measure.GIB_MONTH),
     **dict.fromkeys((ServiceItem.EFS_READ, ServiceItem.EFS_WRITTEN), Measure.GIB),
     **dict.fromkeys((ServiceItem.INTERNET_TRAFFIC, ServiceItem.NAT_TRAFFIC), Measure.GIB),
 }
