@@ -182,7 +182,7 @@ def _used(prices: Iterable[MachinePrices]) -> list[PriceUsed]:
 
 def show_prices(*prices: MachinePrices) -> None:
     """Where the book's prices are from, of which day they are, and whether somebody has checked them; those that are old are told."""
-    from infra.cli.cost_report import day_of, days_of  # noqa: PLC0415
+    from capacity.cost.figures import day_of, days_of  # noqa: PLC0415
 
     used, today = _used(prices), datetime.now(UTC).date()
     for price in used:

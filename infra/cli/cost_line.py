@@ -50,7 +50,7 @@ def show_cost_line(planned: StackPlan, deployed: DeployedCost | None = None) -> 
         return
     cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
     least, worst_least = ("at least " if each else "" for each in (cost.unknown, cost.unbounded))
-    total, before = cost.total, {} if deployed is None else deployed.usd
+    total, before = cost.total, (deployed or DeployedCost()).usd
     worst = f"{worst_least}{shown_usd(total.worst_usd)}{_change(total.worst_usd, before.get('worst_case_usd'))}"
     expected = f"{least}{shown_usd(total.expected_usd)}{_change(total.expected_usd, before.get('expected_usd'))}"
     out.print(f"Cost, USD a month: worst case {worst}, expected {expected}, with nothing running {least}{shown_usd(total.floor_usd)}.")

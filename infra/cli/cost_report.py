@@ -11,9 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
 from capacity.cost.budget_checks import Standing
-from capacity.cost.figures import Scenario
+from capacity.cost.figures import Scenario, day_of, days_of
 from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
@@ -148,16 +147,6 @@ def _and_at_most(cost: PlanCost) -> str:
 def how_counted(cost: PlanCost, missing: str) -> str:
     """In which sums a price that nobody knows is."""
     return "and in no sum" if missing in cost.unbounded else "at on-demand in the worst case, and in no other sum"
-
-
-def days_of(price: PriceUsed) -> int:
-    """For how many days a price is taken for today's: Spot moves by the hour, lists by the quarter."""
-    return SPOT_PRICE_DAYS if price.spot else LIST_PRICE_DAYS
-
-
-def day_of(price: PriceUsed) -> str:
-    """Of which day it is, or where nobody knows, when it was read."""
-    return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
 def age_words(old: OldPrices, cost: PlanCost) -> str:

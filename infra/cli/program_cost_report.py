@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from capacity.cost.figures import day_of, days_of
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
-from infra.cli.cost_report import change, day_of, days_of, folded, literal
+from infra.cli.cost_report import change, folded, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
