@@ -40,9 +40,10 @@ class ServiceItem(StrEnum):
 
     CLUSTER is the control plane; EXTENDED_SUPPORT is what EKS adds once the version's standard support has ended; AUTOPILOT is what
     Autopilot bills for pods beyond the price of machines. NAT_GATEWAY is a gateway of AWS, NAT_NODE a node that uses Cloud NAT (of 32 nodes
-    at most). PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume
-    has above 3,000 operations and 125 MiB a second. EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system
-    with elastic throughput. LUSTRE_SCRATCH is the size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2
+    at most). LOAD_BALANCER is a network load balancer of AWS, a forwarding rule of Google Cloud. PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in
+    one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume has above 3,000 operations and 125 MiB a second.
+    EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system with elastic throughput. LUSTRE_SCRATCH is the
+    size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2
     with so many MB/s for each TiB. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
     """
 
@@ -55,10 +56,14 @@ class ServiceItem(StrEnum):
     INTERFACE_ENDPOINT = "interface-endpoint"
     KMS_KEY = "kms-key"
     LOAD_BALANCER = "load-balancer"
+    APPLICATION_LOAD_BALANCER = "application-load-balancer"
+    GP2_STORAGE = "gp2-storage"
     GP3_STORAGE = "gp3-storage"
     GP3_IOPS = "gp3-iops"
     GP3_MIBPS = "gp3-mibps"
+    PD_STANDARD = "pd-standard"
     PD_BALANCED = "pd-balanced"
+    PD_SSD = "pd-ssd"
     HYPERDISK_BALANCED = "hyperdisk-balanced"
     LOCAL_SSD = "local-ssd"
     BUCKET_STORAGE = "bucket-storage"
@@ -84,11 +89,8 @@ _MEASURES = {
     ServiceItem.KMS_KEY: Measure.MONTH,
     ServiceItem.GP3_IOPS: Measure.IOPS_MONTH,
     **dict.fromkeys((ServiceItem.GP3_MIBPS, ServiceItem.EFS_MIBPS), Measure.MIBPS_MONTH),
-    **dict.fromkeys((ServiceItem.GP3_STORAGE, ServiceItem.PD_BALANCED, ServiceItem.HYPERDISK_BALANCED), Measure.GIB_MONTH),
-    **dict.fromkeys(
-        (ServiceItem.LOCAL_SSD, ServiceItem.BUCKET_STORAGE, ServiceItem.EFS_STORAGE, ServiceItem.LUSTRE_SCRATCH), Measure.GIB_MONTH
-    ),
-    **dict.fromkeys((ServiceItem.LUSTRE_125, ServiceItem.LUSTRE_250, ServiceItem.LUSTRE_500, ServiceItem.LUSTRE_1000), Measure.GIB_MONTH),
+    **{item: Measure.GIB_MONTH for item in ServiceItem if item.endswith("-storage") or item.startswith(("lustre-", "pd-"))},
+    **dict.fromkeys((ServiceItem.LOCAL_SSD, ServiceItem.HYPERDISK_BALANCED), Measure.GIB_MONTH),
     **dict.fromkeys((ServiceItem.EFS_READ, ServiceItem.EFS_WRITTEN), Measure.GIB),
     **dict.fromkeys((ServiceItem.INTERNET_TRAFFIC, ServiceItem.NAT_TRAFFIC), Measure.GIB),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -16,6 +16,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, PriceFile, prices_of
+from capacity.cost.figures import PriceUsed, price_used
 from capacity.plan.billed import SpendingPlan
 from capacity.plan.model import plan_data
 from capacity.values.errors import ExitCode, ExplainedError, nearest
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MachinePrices:
-    """US dollars an hour of one machine, GPUs included. None: not known, which is not the same as nothing to pay."""
+    """US dollars an hour of one machine, GPUs included. None: not known, which is not the same as nothing to pay.
+
+    `used` says of the prices that are the book's from where and of which day they are; a price that somebody gave is not in it.
+    """
 
     on_demand_usd_per_hour: Decimal
     spot_usd_per_hour: Decimal | None = None
     flex_start_usd_per_hour: Decimal | None = None
     reserved_usd_per_hour: Decimal | None = None
+    used: dict[CapacityType, PriceUsed] = field(default_factory=dict["CapacityType", "PriceUsed"], compare=False)
 
     @property
     def of_reservations_usd_per_hour(self) -> Decimal:
@@ -63,6 +68,7 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
         spot_usd_per_hour=usd[CapacityType.SPOT],
         flex_start_usd_per_hour=usd[CapacityType.FLEX_START],
         reserved_usd_per_hour=None if reserved is None else reserved.usd_per_hour,
+        used={price.capacity_type: price_used(book, price) for price in (*found.values(), reserved) if price is not None},
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import is_listed
-from capacity.catalog.price_book import Measure
+from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS, Measure
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
@@ -154,6 +154,16 @@ class PriceUsed:
     undated: bool = False
     spot: bool = False
     listed: bool = False
+
+
+def days_of(price: PriceUsed) -> int:
+    """For how many days a price is taken for today's: Spot moves by the hour, lists by the quarter."""
+    return SPOT_PRICE_DAYS if price.spot else LIST_PRICE_DAYS
+
+
+def day_of(price: PriceUsed) -> str:
+    """Of which day it is, or where nobody knows, when it was read."""
+    return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
 def price_used(book: PriceBook, price: Price) -> PriceUsed:

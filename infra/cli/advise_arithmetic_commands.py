@@ -23,6 +23,7 @@ from infra.cli.advise_report import (
     money,
     priced,
     refuse_what_is_not_finite,
+    show_prices,
     shown_usd,
     spot_price,
     usd,
@@ -109,7 +110,7 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if deadline is not None:
         row["late_share"] = late_share(hours, interval, conditions, deadline)
         row["late_share_at_most"] = finite(late_share_at_most(hours, interval, conditions, deadline))
-    _show(row, form, unknown)
+    _show(row, form, unknown, prices)
 
 
 _OF_SPOT_PRICE = frozenset({"spot_usd_per_hour", "usd_per_useful_hour", "break_even_interruptions_per_node_hour"})
@@ -155,7 +156,7 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             "usd_per_1000_requests": None if per_1000 is None else str(per_1000.quantize(Decimal("0.000001"))),
         }
     if form is Format.JSON:
-        write_json(rows)
+        write_json(rows, prices)
         return
     known = {name: row for name, row in rows.items() if row is not None}
     table = Table("", *known)
@@ -171,6 +172,7 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             table.add_row(_words(what), *(row[what] or "" for row in known.values()))
     show_table(table)
     _say_if_unknown(prices, machine, region)
+    show_prices(prices)
 
 
 def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -202,7 +204,7 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             name: {"usd": money(each.usd), "saved_usd": money(each.saved_usd), "saved_percent": f"{each.saved_percent:.1f}"}
             for name, each in found.items()
         }
-        write_json({"always_on_usd": money(always_on), "spot": None, **rows})
+        write_json({"always_on_usd": money(always_on), "spot": None, **rows}, prices)
         return
     table = Table("scaled to zero", "hours a node", "USD a month", "saved", "saved %")
     for name, each in found.items():
@@ -210,6 +212,7 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     show_table(table)
     out.print(f"always on, on demand: {shown_usd(always_on)} USD a month.")
     _say_if_unknown(prices, machine, region)
+    show_prices(prices)
 
 
 def _say_if_unknown(prices: MachinePrices, machine: str, region: str) -> None:
@@ -217,15 +220,16 @@ def _say_if_unknown(prices: MachinePrices, machine: str, region: str) -> None:
         out.print(f"no Spot price of {machine} in {region} is known: nothing is said of Spot; give it with --spot-usd.")
 
 
-def _show(row: dict[str, Any], form: Format, unknown: frozenset[str]) -> None:
+def _show(row: dict[str, Any], form: Format, unknown: frozenset[str], prices: MachinePrices) -> None:
     if form is Format.JSON:
-        write_json(row)
+        write_json(row, prices)
         return
     table = Table("", "")
     for name, value in row.items():
         none = "not known: give --spot-usd" if name in unknown else "never ends"
         table.add_row(_words(name), none if value is None else str(value))
     show_table(table)
+    show_prices(prices)
 
 
 def _words(name: str) -> str:
@@ -279,11 +283,12 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if html is not None:
         _write_page(html, comparison_page(found))
     if form is Format.JSON:
-        write_json({"notice_seconds": job.notice_seconds, "comparisons": [_comparison_data(each) for each in found]})
+        write_json({"notice_seconds": job.notice_seconds, "comparisons": [_comparison_data(each) for each in found]}, prices)
     else:
         for each in found:
             show_table(comparison_table(each))
         out.print(f"each interruption: {_saves(machine, job.notice_seconds)}.")
+        show_prices(prices)
     if not job.feasible:
         err.print("the deadline cannot be met even on demand: give more hours, more nodes with fewer hours of work, or shorter restarts.")
         raise typer.Exit(ExitCode.UNMET)

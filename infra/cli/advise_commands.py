@@ -103,7 +103,8 @@ def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     needs = _needs(given(written))
     from capacity.cost.advice import advise as advice_for  # noqa: PLC0415
 
-    show_advice(advice_for(needs, _prices(needs, prices_file)), form)
+    prices = _prices(needs, prices_file)
+    show_advice(advice_for(needs, prices), form, prices)
 
 
 @app.command()
@@ -125,7 +126,13 @@ def mix(
     except (DataFileError, UnicodeDecodeError) as error:
         remedy = "mend each line above; fields are those of capacity/cost/estimates.py, and a name."
         raise ExplainedError(f"{file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
-    show_mix(advise_mix(jobs, lambda needs: _prices(needs, prices_file)), form)
+    found: list[MachinePrices] = []
+
+    def kept(needs: JobNeeds) -> MachinePrices:
+        found.append(_prices(needs, prices_file))
+        return found[-1]
+
+    show_mix(advise_mix(jobs, kept), form, found)
 
 
 @app.command()
@@ -160,7 +167,7 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     given_usd = usd("--reserved-usd", reserved_usd) or prices.reserved_usd_per_hour
     reserved = given_usd if off is None else list_price * (1 - off / 100)
     used = read_use(use) if use else [baseline or 0] * hours_per_month + [0] * (HOURS_OF_A_MONTH - hours_per_month)
-    show_reservation(advise_reservation(used, reserved or list_price, list_price), len(used), form)
+    show_reservation(advise_reservation(used, reserved or list_price, list_price), len(used), form, prices)
 
 
 def _needs(written: dict[str, Any]) -> JobNeeds:

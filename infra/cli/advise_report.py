@@ -6,12 +6,14 @@ import json
 import math
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
@@ -19,10 +21,13 @@ from capacity.values.quantities import cents
 from infra.cli.console import Format, out, show_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from capacity.catalog.machines import Cloud
     from capacity.cost.advice import Advice, MixAdvice
     from capacity.cost.costed_plan import MachinePrices
     from capacity.cost.estimates import Estimate
+    from capacity.cost.figures import PriceUsed
     from capacity.cost.unit_costs import ReservationAdvice, ReservedLevel
 
 
@@ -104,6 +109,7 @@ def prices_of_machine(  # noqa: PLR0913 -- the two prices that stand in for the 
     spot_usd: Decimal | None = None,
 ) -> MachinePrices:
     """The prices given, before those of a file of one's own, before the shipped ones. Raises ExplainedError without a list price."""
+    from capacity.catalog.capacity_type import CapacityType  # noqa: PLC0415
     from capacity.catalog.data_files import DataFileError  # noqa: PLC0415
     from capacity.catalog.price_book import prices_of  # noqa: PLC0415
     from capacity.cost.costed_plan import MachinePrices, machine_prices  # noqa: PLC0415
@@ -117,6 +123,7 @@ def prices_of_machine(  # noqa: PLR0913 -- the two prices that stand in for the 
             raise ExplainedError(
                 f"the prices of {prices_file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
             ) from error
+    given_usd = {CapacityType.ON_DEMAND: on_demand_usd, CapacityType.SPOT: spot_usd}
     try:
         found = machine_prices(book, machine, region)
     except ExplainedError:
@@ -127,6 +134,7 @@ def prices_of_machine(  # noqa: PLR0913 -- the two prices that stand in for the 
         found,
         on_demand_usd_per_hour=on_demand_usd or found.on_demand_usd_per_hour,
         spot_usd_per_hour=spot_usd or found.spot_usd_per_hour,
+        used={kind: price for kind, price in found.used.items() if given_usd.get(kind) is None},
     )
 
 
@@ -150,9 +158,40 @@ def spot_price(prices: MachinePrices, machine: str, region: str) -> Decimal:
     return prices.spot_usd_per_hour
 
 
-def write_json(content: dict[str, Any]) -> None:
-    """To standard output."""
-    sys.stdout.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+def write_json(content: dict[str, Any], *prices: MachinePrices) -> None:
+    """To standard output, with where the prices are from."""
+    told = [
+        {
+            "what": each.what,
+            "usd": str(each.usd),
+            "per": each.per,
+            "source": each.source,
+            "as_of": each.as_of.isoformat(),
+            "undated": each.undated,
+            "verified": each.verified,
+        }
+        for each in _used(prices)
+    ]
+    sys.stdout.write(json.dumps({**content, "prices": told}, indent=2, allow_nan=False) + "\n")
+
+
+def _used(prices: Iterable[MachinePrices]) -> list[PriceUsed]:
+    """The prices of the book, each once."""
+    return list(dict.fromkeys(price for each in prices for price in each.used.values()))
+
+
+def show_prices(*prices: MachinePrices) -> None:
+    """Where the book's prices are from, of which day they are, and whether somebody has checked them; those that are old are told."""
+    from capacity.cost.figures import day_of, days_of  # noqa: PLC0415
+
+    used, today = _used(prices), datetime.now(UTC).date()
+    for price in used:
+        age = (today - price.as_of).days
+        old = f", {age} days old" if age > days_of(price) else ""
+        told = f"{price.what} {price.usd} USD an hour{'' if price.verified else ' (?)'}, {day_of(price)}{old}: {price.source}"
+        out.print(f"[dim]{escape(told)}[/]")
+    if any(not each.verified for each in used):
+        out.print("[dim](?) not checked against the cloud's own list. Give your own prices with --prices.[/]")
 
 
 def money(usd: Decimal | None) -> str | None:
@@ -170,10 +209,10 @@ def shown_usd(usd: Decimal | None) -> str:
     return "not known" if usd is None else f"{cents(usd):,}"
 
 
-def show_advice(advice: Advice, form: Format) -> None:
+def show_advice(advice: Advice, form: Format, prices: MachinePrices) -> None:
     """The answer first, then every way with its figures and why it is out."""
     if form is Format.JSON:
-        write_json(_advice_data(advice))
+        write_json(_advice_data(advice), prices)
         return
     out.print(f"[bold]{advice.method}[/]{_unless(advice)}")
     for title, lines in (("why", advice.reasons), ("with it", advice.practices), ("arithmetic", advice.arithmetic)):
@@ -189,6 +228,7 @@ def show_advice(advice: Advice, form: Format) -> None:
         rules = ", ".join(rule.name for rule in option.excluded_by)
         table.add_row(estimate.method.value, _range(estimate), f"{estimate.wait_hours:.1f}", ends, late, rules)
     show_table(table)
+    show_prices(prices)
 
 
 def _unless(advice: Advice) -> str:
@@ -223,11 +263,12 @@ def _advice_data(advice: Advice) -> dict[str, Any]:
     }
 
 
-def show_mix(mix: MixAdvice, form: Format) -> None:
+def show_mix(mix: MixAdvice, form: Format, prices: list[MachinePrices]) -> None:
     """A line for each job, and the sum."""
     if form is Format.JSON:
         jobs = {name: _advice_data(advice) for name, advice in mix.advice.items()}
-        write_json({"method": mix.method.value, "usd": money(mix.usd), "on_demand_usd": money(mix.on_demand_usd), "jobs": jobs})
+        data = {"method": mix.method.value, "usd": money(mix.usd), "on_demand_usd": money(mix.on_demand_usd), "jobs": jobs}
+        write_json(data, *prices)
         return
     table = Table("job", "method", "USD a run", "why")
     for name, advice in mix.advice.items():
@@ -235,25 +276,27 @@ def show_mix(mix: MixAdvice, form: Format) -> None:
     show_table(table)
     saved = f"{mix.saved_percent:.0f} % less than {shown_usd(mix.on_demand_usd)} USD on demand"
     out.print(f"[bold]{mix.method}[/]: {shown_usd(mix.usd)} USD at most for all runs, {saved}.")
+    show_prices(*prices)
 
 
-def show_reservation(advice: ReservationAdvice, hours: int, form: Format) -> None:
+def show_reservation(advice: ReservationAdvice, hours: int, form: Format, prices: MachinePrices) -> None:
     """The best level between none and the peak."""
     levels = {"none": advice.none, "best": advice.best, "peak": advice.peak}
     if form is Format.JSON:
         data = {
             name: {"nodes": each.nodes, "usd": money(each.usd), "used_share": f"{each.used_share:.4f}"} for name, each in levels.items()
         }
-        write_json({"hours": hours, "break_even_share": f"{advice.break_even_share:.4f}", **data})
+        write_json({"hours": hours, "break_even_share": f"{advice.break_even_share:.4f}", **data}, prices)
         return
     table = Table("", "nodes", f"USD in {hours} h", "of it used")
     for name, each in levels.items():
-        table.add_row(name, str(each.nodes), shown_usd(each.usd), _used(each))
+        table.add_row(name, str(each.nodes), shown_usd(each.usd), _used_share(each))
     show_table(table)
     out.print(
         f"reserve {advice.best.nodes} node(s): a node pays for itself when it is used {advice.break_even_share * 100:.1f} % of the time."
     )
+    show_prices(prices)
 
 
-def _used(level: ReservedLevel) -> str:
+def _used_share(level: ReservedLevel) -> str:
     return f"{level.used_share * 100:.1f} %" if level.nodes else ""

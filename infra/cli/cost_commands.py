@@ -5,15 +5,20 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 -- typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
+    from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
+
+
+STANDARD_INPUT = Path("-")
+"""What stands for what is read from a pipe."""
 
 
 class ReportFormat(StrEnum):
@@ -32,20 +37,37 @@ class Against(StrEnum):
 
 
 def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="What `flexspot preview --offline --plan-out PLAN` wrote.")],
-    base: Annotated[Path | None, typer.Option("--base", metavar="PLAN", help="Another plan to compare with, at the same prices.")] = None,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="What `flexspot preview --offline --plan-out FILE` wrote; or of any Pulumi program what `pulumi stack export` or "
+            "`pulumi preview --json --show-sames` prints (- reads it from a pipe).",
+        ),
+    ],
+    base: Annotated[Path | None, typer.Option("--base", metavar="FILE", help="Another to compare with, at the same prices.")] = None,
     use: Annotated[Path | None, typer.Option("--use", help="What a month is expected to be like; see docs/guides/costs.md.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
     against: Annotated[Against, typer.Option("--budget-against", help="The month that budgets are compared with.")] = Against.EXPECTED,
     near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="Percentage of a budget from which to warn.")] = 80,
+    region: Annotated[
+        str | None, typer.Option("--region", help="Of any program: where resources are whose region neither they nor their provider say.")
+    ] = None,
     form: Annotated[
         ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
     ] = ReportFormat.TEXT,
 ) -> None:
-    """Say what a plan costs in a month: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1 above a budget.
+    """Say what a plan, or any Pulumi program, costs in a month. Exit code 1 above a budget.
 
-    So it is where missing prices may exceed a budget of a stack whose budget.on_unknown_prices is refuse.
+    Of a plan: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1, too, where missing prices may exceed a budget
+    of a stack whose budget.on_unknown_prices is refuse. Of any program: as declared, at most and at least, by resource.
     """
+    from capacity.cost.programs.declared import is_program, read_json  # noqa: PLC0415
+
+    written = read_json(plan, sys.stdin.buffer.read() if plan == STANDARD_INPUT else None)
+    if is_program(written):
+        _program(written, plan, base, prices, region, form)
+        return
     from capacity.cost.budget_checks import Standing  # noqa: PLC0415
     from capacity.cost.costed_plan import read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
     from capacity.cost.figures import Scenario  # noqa: PLC0415
@@ -78,6 +100,46 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         raise typer.Exit(ExitCode.UNMET)
 
 
+def _program(  # noqa: PLR0913, PLR0917 -- the options of the command
+    written: dict[str, Any], path: Path, base: Path | None, prices: Path | None, region: str | None, form: ReportFormat
+) -> None:
+    """The same of anybody's program, which has neither pools nor budgets."""
+    from capacity.catalog.machines import Cloud  # noqa: PLC0415
+    from capacity.catalog.price_book import prices_of  # noqa: PLC0415
+    from capacity.cost.programs.declared import read_json, read_program  # noqa: PLC0415
+    from capacity.cost.programs.program_cost import compared, program_cost  # noqa: PLC0415
+    from infra.cli.program_cost_report import ProgramReport, program_json, program_markdown, show_program  # noqa: PLC0415
+
+    books = {cloud: prices_of(cloud) for cloud in Cloud}
+    if prices is not None:
+        own = _cloud_of(prices)
+        books[own] = _with_own(books[own], prices)
+    found = program_cost(read_program(written, str(path), region), books)
+    if base is not None:
+        found = compared(program_cost(read_program(read_json(base), str(base), region), books), found)
+    report = ProgramReport(found, datetime.now(UTC).date())
+    if form is ReportFormat.TEXT:
+        show_program(report)
+    else:
+        sys.stdout.write(program_json(report) if form is ReportFormat.JSON else program_markdown(report))
+
+
+def _cloud_of(prices: Path) -> Cloud:
+    """The cloud that a price file is of."""
+    from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
+    from capacity.catalog.price_book import PriceFile  # noqa: PLC0415
+
+    try:
+        return read_records(prices, PriceFile).cloud
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        raise _unusable(prices, error) from error
+
+
+def _unusable(path: Path, error: Exception) -> ExplainedError:
+    remedy = "mend it; its form is that of capacity/catalog/prices."
+    return ExplainedError(f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),))
+
+
 def _with_own(book: PriceBook, path: Path | None) -> PriceBook:
     from capacity.catalog.data_files import DataFileError  # noqa: PLC0415
 
@@ -86,7 +148,4 @@ def _with_own(book: PriceBook, path: Path | None) -> PriceBook:
     try:
         return book.overridden_by(path)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "mend it; its form is that of capacity/catalog/prices."
-        raise ExplainedError(
-            f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
-        ) from error
+        raise _unusable(path, error) from error

@@ -11,9 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
 from capacity.cost.budget_checks import Standing
-from capacity.cost.figures import Scenario
+from capacity.cost.figures import Scenario, day_of, days_of
 from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
@@ -148,16 +147,6 @@ def _and_at_most(cost: PlanCost) -> str:
 def how_counted(cost: PlanCost, missing: str) -> str:
     """In which sums a price that nobody knows is."""
     return "and in no sum" if missing in cost.unbounded else "at on-demand in the worst case, and in no other sum"
-
-
-def days_of(price: PriceUsed) -> int:
-    """For how many days a price is taken for today's: Spot moves by the hour, lists by the quarter."""
-    return SPOT_PRICE_DAYS if price.spot else LIST_PRICE_DAYS
-
-
-def day_of(price: PriceUsed) -> str:
-    """Of which day it is, or where nobody knows, when it was read."""
-    return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
 def age_words(old: OldPrices, cost: PlanCost) -> str:
@@ -300,7 +289,7 @@ def _comment(report: CostReport) -> Iterator[str]:
     if found is not None:
         rows = [_cells(each) for each in changes(found)]
         yield from (
-            _folded(f"{len(rows)} changed lines", ("", "what", "of how much", "expected", "worst case"), rows, 3)
+            folded(f"{len(rows)} changed lines", ("", "what", "of how much", "expected", "worst case"), rows, 3)
             if rows
             else (
                 "No line differs from the base.",
@@ -308,18 +297,18 @@ def _comment(report: CostReport) -> Iterator[str]:
             )
         )
     lines = [_cells((line.section, line.name, line.quantity, *of_line(line))) for line in cost.lines]
-    yield from _folded("What is billed", ("", "what", "of how much", "expected", "worst case", "idle"), lines, 3)
-    yield from _folded("Whose it is", TEAM_COLUMNS, [_cells(each) for each in team_rows(cost)], 1)
+    yield from folded("What is billed", ("", "what", "of how much", "expected", "worst case", "idle"), lines, 3)
+    yield from folded("Whose it is", TEAM_COLUMNS, [_cells(each) for each in team_rows(cost)], 1)
     if cost.unknown:
         missing = [_cells((each, how_counted(cost, each))) for each in cost.unknown]
-        yield from _folded(f"{len(cost.unknown)} prices not known", ("price", "counted"), missing, 2)
+        yield from folded(f"{len(cost.unknown)} prices not known", ("price", "counted"), missing, 2)
     if cost.notes:
-        yield from _folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
+        yield from folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
     if report.old:
         old = [_cells((age_words(each, report.cost),)) for each in report.old]
-        yield from _folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
+        yield from folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
     sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
-    yield from _folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
+    yield from folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
 
 
 def _sums(report: CostReport) -> Iterator[str]:
@@ -345,7 +334,7 @@ def _cells(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(literal(each) for each in texts)
 
 
-def _folded(title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], texts: int) -> Iterator[str]:
+def folded(title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], texts: int) -> Iterator[str]:
     """A table behind a line to click on; the first `texts` columns are text, the others numbers."""
     yield f"<details><summary>{title}</summary>"
     # Without an empty line GitHub reads what follows as HTML.

@@ -17,6 +17,7 @@ from rich.table import Table
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.names import is_production
 from infra.cli.console import ConsoleProgress, out, show_table
+from infra.cli.cost_line import DeployedCost, show_cost_line
 from infra.cli.lab_commands import lab_home, show_next_steps
 from infra.cli.stacks import Stack, planned
 from infra.project import project_here
@@ -103,22 +104,6 @@ def show_doubts(found: Sequence[Refusal]) -> None:
             out.print(escape(f"What to do: {each.remedy}"))
 
 
-def show_cost_line(planned: StackPlan) -> None:
-    """What the stack costs a month, in one line; nothing for a lab, whose nodes are fake."""
-    from capacity.cost.costed_plan import costed, shipped_use  # noqa: PLC0415
-    from capacity.cost.plan_cost import plan_cost  # noqa: PLC0415
-    from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
-    from infra.cli.advise_report import shown_usd  # noqa: PLC0415
-
-    if not isinstance(planned.settings, EksSettings | GkeSettings):
-        return
-    cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
-    least, worst_least = ("at least " if each else "" for each in (cost.unknown, cost.unbounded))
-    total = cost.total
-    told = f"worst case {worst_least}{shown_usd(total.worst_usd)}, expected {least}{shown_usd(total.expected_usd)}"
-    out.print(f"Cost, USD a month: {told}, with nothing running {least}{shown_usd(total.floor_usd)}.")
-
-
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for machines.")]
 
 Made = Annotated[
@@ -172,6 +157,7 @@ def preview(
             out.print(escape(f"`up` will not do it: {refused.problem}"), *map(escape, refused.evidence), sep="\n  ")
             out.print(escape(f"What to do: {refused.remedy}"))
         _show(counts, "would be")
+        show_cost_line(found, heard.cost)
 
 
 def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -209,7 +195,7 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         for refused in heard.refusals(found, allow_replace or (), try_refused or ()):
             raise refused
         _show(counts, "would be")
-        show_cost_line(found)
+        show_cost_line(found, heard.cost)
         if _changes(counts) or heard.drifts.found:
             ask(f"Deploy this to stack {stack}?", yes=yes)
         _show(run.up(_tell, color=out.is_terminal, refresh=refresh), "were")
@@ -249,20 +235,21 @@ def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: Not
 
 
 class Heard:
-    """What is asked of a preview besides its counts: what was changed by hand, what goes, and what a cloud refuses."""
+    """What is asked of a preview besides its counts: what was changed by hand, what goes, what a cloud refuses, and what was paid."""
 
     def __init__(self) -> None:
         from infra.deployment.api_refusals import ApiRefusals  # noqa: PLC0415
         from infra.deployment.drift import Drifts  # noqa: PLC0415
         from infra.deployment.losses import Losses  # noqa: PLC0415
 
-        self.drifts, self.losses, self.api = Drifts(), Losses(), ApiRefusals()
+        self.drifts, self.losses, self.api, self.cost = Drifts(), Losses(), ApiRefusals(), DeployedCost()
 
     def hear(self, event: EngineEvent) -> None:
         """Takes note of one event of the engine."""
         self.drifts.hear(event)
         self.losses.hear(event)
         self.api.hear(event)
+        self.cost.hear(event)
 
     def refusals(self, found: StackPlan, allowed: Sequence[str] = (), tried: Sequence[str] = ()) -> Iterator[ExplainedError]:
         """Why `up` does not do what was previewed; nothing where it may."""

@@ -285,3 +285,29 @@ def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> 
     asked = ("simulate", str(tmp_path), *P4D, *COURSE, "--hours", "10", "--deadline-hours", "14")
 
     assert "a checkpoint takes 60 s and must fit" in run(*asked, "--notice-seconds", "30", code=ExitCode.BAD_USAGE)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("job", "--hours", "72", "--checkpoint-minutes", "2"),
+        ("spot", "--hours", "72", "--interruptions-per-hour", "0.25"),
+        ("units", "--gpus", "8"),
+        ("idle", "--active-hours-per-day", "10"),
+        ("reserve", "--baseline-nodes", "2", "--discount-percent", "40"),
+    ],
+)
+def test_each_price_of_the_book_is_told_with_its_source_its_day_and_whether_somebody_checked_it(asked: tuple[str, ...]) -> None:
+    """A price that somebody gives is their own, and is not told."""
+    given = [*P4D, "--on-demand-usd", "32.77", *(() if asked[0] == "reserve" else ("--spot-usd", "12.50"))]
+    found, own = data(*asked, *P4D), data(*asked, *given)
+    shown = " ".join(run(*asked, *P4D).split())
+
+    prices = {each["what"]: each for each in found["prices"]}
+    assert prices["p4d.24xlarge on-demand"]["as_of"] == "2026-07-20"
+    assert prices["p4d.24xlarge on-demand"]["verified"] is True
+    assert prices["p4d.24xlarge spot"]["verified"] is False
+    assert "p4d.24xlarge on-demand 21.957642 USD an hour, 2026-07-20" in shown
+    assert "p4d.24xlarge spot" in shown
+    assert "(?) not checked" in shown
+    assert "p4d.24xlarge on-demand" not in {each["what"] for each in own["prices"]}

@@ -9,7 +9,8 @@ import pytest
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import stack_commands as deployment_questions
-from infra.cli.stack_commands import ask, require_somebody_to_ask, show_cost_line, show_drift, told_answers
+from infra.cli.cost_line import show_cost_line
+from infra.cli.stack_commands import ask, require_somebody_to_ask, show_drift, told_answers
 from infra.cli.stacks import planned
 from infra.deployment.drift import Drift
 

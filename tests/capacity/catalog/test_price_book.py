@@ -10,7 +10,7 @@ import pytest
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import Measure, ServiceItem, prices_of, read_prices
 
 if TYPE_CHECKING:
@@ -220,3 +220,15 @@ def test_one_family_in_a_file_of_ones_own_says_nothing_of_the_others(region: str
 
     others = [each for each in shipped.family_names if each != "e2-standard"]
     assert book.unpriced_families(region) == ([] if in_the_shipped_list else others)
+
+
+@pytest.mark.parametrize("cloud", Cloud)
+def test_the_on_demand_prices_of_gpu_machines_are_known_in_the_ten_regions_that_have_most_of_them(cloud: Cloud) -> None:
+    """And in more; in how many of them Spot and services are known is told in the guide."""
+    machines, book = machines_of(cloud), prices_of(cloud)
+    priced: dict[str, int] = {}
+    for machine, region, capacity_type in book.prices:
+        if capacity_type is CapacityType.ON_DEMAND and machine in machines and machines[machine].gpu is not None:
+            priced[region] = priced.get(region, 0) + 1
+
+    assert sum(1 for each in priced.values() if each >= 2) >= 10

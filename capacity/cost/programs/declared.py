@@ -1,0 +1,231 @@
+"""What Pulumi wrote down of a program: `pulumi preview --json`, or a state that `pulumi stack export` wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, cast
+
+from capacity.values.errors import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""What stands in a preview for a value that is known only once something is made (Pulumi's own mark, plugin.UnknownStringValue)."""
+
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_STACK = "pulumi:pulumi:Stack"
+_PROVIDERS = "pulumi:providers:"
+_GONE = frozenset({"delete", "delete-replaced", "read-discard", "discard", "remove-pending-replace"})
+_ZONE = re.compile(r"([a-z]+-[a-z]+\d+)-[a-z]|([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A resource: what the program says of it (`inputs`), and what is there of it already (`outputs`). `depends` are URNs by property.
+
+    `region` is None where nothing says it. `other` marks a second one of the same URN, which an unfinished replacement left.
+    """
+
+    urn: str
+    type: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any] = field(default_factory=dict[str, Any])
+    region: str | None = None
+    depends: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    other: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that the program gave it."""
+        return self.urn.rpartition("::")[2]
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        """What makes it the same resource before and after a change."""
+        return self.urn, self.other
+
+    def get(self, *path: str) -> Any:
+        """A value, of a block that is a list of one also its field; None where nothing is said. What is not known yet is UNKNOWN."""
+        said = _walk(self.inputs, path)
+        return said if said is not None and said != UNKNOWN else (_walk(self.outputs, path) or said)
+
+    def text(self, *path: str) -> str | None:
+        """A text that is known; None where nothing is said or known."""
+        found = self.get(*path)
+        return found if isinstance(found, str) and found and found != UNKNOWN else None
+
+    def number(self, *path: str) -> Decimal | None:
+        """Likewise a number of 0 or more."""
+        return number_of(self.get(*path))
+
+    def true(self, *path: str) -> bool:
+        """Whether something is known to be true."""
+        return self.get(*path) in (True, "true")
+
+    def items(self, *path: str) -> list[Any]:
+        """The members of a list, or the one block that stands in its place."""
+        found = self.get(*path)
+        return [] if found is None or found == UNKNOWN else list(cast("list[Any]", found)) if isinstance(found, list) else [found]
+
+    def part(self, block: Any) -> Declared:
+        """The same resource with a block of it in place of its inputs, so that the block is read in the same way."""
+        inputs = cast("dict[str, Any]", block) if isinstance(block, dict) else {}
+        return Declared(self.urn, self.type, inputs, {}, self.region, self.depends, self.other)
+
+
+def number_of(value: Any) -> Decimal | None:
+    """A number of 0 or more, also one that is written as text; else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() and found >= 0 else None
+
+
+def _walk(value: Any, path: Iterable[str]) -> Any:
+    for each in path:
+        if isinstance(value, list):
+            value = value[0] if value else None
+        if not isinstance(value, dict):
+            return UNKNOWN if value == UNKNOWN else None
+        value = cast("dict[str, Any]", value).get(each)
+    return UNKNOWN if isinstance(value, dict) and _SIGNATURE in value else value
+
+
+@dataclass(frozen=True)
+class Program:
+    """The resources of a stack as they are to be (`after`), and as they are (`before`; None for a state, which is one of both).
+
+    `not_shown` is how many resources do not change and are not in the file; `region` is where those are whose region nothing says.
+    """
+
+    name: str
+    after: tuple[Declared, ...]
+    before: tuple[Declared, ...] | None
+    not_shown: int = 0
+    region: str | None = None
+
+
+def read_program(written: dict[str, Any], name: str, region: str | None = None) -> Program:
+    """The program of a preview's or a state's JSON; `region` is where resources are whose region nothing says.
+
+    Raises ExplainedError for what is neither.
+    """
+    settings = cast("dict[str, Any]", written.get("config") or {})
+    if isinstance(written.get("steps"), list):
+        return _of_preview(cast("list[dict[str, Any]]", written["steps"]), written, settings, name, region)
+    state = written.get("deployment") or (cast("dict[str, Any]", written.get("checkpoint") or {})).get("latest")
+    if isinstance(state, dict) and isinstance(resources := cast("dict[str, Any]", state).get("resources") or [], list):
+        states = cast("list[dict[str, Any]]", resources)
+        return Program(_stack_name(states, name), tuple(_declared(states, settings)), None, region=region)
+    raise _refused(f"{name} is neither a preview nor a state: it has no steps, deployment or checkpoint.")
+
+
+def is_program(written: Any) -> bool:
+    """Whether JSON is a preview's or a state's."""
+    fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+    return isinstance(fields.get("steps"), list) or any(isinstance(fields.get(each), dict) for each in ("deployment", "checkpoint"))
+
+
+def read_json(path: Path, text: bytes | None = None) -> Any:
+    """The JSON of a file, with what a command line may have printed before it. Raises ExplainedError for what is none."""
+    try:
+        content = path.read_bytes() if text is None else text
+        start = content.find(b"{")
+        return json.loads(content[max(start, 0) :])
+    except OSError as error:
+        raise _refused(f"{path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"{path} is not JSON, or was cut off.", str(error)) from error
+
+
+def _refused(problem: str, *evidence: str) -> ExplainedError:
+    remedy = (
+        "give what one of these writes: `flexspot preview --offline --stack NAME --plan-out FILE`, `pulumi preview --json --show-sames`, "
+        "`pulumi stack export`."
+    )
+    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
+
+
+def _of_preview(steps: list[dict[str, Any]], written: dict[str, Any], settings: dict[str, Any], name: str, region: str | None) -> Program:
+    before: dict[tuple[str, bool], dict[str, Any]] = {}
+    after: dict[tuple[str, bool], dict[str, Any]] = {}
+    same = 0
+    for step in steps:
+        operation, old, new = str(step.get("op")), step.get("oldState"), step.get("newState")
+        same += operation == "same"
+        if isinstance(old, dict):
+            before[_key(old)] = old
+        if isinstance(new, dict) and operation not in _GONE:
+            after[_key(new)] = new
+    counted = cast("dict[str, Any]", written.get("changeSummary") or {}).get("same")
+    not_shown = max(0, counted - same) if isinstance(counted, int) else 0
+    states = [*after.values(), *before.values()]
+    return Program(
+        _stack_name(states, name),
+        tuple(_declared(list(after.values()), settings)),
+        tuple(_declared(list(before.values()), settings)),
+        not_shown,
+        region,
+    )
+
+
+def _key(state: dict[str, Any]) -> tuple[str, bool]:
+    return str(state.get("urn")), state.get("delete") is True
+
+
+def _stack_name(states: list[dict[str, Any]], otherwise: str) -> str:
+    """PROJECT/STACK, as the first URN has them: urn:pulumi:STACK::PROJECT::TYPE::NAME."""
+    for state in states:
+        parts = str(state.get("urn", "")).split("::")
+        if len(parts) >= 4 and parts[0].startswith("urn:pulumi:"):  # noqa: PLR2004 -- the parts of a URN
+            return f"{parts[1]}/{parts[0].removeprefix('urn:pulumi:')}"
+    return otherwise
+
+
+def _declared(states: list[dict[str, Any]], settings: dict[str, Any]) -> Iterator[Declared]:
+    """What a cloud or a cluster is to hold: no components, no providers, and nothing that is only read."""
+    providers = {str(each.get("urn")): _fields(each, "inputs") for each in states if str(each.get("type")).startswith(_PROVIDERS)}
+    for each in states:
+        kind = str(each.get("type"))
+        if kind == _STACK or kind.startswith(_PROVIDERS) or each.get("custom") is not True or each.get("external") is True:
+            continue
+        inputs, outputs = _fields(each, "inputs"), _fields(each, "outputs")
+        provider = providers.get(str(each.get("provider", "")).rpartition("::")[0], {})
+        depends = {name: tuple(map(str, urns or ())) for name, urns in _fields(each, "propertyDependencies").items()}
+        place = _region(kind, inputs, outputs, provider, settings)
+        yield Declared(str(each.get("urn")), kind, inputs, outputs, place, depends, each.get("delete") is True)
+
+
+def _fields(state: dict[str, Any], name: str) -> dict[str, Any]:
+    found = state.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _region(kind: str, inputs: dict[str, Any], outputs: dict[str, Any], provider: dict[str, Any], settings: dict[str, Any]) -> str | None:
+    cloud = kind.partition(":")[0]
+    for fields in (inputs, outputs):
+        for name in ("region", "location", "zone", "availabilityZone"):
+            if found := region_of(fields.get(name)):
+                return found
+    for name in ("zone", "region"):
+        # A provider's region of several resources: those of the zone, as Google's provider takes the zone's where both are set.
+        if found := region_of(provider.get(name)) or region_of(settings.get(f"{cloud}:{name}")):
+            return found
+    return None
+
+
+def region_of(place: Any) -> str | None:
+    """The region of a region's or a zone's name, also as the end of a URL; None for anything else."""
+    if not isinstance(place, str) or place == UNKNOWN:
+        return None
+    name = place.rpartition("/")[2]
+    zone = _ZONE.fullmatch(name)
+    return (zone[1] or zone[2]) if zone is not None else name if re.fullmatch(r"[a-z]+-[a-z]+\d+|[a-z]{2}(?:-[a-z]+)+-\d+", name) else None

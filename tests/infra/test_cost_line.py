@@ -1,0 +1,73 @@
+"""What a change adds to the cost of a month, told at the end of a preview, from what the real engine says of the last deployment."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from pulumi import automation
+
+from components.monthly_cost import MonthlyCost, SpendingArgs
+from infra.cli import cost_line
+from infra.cli.cost_line import DeployedCost, show_cost_line
+from infra.cli.stacks import planned
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lab.tools.build import Tools
+
+
+def declare(expected: str, worst: str) -> None:
+    spending: SpendingArgs = {
+        "owner": "dev",
+        "expected_usd": expected,
+        "worst_case_usd": worst,
+        "idle_floor_usd": "1.00",
+        "unknown_prices": [],
+    }
+    MonthlyCost("monthly-cost", {"environment": spending, "teams": []})
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("now", [("100.50", "2000.00"), ("80.00", "1500.00")], ids=["unchanged", "changed"])
+def test_what_was_deployed_is_read_from_the_engines_events(tools: Tools, tmp_path: Path, now: tuple[str, str]) -> None:
+    options = automation.LocalWorkspaceOptions(
+        work_dir=str(tmp_path),
+        project_settings=automation.ProjectSettings("spending", "python"),
+        pulumi_command=automation.PulumiCommand(root=str(tools.links)),
+        env_vars={
+            "PULUMI_BACKEND_URL": f"file://{tmp_path}",
+            "PULUMI_CONFIG_PASSPHRASE": "",
+            "PULUMI_HOME": str(tmp_path / "home"),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+        },
+    )
+    stack = automation.create_or_select_stack("test", "spending", lambda: declare("100.50", "2000.00"), opts=options)
+    first, later = DeployedCost(), DeployedCost()
+
+    stack.preview(on_event=first.hear)
+    stack.up()
+    stack.workspace.program = lambda: declare(*now)
+    stack.preview(on_event=later.hear)
+
+    assert first.usd == {}
+    assert later.usd == {"expected_usd": Decimal("100.50"), "worst_case_usd": Decimal("2000.00")}
+
+
+def test_the_line_says_what_a_change_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(cost_line.out, "print", lines.append)
+    found, deployed = planned("dev-eks"), DeployedCost()
+
+    show_cost_line(found, deployed)
+    deployed.usd = {"expected_usd": Decimal("500.00")}
+    show_cost_line(found, deployed)
+
+    first, changed = lines
+    expected = Decimal(first.partition("expected ")[2].removeprefix("at least ").partition(", with")[0].replace(",", ""))
+    assert "(" not in first
+    assert f" ({expected - 500:+,.2f}), with nothing running" in changed
+    assert "worst case" in changed
+    assert "no change" not in changed

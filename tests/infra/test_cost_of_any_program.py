@@ -1,0 +1,213 @@
+"""`flexspot cost` of programs of anybody's: three in the real engine, right to the cent against sums by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.cli.app import app
+from infra.deployment.cloud_run import PLUGINS
+from lab.progress import Silence
+from lab.providers.offline import OfflineProvider
+from lab.providers.serving import serve
+from lab.tools.build import ensure_tools, family_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lab.tools.build import Tools
+
+pytestmark = pytest.mark.engine
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).with_name("foreign_programs")
+USUAL, LONG = 730, 744
+
+
+def money(*amounts: Decimal | str | int) -> Decimal:
+    """A sum in cents, of lines that are each rounded as an invoice rounds them."""
+    return sum((Decimal(each).quantize(Decimal("0.01"), ROUND_HALF_UP) for each in amounts), start=Decimal(0))
+
+
+def usd(text: str) -> Decimal:
+    return Decimal(text)
+
+
+@pytest.fixture(scope="module")
+def preview(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Path]]:
+    """Previews a program by plain `pulumi preview --json --show-sames`, with its settings, and writes down what it prints."""
+    host = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("pulumi-python"),))
+    with ExitStack() as served:
+        ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
+
+        def run(name: str, settings: str = "{}") -> Path:
+            folder = tmp_path_factory.mktemp(name)
+            shutil.copy(PROGRAMS / name / "__main__.py", folder)
+            (folder / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
+            (folder / "Pulumi.test.yaml").write_text(f"config: {settings}\n")
+            environment = os.environ | {
+                "PATH": os.pathsep.join([str(host.links / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+                "PULUMI_HOME": str(folder / "home"),
+                "PULUMI_BACKEND_URL": f"file://{folder}",
+                "PULUMI_CONFIG_PASSPHRASE": "",
+                "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
+                "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+                "PULUMI_SKIP_UPDATE_CHECK": "true",
+                "PYTHONWARNINGS": "ignore",
+            }
+            told = ""
+            for command in (("stack", "init", "test"), ("preview", "--stack", "test", "--json", "--show-sames")):
+                done = subprocess.run(
+                    [tools.binary("pulumi"), *command, "--non-interactive"],
+                    cwd=folder,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=300,
+                    stdin=subprocess.DEVNULL,
+                )
+                assert done.returncode == 0, done.stdout + done.stderr
+                told = done.stdout
+            written = folder / "preview.json"
+            written.write_text(told)
+            return written
+
+        yield run
+
+
+def told(path: Path, *options: str) -> str:
+    result = CliRunner().invoke(app, ["cost", str(path), *options])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def cost(path: Path, *options: str) -> dict[str, Any]:
+    return json.loads(told(path, "--format", "json", *options))
+
+
+def months(found: dict[str, Any]) -> tuple[Decimal, Decimal, Decimal]:
+    sums = found["usd_a_month"]
+    return Decimal(sums["declared"]), Decimal(sums["most"]), Decimal(sums["least"])
+
+
+def test_a_program_on_aws_costs_what_a_hand_adds_up(preview: Callable[[str, str], Path]) -> None:
+    """Two on-demand and two Spot machines of four: a base of one, a quarter of three rounded up. Of eight: three and five."""
+    found = cost(preview("aws", "{aws:region: us-east-1}"))
+
+    always = ["0.10", "0.045", "0.005", "0.0225", "0.0225"]  # the cluster, the NAT gateway, its address, two load balancers
+    gp3_of_gpus = 100 * usd("0.08") + 500 * usd("0.005") + 125 * usd("0.04")
+    bastion = usd("0.0104") + usd("0.005")
+    declared = money(
+        *(usd(each) * USUAL for each in always),
+        2 * usd("0.01") * USUAL,  # an endpoint in two zones
+        1,  # a key
+        2 * usd("0.192") * USUAL + 2 * 50 * usd("0.08"),  # the node group
+        2 * usd("0.8048") * USUAL + 2 * usd("0.3659") * USUAL + 4 * gp3_of_gpus,
+        bastion * USUAL + 30 * usd("0.08"),
+        500 * usd("0.10"),  # a disk
+    )
+    most = money(
+        *(usd(each) * LONG for each in always),
+        2 * usd("0.01") * LONG,
+        1,
+        4 * usd("0.192") * LONG + 4 * 50 * usd("0.08"),
+        3 * usd("1.006") * LONG + 5 * usd("0.4213") * LONG + 8 * gp3_of_gpus,
+        bastion * LONG + 30 * usd("0.08"),
+        500 * usd("0.10"),
+    )
+    least = money(
+        *(usd(each) * USUAL for each in always),
+        2 * usd("0.01") * USUAL,
+        1,
+        1 * usd("0.192") * USUAL + 1 * 50 * usd("0.08"),
+        bastion * USUAL + 30 * usd("0.08"),
+        500 * usd("0.10"),
+    )
+    assert months(found) == (declared, most, least)
+    assert found["not_priced"] == {"aws:rds/instance:Instance": 1}
+    assert found["not_known"] == []
+    assert found["complete"] is False
+    assert {each["name"] for each in found["by_use"]} == {"checkpoints", "main", "registry", "web", "inference"}
+    assert found["change"] == found["usd_a_month"], "all of it is new"
+
+
+def test_a_program_on_google_cloud_costs_what_a_hand_adds_up(preview: Callable[[str, str], Path]) -> None:
+    """Three zones of a region where the program says none; the A100s are in the machine's price."""
+    found = cost(preview("google", "{gcp:project: acme, gcp:region: us-central1}"))
+
+    system = usd("0.134023")
+    declared = money(
+        usd("0.10") * USUAL,  # the cluster
+        3 * system * USUAL + 3 * 50 * usd("0.10"),
+        2 * usd("3.673385") * USUAL + 2 * 100 * usd("0.10"),
+        (usd("0.033506") + usd("0.005")) * USUAL + 20 * usd("0.04"),
+        1000 * usd("0.10"),
+        usd("0.005") * USUAL,  # the address
+        usd("0.025") * USUAL,  # the forwarding rule
+    )
+    most = money(
+        usd("0.10") * LONG,
+        9 * system * LONG + 9 * 50 * usd("0.10"),
+        5 * usd("0.512112") * LONG + 5 * 200 * usd("0.17"),
+        2 * usd("3.673385") * LONG + 2 * 100 * usd("0.10"),
+        (usd("0.033506") + usd("0.005")) * LONG + 20 * usd("0.04"),
+        1000 * usd("0.10"),
+        usd("0.005") * LONG,
+        usd("0.025") * LONG,
+        32 * usd("0.0014") * LONG,  # as many nodes as Cloud NAT ever bills
+    )
+    assert months(found) == (declared, most, declared)
+    assert found["not_priced"] == {"gcp:sql/databaseInstance:DatabaseInstance": 1}
+    assert found["not_known"] == []
+
+
+def test_objects_of_kubernetes_cost_what_a_hand_adds_up(preview: Callable[[str, str], Path]) -> None:
+    """20 GPUs are two machines of eight; 40 vCPU are at most at the dearer machine's price for one; a pool of any machine has no bound."""
+    found = cost(preview("kubernetes", "{}"))
+
+    l4 = usd("0.706832")
+    declared = money(
+        usd("0.10") * USUAL,  # GKE's cluster
+        1 * l4 * USUAL + 1 * 100 * usd("0.10"),
+        3 * 100 * usd("0.08"),  # volumes of three replicas
+        usd("0.0225") * USUAL,
+        50 * usd("0.08"),
+    )
+    most = money(
+        2 * usd("55.04") * LONG + 2 * 200 * usd("0.08"),
+        40 * usd("0.192") / 4 * LONG + 10 * 20 * usd("0.08"),
+        usd("0.10") * LONG,
+        4 * l4 * LONG + 4 * 100 * usd("0.10"),
+        3 * 100 * usd("0.08"),
+        usd("0.0225") * LONG,
+        50 * usd("0.08"),
+    )
+    assert months(found) == (declared, most, declared)
+    assert found["not_known"] == [{"name": "anything", "what": "which machines it may make"}]
+    assert found["at_most_is_a_bound"] is False
+    assert found["not_priced"] == {"kubernetes:sql.cnrm.cloud.google.com/v1beta1:SQLInstance": 1}
+
+
+def test_each_price_has_its_source_its_day_and_whether_somebody_checked_it(preview: Callable[[str, str], Path]) -> None:
+    path = preview("aws", "{aws:region: us-east-1}")
+    prices = [price for each in cost(path)["resources"] for price in each["prices"]]
+    text, markdown = (told(path, "--format", form) for form in ("text", "markdown"))
+
+    assert {each["what"] for each in prices} >= {"cluster", "gp3-storage", "m6i.xlarge on-demand", "g6.xlarge spot"}
+    assert all(each["source"] and each["as_of"] and isinstance(each["verified"], bool) for each in prices)
+    for printed in (text, markdown):
+        assert "karpenter" in printed
+        assert "2026-07-20" in printed
+        assert "(?)" in printed
+    assert "1 x aws:rds/instance:Instance" in " ".join(text.split())
