@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import yaml
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
+from policies.lint.block_reading import BlockReader
 from policies.lint.templates import is_template
 
 if TYPE_CHECKING:
@@ -236,8 +237,15 @@ def documents_in(text: bytes) -> list[Document]:
     """The documents in a text that has at most one `---`; empty ones are left out. Raises DocumentRefusedError."""
     if len(text) > DOCUMENT_BYTES:
         raise DocumentRefusedError(f"it has {len(text) >> 20} MiB, and at most {DOCUMENT_BYTES >> 20} MiB are judged")
-    if not text.isascii():
-        _refuse_encoding(text)
+    ordinary = _ORDINARY.read(_decoded(text))
+    if ordinary is not None and ordinary[2] <= NODES:
+        value, line, size = ordinary
+        return [Document(value, line + 1, (), size)]
+    return composed_documents(text)
+
+
+def composed_documents(text: bytes) -> list[Document]:
+    """The same by the parser alone, of text in UTF-8. Raises DocumentRefusedError."""
     _refuse_nesting(text)
     build = _Builder(
         aliases=b"&" in text, braces=b"{{" in text or b"${" in text, placeholders=any(sign in text for sign in _PLACEHOLDER_SIGNS)
@@ -268,9 +276,9 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
     return DocumentRefusedError(f"it is not YAML: {what}", line, template=is_template(text, line), syntax=True)
 
 
-def _refuse_encoding(text: bytes) -> None:
+def _decoded(text: bytes) -> str:
     try:
-        text.decode()
+        return text.decode()
     except UnicodeDecodeError as error:
         raise DocumentRefusedError("it is not UTF-8", text.count(b"\n", 0, error.start) + 1) from None
 
@@ -376,15 +384,27 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         written = node.value
-        if self._placeholders and _SIGN.search(written) and _is_placeholder(written):
+        if self._placeholders and is_placeholder(written):
             return FILLED_LATER
         if node.tag == _PLAIN:
             return plain_scalar(written)
         return written if node.tag in {_TEXT, _TEXT_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
 
 
-def _is_placeholder(written: str) -> bool:
+def is_placeholder(written: str) -> bool:
+    """Whether a scalar is a text that somebody or something fills in."""
+    if _SIGN.search(written) is None:
+        return False
     return (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written) is not None
+
+
+def _ordinary_scalar(written: str, plain: bool) -> Scalar:  # noqa: FBT001 -- the second of two questions about one scalar
+    if is_placeholder(written):
+        return FILLED_LATER
+    return plain_scalar(written) if plain else written
+
+
+_ORDINARY: Final = BlockReader(_ordinary_scalar)
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
