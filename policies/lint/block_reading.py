@@ -95,8 +95,9 @@ class BlockReader:
         root: dict[str, Any] = {}
         # The collections that are open, outermost first, each with its column; a list that stands in its key's own column comes after it.
         columns: list[int] = []
-        opened: list[dict[str, Any] | list[Any]] = []
-        column, held = 0, root
+        opened: list[Any] = []
+        column = 0
+        held: Any = root
         sequence = False
         # Where a value belongs that may follow: its key, or None for an item of a list; `waits` says whether one may.
         waits, key_waiting = False, None
@@ -117,11 +118,11 @@ class BlockReader:
                 opened.append(held)
                 if len(opened) > _DEPTH:
                     return None
-                made: dict[str, Any] | list[Any] = {} if dash < 0 else []
+                made: Any = {} if dash < 0 else []
                 if sequence:
-                    held[-1] = made  # type: ignore[index]
+                    held[-1] = made
                 else:
-                    held[key_waiting] = made  # type: ignore[index]
+                    held[key_waiting] = made
                 column, held, sequence = begin, made, dash >= 0
             else:
                 while begin < column or (begin == column and sequence and dash < 0):
@@ -134,11 +135,11 @@ class BlockReader:
             waits = False
             if dash >= 0:
                 if key is None:
-                    held.append(value)  # type: ignore[union-attr]
+                    held.append(value)
                     size += count
                 else:
                     inner: dict[str, Any] = {}
-                    held.append(inner)  # type: ignore[union-attr]
+                    held.append(inner)
                     size += 1
                     columns.append(column)
                     opened.append(held)
@@ -148,7 +149,7 @@ class BlockReader:
             if key is not None:
                 if key in held:
                     return None
-                held[key] = value  # type: ignore[call-overload]
+                held[key] = value
                 size += count
             if form != _COMPLETE:
                 waits, key_waiting = form == _NOTHING, key
@@ -158,9 +159,9 @@ class BlockReader:
                         return None
                     written, place = found
                     if sequence:
-                        held[-1] = self._scalar(written, False)  # type: ignore[index]
+                        held[-1] = self._scalar(written, False)
                     else:
-                        held[key] = self._scalar(written, False)  # type: ignore[index]
+                        held[key] = self._scalar(written, False)
         return (root, first, size) if root else None
 
     def _understood(self, line: str) -> _Line:
@@ -208,7 +209,7 @@ class BlockReader:
                 return found[0], found[1]
         return None
 
-    def _flow(self, text: str) -> tuple[Any, int, int] | None:  # noqa: C901, PLR0911, PLR0912 -- one state machine
+    def _flow(self, text: str) -> tuple[Any, int, int] | None:  # noqa: C901, PLR0911, PLR0912, PLR0915 -- one state machine
         """A list or mapping in flow style, how many values it is, and where it ends."""
         root: Any = None
         opened: list[Any] = []

@@ -43,6 +43,10 @@ PAYS_FROM_BYTES: Final = 512 * 1024
 
 PROCESSES_AT_MOST: Final = 8
 
+_TOLD_OF: Final = frozenset({Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN})
+
+_PART_BYTES: Final = 64 * 1024
+
 
 @dataclass(frozen=True)
 class _Child:
@@ -213,12 +217,12 @@ class Walk:
 def judged(
     manifests: Sequence[Manifest], scopes: Sequence[Scope], configuration: Configuration
 ) -> Iterator[tuple[Manifest, Finding, tuple[str, ...]]]:
-    """Every finding of every rule about every manifest, passes included, with the names of the scopes that it is of."""
+    """Every finding of every rule about every manifest, with the names of the scopes that it is of; of passes rule and verdict alone."""
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
     pages = {number for number, scope in enumerate(scopes) if scope.excerpt}
     rules, settings = configuration.rules_of_objects, configuration.running
-    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages)
+    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, told=_TOLD_OF)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
         for finding, numbers in () if manifest.unread else listed:
@@ -237,8 +241,6 @@ def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Accep
 
 
 STDIN: Final = "<stdin>"
-
-_TOLD_OF: Final = (Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN)
 
 
 def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = False) -> Report:
@@ -360,14 +362,30 @@ def _unreadable(path: str, reason: str) -> Problem:
 def read_file(path: str) -> Reading:
     """What one file holds. Never raises for what a file is: what keeps it from being read is a problem of it."""
     try:
-        with Path(path).open("rb") as file:
-            return read_text(path, file.read(FILE_BYTES + 1))
+        return read_text(path, _bytes_of(path))
     except OSError as error:
         reason = f"it cannot be opened: {error.strerror}"
     except Exception as error:  # noqa: BLE001 -- one file must not stop the others
         last = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"its reader is broken: {type(error).__name__} in {Path(last.filename).name}, line {last.lineno}; report it"
     return Reading(problems=[_unreadable(path, reason)], files=1)
+
+
+def _bytes_of(path: str) -> bytes:
+    """What a file holds, up to one byte more than is read. Thousands of small files are read: without a buffer, and without a Path."""
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        wanted = os.fstat(opened).st_size + 1
+        parts: list[bytes] = []
+        left = FILE_BYTES + 1
+        # A file may have grown, and those of /proc tell no size.
+        while left > 0 and (part := os.read(opened, min(wanted, left))):
+            parts.append(part)
+            left -= len(part)
+            wanted = max(wanted - len(part), _PART_BYTES)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+    finally:
+        os.close(opened)
 
 
 def _size(path: str) -> int:

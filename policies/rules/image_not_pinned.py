@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.names import MOVING_TAGS
+from capacity.values.images import MOVING_TAGS
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
