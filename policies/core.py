@@ -47,6 +47,7 @@ class RuleIndex:
             if (rule.judge_among is not None) is among and settings.level(rule) is not Level.DISABLED
         )
         self._of_class: dict[type[View], tuple[Charge, ...]] = {}
+        self._of_classes: dict[tuple[type[View], ...], list[tuple[Charge, int]]] = {}
         self._told = told
         self._untold: dict[tuple[int, Verdict], Finding] = {}
 
@@ -63,10 +64,14 @@ class RuleIndex:
 
     def charges(self, views: Sequence[View]) -> list[tuple[Charge, View]]:
         """Each rule with each of the views that it looks at: by rule, then in the order of the views."""
-        found = [(charge, view) for view in views for charge in self._of(type(view))]
-        if len(views) > 1:
-            found.sort(key=lambda each: each[0].place)
-        return found
+        if len(views) == 1:
+            return [(charge, views[0]) for charge in self._of(type(views[0]))]
+        # Few shapes of objects make up a run: which rule looks at which of their views is asked once of each.
+        kinds = tuple(map(type, views))
+        if kinds not in self._of_classes:
+            found = [(charge, place) for place, kind in enumerate(kinds) for charge in self._of(kind)]
+            self._of_classes[kinds] = sorted(found, key=lambda each: each[0].place)
+        return [(charge, views[place]) for charge, place in self._of_classes[kinds]]
 
     def _of(self, kind: type[View]) -> tuple[Charge, ...]:
         if kind not in self._of_class:
@@ -149,15 +154,16 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     *,
     closed: bool = False,
     excerpts: Container[int] = (),
+    unjudged: Container[int] = (),
     told: Container[Verdict] = frozenset(Verdict),
     read: Callable[[Source], Sequence[View]] = views_of,
 ) -> list[list[tuple[Finding, tuple[int, ...]]]]:
     """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
 
     `scopes` list the places of their objects among `sources`; an object may be in several. `excerpts` are the numbers of those that pages
-    show, which prove of no object that it is nowhere. A finding that hangs on no other object is of no scope. Of a verdict that is not to
-    be `told`, a finding says its rule and the verdict alone. What one scope decides of an object is not undecided because another does not;
-    what one of them is broken in, is told.
+    show, which prove of no object that it is nowhere. What is at the places `unjudged` is there for the others, and has no finding. A
+    finding that hangs on no other object is of no scope. Of a verdict that is not to be `told`, it says its rule and the verdict alone.
+    What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
     """
     listed = list(rules)
     alone = RuleIndex(listed, settings, among=False, told=told)
@@ -165,12 +171,15 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     among = RuleIndex(listed, settings, among=True, told=told)
     across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
     for number, members in enumerate(scopes):
-        judged = _judged_across([readings[place] for place in members], among, settings, closed=closed, excerpt=number in excerpts)
-        for place, findings in zip(members, judged, strict=True):
+        within = [readings[place] for place in members]
+        asked = [place for place in members if place not in unjudged]
+        inventory = Inventory(_views(within), closed, number in excerpts)
+        judged = _judged_across([readings[place] for place in asked], among, settings, within, inventory)
+        for place, findings in zip(asked, judged, strict=True):
             across[place].append((number, findings))
     return [
-        [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
-        for reading, of_scopes in zip(readings, across, strict=True)
+        [] if place in unjudged else [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
+        for place, (reading, of_scopes) in enumerate(zip(readings, across, strict=True))
     ]
 
 
@@ -219,14 +228,19 @@ def judge_across(
     readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False, excerpt: bool = False
 ) -> list[list[Finding]]:
     """The findings of the rules that need other objects, one list for each of `readings`; `closed`, `excerpt`: as an Inventory has them."""
-    return _judged_across(readings, RuleIndex(rules, settings, among=True), settings, closed=closed, excerpt=excerpt)
+    among = RuleIndex(rules, settings, among=True)
+    return _judged_across(readings, among, settings, readings, Inventory(_views(readings), closed, excerpt))
+
+
+def _views(readings: Iterable[Reading]) -> tuple[View, ...]:
+    return tuple(view for reading in readings for view in reading.views)
 
 
 def _judged_across(
-    readings: Sequence[Reading], among: RuleIndex, settings: Settings, *, closed: bool, excerpt: bool
+    readings: Sequence[Reading], among: RuleIndex, settings: Settings, within: Sequence[Reading], inventory: Inventory
 ) -> list[list[Finding]]:
-    inventory = Inventory(tuple(view for reading in readings for view in reading.views), closed, excerpt)
-    secrets = Secrets.of_all(reading.source.secrets for reading in readings)
+    """The findings about `readings`, without what any of those is to hide that they are `within`."""
+    secrets = Secrets.of_all(reading.source.secrets for reading in within)
     judged = [_findings(reading, among, inventory, _accepted(reading, settings)) if reading.views else [] for reading in readings]
     return [[secrets.hide(each) for each in findings] for findings in judged] if secrets.texts else judged
 

@@ -221,12 +221,13 @@ def judged(
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
     pages = {number for number, scope in enumerate(scopes) if scope.excerpt}
+    unread = {place for place, manifest in enumerate(manifests) if manifest.unread}
     rules, settings = configuration.rules_of_objects, configuration.running
-    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, told=_TOLD_OF)
+    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, unjudged=unread, told=_TOLD_OF)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
-        for finding, numbers in () if manifest.unread else listed:
-            yield manifest, finding, tuple(names[number] for number in numbers if names[number])
+        for finding, numbers in listed:
+            yield manifest, finding, tuple(names[number] for number in numbers if names[number]) if numbers else ()
 
 
 def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Accepted | None]:

@@ -9,7 +9,6 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from policies.inventory.pod_gpus import containers
 from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ..
     What is no absolute path, such as the URL of a bucket, or names a file, is passed over.
     """
     spelled = _spelled(names)
-    for name, container in containers(pods.pod):
+    for name, container in pods.containers:
         mounts = list(mounts_of(pods.pod, container))
         for mount in mounts:
             path = mount.path.text()

@@ -57,18 +57,16 @@ def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source
 
 def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial: bool) -> Source:
     whole = Field(fields)
+    metadata = whole.at("metadata")
 
-    def text(default: str, *path: str) -> str:
-        found = whole.at(*path).text()
+    def text(default: str, holder: Field, key: str) -> str:
+        found = holder.at(key).text()
         return default if found is UNKNOWN or not found else found
 
-    api_version, kind = text(api_version, "apiVersion"), text(kind, "kind")
+    api_version, kind = text(api_version, whole, "apiVersion"), text(kind, whole, "kind")
     group = api_version.rpartition("/")[0]
     identity = ObjectIdentity(
-        api_version=api_version,
-        kind=kind,
-        name=text(name, "metadata", "name"),
-        namespace=text("", "metadata", "namespace"),
+        api_version=api_version, kind=kind, name=text(name, metadata, "name"), namespace=text("", metadata, "namespace")
     )
     return Source(identity=identity, family="" if group == "core" else group, kind=kind, fields=Field(fields, partial))
 
