@@ -2,7 +2,7 @@
 
 It knows block style with keys of one line, scalars of one line, literal blocks, and flow style within one line. Of everything else it says
 that it does not know, and yaml_reading's parser reads it: anchors, tags, escapes, folded texts, duplicate keys, and whatever is no YAML.
-What it does read is what the parser reads (tests/policies/lint/test_block_reading.py holds the two against each other).
+What it does read is what the parser reads (tests/policies/lint/test_lint_block_reading.py holds the two against each other).
 """
 
 from __future__ import annotations

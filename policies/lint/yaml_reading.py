@@ -398,13 +398,14 @@ def is_placeholder(written: str) -> bool:
     return (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written) is not None
 
 
-def _ordinary_scalar(written: str, plain: bool) -> Scalar:  # noqa: FBT001 -- the second of two questions about one scalar
+def ordinary_scalar(written: str, plain: bool) -> Scalar:  # noqa: FBT001 -- the second of two questions about one scalar
+    """The value of a scalar without a tag, which stood without quotes if it is `plain`."""
     if is_placeholder(written):
         return FILLED_LATER
     return plain_scalar(written) if plain else written
 
 
-_ORDINARY: Final = BlockReader(_ordinary_scalar)
+_ORDINARY: Final = BlockReader(ordinary_scalar)
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
