@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from policies.lint.chunks import markdown_chunks, yaml_chunks
 from policies.lint.key_scan import has_unique_keys
 from policies.lint.parts import PATCH_MARKS, compared_files, is_assertion_file, is_fragment, is_patch, patch_files
 from policies.lint.scope_links import KUSTOMIZATION_FILES, taking_of
@@ -22,15 +23,14 @@ from policies.lint.yaml_reading import (
     FILLED_LATER,
     DocumentRefusedError,
     documents_in,
-    markdown_chunks,
-    yaml_chunks,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from policies.lint.chunks import Chunk
     from policies.lint.scope_links import Taking
-    from policies.lint.yaml_reading import Chunk, Document
+    from policies.lint.yaml_reading import Document
 
 
 class Skipped(StrEnum):

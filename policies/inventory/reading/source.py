@@ -23,6 +23,7 @@ _PATCH = "Patch"
 class Source:
     """What readers read. `family` is the API group of a Kubernetes object ("" for core), or `package:module` of a Pulumi type.
 
+    `template` are the fields of the launch template that a group of machines is made by, absent where none is known.
     `fields` are the resource's inputs. In Pulumi's `...Patch` types, which say only a part of an object, they are partial. `secrets` are
     the texts among them that a program marked as secret; a manifest has no such marks.
     """
@@ -32,6 +33,7 @@ class Source:
     kind: str
     fields: Field
     secrets: Secrets = field(default_factory=Secrets)
+    template: Field = field(default_factory=lambda: Field(None))
 
 
 def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> Source:

@@ -13,7 +13,7 @@ from capacity.values.printable import printable
     "written,shown",
     [
         ("train-1", "train-1"),
-        ("größe 10 µs – 日本語 🚀 │", "größe 10 µs – 日本語 🚀 │"),
+        ("größe 10 µs — 日本語 🚀 │", "größe 10 µs — 日本語 🚀 │"),
         ("narrow\u202fand wide\u3000blanks\u00a0", "narrow\u202fand wide\u3000blanks\u00a0"),
         ("\x1b[2J\x1b]0;title\x07", "\\x1b[2J\\x1b]0;title\\x07"),
         ("\u202egnp.exe", "\\u202egnp.exe"),

@@ -1,4 +1,4 @@
-"""The reader that spares the parser: what it reads is what the parser reads, whatever the text; of the rest it says that it does not know."""
+"""The reader that spares the parser: what it reads is what the parser reads; of the rest it says that it does not know."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from policies.lint.block_reading import BlockReader
-from policies.lint.yaml_reading import Document, DocumentRefusedError, composed_documents, ordinary_scalar, yaml_chunks
+from policies.lint.chunks import yaml_chunks
+from policies.lint.yaml_reading import Document, DocumentRefusedError, composed_documents, ordinary_scalar
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 READER = BlockReader(ordinary_scalar)
