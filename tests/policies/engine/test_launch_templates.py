@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from engine_analysis import analyzed, written_state
 
-from policies.inventory.launch_templates import with_template
 from policies.inventory.reading import views_of
+from policies.inventory.reading.launch_templates import with_template
 from policies.inventory.reading.source import from_pulumi
 from policies.inventory.views import GpuPool, Pool
 
