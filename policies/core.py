@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from capacity.values.verdict import Outcome, Severity, Verdict, not_applicable, undecided
+from capacity.values.verdict import ObjectIdentity, Outcome, Severity, Verdict, not_applicable, undecided
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import annotations_of
 from policies.inventory.views import Inventory
@@ -21,7 +21,6 @@ from policies.values.secrecy import Secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from capacity.values.verdict import ObjectIdentity
     from policies.inventory.reading.source import Source
     from policies.inventory.views import View
     from policies.judging import AnyRule, Settings
@@ -41,20 +40,38 @@ class Charge(NamedTuple):
 class RuleIndex:
     """The rules of one run that are not disabled: those that judge a view `among` others, or those that judge it alone."""
 
-    def __init__(self, rules: Iterable[AnyRule], settings: Settings, *, among: bool) -> None:
+    def __init__(self, rules: Iterable[AnyRule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
         self._charges = tuple(
             Charge(place, rule, settings.parameters(rule))
             for place, rule in enumerate(rules)
             if (rule.judge_among is not None) is among and settings.level(rule) is not Level.DISABLED
         )
         self._of_class: dict[type[View], tuple[Charge, ...]] = {}
+        self._of_classes: dict[tuple[type[View], ...], list[tuple[Charge, int]]] = {}
+        self._told = told
+        self._untold: dict[tuple[int, Verdict], Finding] = {}
+
+    def finding(self, charge: Charge, view: View, outcome: Outcome) -> Finding:
+        """What a rule says of a view; of a verdict that is not to be told, the rule and the verdict alone."""
+        verdict = outcome.verdict
+        if verdict in self._told:
+            return _finding(charge.rule, view, outcome)
+        key = charge.place, verdict
+        if key not in self._untold:
+            rule = charge.rule
+            self._untold[key] = Finding(rule.name, rule.code, rule.severity, verdict, _NOBODY, "", "")
+        return self._untold[key]
 
     def charges(self, views: Sequence[View]) -> list[tuple[Charge, View]]:
         """Each rule with each of the views that it looks at: by rule, then in the order of the views."""
-        found = [(charge, view) for view in views for charge in self._of(type(view))]
-        if len(views) > 1:
-            found.sort(key=lambda each: each[0].place)
-        return found
+        if len(views) == 1:
+            return [(charge, views[0]) for charge in self._of(type(views[0]))]
+        # Few shapes of objects make up a run: which rule looks at which of their views is asked once of each.
+        kinds = tuple(map(type, views))
+        if kinds not in self._of_classes:
+            found = [(charge, place) for place, kind in enumerate(kinds) for charge in self._of(kind)]
+            self._of_classes[kinds] = sorted(found, key=lambda each: each[0].place)
+        return [(charge, views[place]) for charge, place in self._of_classes[kinds]]
 
     def _of(self, kind: type[View]) -> tuple[Charge, ...]:
         if kind not in self._of_class:
@@ -63,6 +80,7 @@ class RuleIndex:
 
 
 _NOTHING_ELSE = Inventory(())
+_NOBODY = ObjectIdentity("", "", "")
 
 READING = "inventory"
 """Stands in a finding's rule where the object could not be read at all, so that no rule saw it."""
@@ -136,25 +154,32 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     *,
     closed: bool = False,
     excerpts: Container[int] = (),
+    unjudged: Container[int] = (),
+    told: Container[Verdict] = frozenset(Verdict),
     read: Callable[[Source], Sequence[View]] = views_of,
 ) -> list[list[tuple[Finding, tuple[int, ...]]]]:
     """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
 
     `scopes` list the places of their objects among `sources`; an object may be in several. `excerpts` are the numbers of those that pages
-    show, which prove of no object that it is nowhere. A finding that hangs on no other object is of
-    no scope. What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
+    show, which prove of no object that it is nowhere. What is at the places `unjudged` is there for the others, and has no finding. A
+    finding that hangs on no other object is of no scope. Of a verdict that is not to be `told`, it says its rule and the verdict alone.
+    What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
     """
     listed = list(rules)
-    alone = RuleIndex(listed, settings, among=False)
+    alone = RuleIndex(listed, settings, among=False, told=told)
     readings = [read_source(source, read) for source in sources]
+    among = RuleIndex(listed, settings, among=True, told=told)
     across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
     for number, members in enumerate(scopes):
-        judged = judge_across([readings[place] for place in members], listed, settings, closed=closed, excerpt=number in excerpts)
-        for place, findings in zip(members, judged, strict=True):
+        within = [readings[place] for place in members]
+        asked = [place for place in members if place not in unjudged]
+        inventory = Inventory(_views(within), closed, number in excerpts)
+        judged = _judged_across([readings[place] for place in asked], among, settings, within, inventory)
+        for place, findings in zip(asked, judged, strict=True):
             across[place].append((number, findings))
     return [
-        [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
-        for reading, of_scopes in zip(readings, across, strict=True)
+        [] if place in unjudged else [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
+        for place, (reading, of_scopes) in enumerate(zip(readings, across, strict=True))
     ]
 
 
@@ -203,26 +228,37 @@ def judge_across(
     readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False, excerpt: bool = False
 ) -> list[list[Finding]]:
     """The findings of the rules that need other objects, one list for each of `readings`; `closed`, `excerpt`: as an Inventory has them."""
-    across = RuleIndex(rules, settings, among=True)
-    inventory = Inventory(tuple(view for reading in readings for view in reading.views), closed, excerpt)
-    secrets = Secrets.of_all(reading.source.secrets for reading in readings)
-    return [
-        [secrets.hide(each) for each in _findings(reading, across, inventory, _accepted(reading, settings))] if reading.views else []
-        for reading in readings
-    ]
+    among = RuleIndex(rules, settings, among=True)
+    return _judged_across(readings, among, settings, readings, Inventory(_views(readings), closed, excerpt))
+
+
+def _views(readings: Iterable[Reading]) -> tuple[View, ...]:
+    return tuple(view for reading in readings for view in reading.views)
+
+
+def _judged_across(
+    readings: Sequence[Reading], among: RuleIndex, settings: Settings, within: Sequence[Reading], inventory: Inventory
+) -> list[list[Finding]]:
+    """The findings about `readings`, without what any of those is to hide that they are `within`."""
+    secrets = Secrets.of_all(reading.source.secrets for reading in within)
+    judged = [_findings(reading, among, inventory, _accepted(reading, settings)) if reading.views else [] for reading in readings]
+    return [[secrets.hide(each) for each in findings] for findings in judged] if secrets.texts else judged
 
 
 def _judged_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[Finding]:
-    hide = reading.source.secrets.hide
+    secrets = reading.source.secrets
     if reading.defect:
-        return [hide(reading.defect)]
+        return [secrets.hide(reading.defect)]
     accepted = _accepted(reading, settings)
     findings = _findings(reading, alone, _NOTHING_ELSE, accepted)
-    return [hide(each) for each in (*findings, *(of_suppression(reading.source.identity, problem) for problem in accepted.problems))]
+    findings += [of_suppression(reading.source.identity, problem) for problem in accepted.problems]
+    return [secrets.hide(each) for each in findings] if secrets.texts else findings
 
 
 def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
-    found = [_finding(charge.rule, view, _judge_one(charge, view, inventory)) for charge, view in index.charges(reading.views)]
+    found = [index.finding(charge, view, _judge_one(charge, view, inventory)) for charge, view in index.charges(reading.views)]
+    if not accepted.valid:
+        return found
     return [
         replace(each, verdict=Verdict.SUPPRESSED, suppressed=accepted.valid[each.rule])
         if each.verdict is Verdict.FAIL and each.rule in accepted.valid

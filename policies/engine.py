@@ -19,6 +19,7 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from capacity.values.verdict import Severity, Verdict
 from policies.core import is_defect, judge_across, judge_alone, read_source
 from policies.inventory.reading import views_of
+from policies.inventory.reading.launch_templates import PROPERTIES, is_template, takes_template, with_template
 from policies.inventory.reading.source import from_pulumi
 from policies.judging import DEFAULTS, LEVEL, Level, policy_schema, read_settings, schema
 from policies.rules import all_rules
@@ -251,12 +252,37 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
     def AnalyzeStack(self, request: proto.AnalyzeStackRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
         """What the rules say that compare resources with one another."""
         given = {each.urn: self._readings[each.urn] for each in request.resources if each.urn in self._readings}
+        alone = self._with_templates(given, request.resources)
         judged = judge_across(list(given.values()), self._rules, self._settings)
         told: list[proto.AnalyzeDiagnostic] = []
-        for urn, findings in zip(given, judged, strict=True):
+        for urn, across in zip(given, judged, strict=True):
+            findings = [*alone.get(urn, ()), *across]
             told += self._told((each for each in findings if not _waits(each)), urn)
             told += self._told_undecided([*self._undecided.pop(urn, ()), *filter(_waits, findings)], urn)
         return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.judge_among))
+
+    def _with_templates(self, given: dict[str, Reading], resources: Iterable[proto.AnalyzerResource]) -> dict[str, list[Finding]]:
+        """Reads the groups of machines among `given` anew, each with its launch template; what is so found of each that was not before.
+
+        Of which template a group's is the engine alone knows in a first preview: the template's id is not known, and that the group's field
+        is made of it is.
+        """
+        of_groups = {each.urn: each for each in resources if each.urn in given and takes_template(given[each.urn].source)}
+        templates = {urn: each.source for urn, each in given.items() if is_template(each.source)}
+        found: dict[str, list[Finding]] = {}
+        for urn, resource in of_groups.items():
+            named = (resource.propertyDependencies[name].urns for name in PROPERTIES if name in resource.propertyDependencies)
+            urns = {each for listed in named for each in listed}
+            group = given[urn].source
+            whole = with_template(group, [templates[each] for each in urns if each in templates], templates.values())
+            if whole is not group:
+                given[urn] = read_source(whole, self._read)
+                before = judge_alone(read_source(group, self._read), self._rules, self._settings)
+                said = {(each.rule, each.verdict, each.message) for each in before if not _waits(each)}
+                findings = judge_alone(given[urn], self._rules, self._settings)
+                found[urn] = [each for each in findings if (each.rule, each.verdict, each.message) not in said]
+                self._undecided[urn] = []
+        return found
 
     def _told(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
         """A diagnostic for each finding that a person should see, once however many pod templates it is so of.

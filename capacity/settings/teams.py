@@ -11,7 +11,8 @@ from pydantic import AfterValidator, Field
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
 from capacity.settings.storage import WorkQueue
-from capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name, how_it_moves
+from capacity.values.images import how_it_moves
+from capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name
 
 
 class AdmissionMode(StrEnum):

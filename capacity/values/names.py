@@ -104,21 +104,6 @@ IMAGE_REPOSITORY = _form(
     r"^[a-z0-9][a-z0-9.-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)+$",
     "a repository with its registry and without a tag, such as 602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
 )
-MOVING_TAGS = ("latest", "main", "master", "nightly", "dev", "edge", "stable")
-"""Tags of images that somebody moves: the pod that replaces an interrupted one might run another program."""
-
-
-def how_it_moves(image: str) -> str:
-    """What makes an image another one tomorrow; empty for one of a release or a digest."""
-    if "@" in image:
-        return ""
-    # A colon before the last slash is that of a registry's port.
-    _, colon, tag = image.rpartition("/")[2].partition(":")
-    if colon and tag not in MOVING_TAGS:
-        return ""
-    return f"has the tag {tag}, which moves" if colon else "has neither tag nor digest, which means latest"
-
-
 EC2_MACHINE = _form(r"^[a-z]+\d+[a-z0-9-]*\.[a-z0-9-]+$", "an instance type of EC2, such as p6-b300.48xlarge")
 GKE_MACHINE = _form(r"^[a-z]+\d+[a-z]*-[a-z0-9-]*[a-z0-9]$", "a machine type of Compute Engine, such as a4-highgpu-8g")
 GPU_NAME = _form(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "a GPU's name in lower case with hyphens, such as l4 or rtx-pro-server-6000")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 
@@ -99,6 +100,7 @@ def undecided(reason: str) -> Outcome:
     return Outcome(Verdict.UNKNOWN, reason)
 
 
+@lru_cache(maxsize=1024)
 def not_applicable(reason: str) -> Outcome:
     """The rule does not speak about this view."""
     return Outcome(Verdict.NOT_APPLICABLE, reason)

@@ -16,6 +16,7 @@ from capacity.catalog.data_files import Record
 from capacity.catalog.pod_identity import POD_USER
 from capacity.settings.stack_file import model_at, said, shown
 from capacity.values.errors import SettingsProblem, nearest
+from capacity.values.images import how_it_moves
 from capacity.values.names import (
     CHECKPOINT_FOLDER,
     GPU_MODEL,
@@ -27,7 +28,6 @@ from capacity.values.names import (
     VARIABLE,
     LabelValue,
     Name,
-    how_it_moves,
 )
 from capacity.workloads.inputs import (
     VISIBLE_DEVICES,

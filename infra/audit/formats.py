@@ -6,8 +6,8 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from capacity.values.printable import printable
 from policies.core import is_defect
-from policies.lint.formats import printable
 from policies.lint.report import GRAVEST_FIRST
 
 if TYPE_CHECKING:

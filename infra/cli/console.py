@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +11,8 @@ from rich.console import Console, RenderHook
 from rich.segment import Segment
 from rich.text import Text
 
+from capacity.values.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from capacity.values.errors import ExplainedError
-
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What a terminal obeys instead of showing it: control characters but tabulators and ends of lines, and marks that turn text around."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,7 @@ class _Shown:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for text, style, control in console.render(self.printed, options):
-            yield Segment(text if control else _UNSEEN.sub(_as_written, text), style, control)
-
-
-def _as_written(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
+            yield Segment(text if control else printable(text, lines=True), style, control)
 
 
 class _ShowsAll(RenderHook):

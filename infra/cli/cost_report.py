@@ -14,6 +14,7 @@ from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.cost.budget_checks import Standing
 from capacity.cost.figures import Scenario, day_of, days_of
 from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
+from capacity.values.printable import printable
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 
@@ -272,7 +273,9 @@ def cost_markdown(report: CostReport) -> str:
 
 def literal(text: str) -> str:
     """`text` so that neither Markdown nor HTML nor GitHub's mentions see anything in it."""
-    return "".join(each if each.isalnum() or each in _PLAIN else f"&#{ord(each)};" for each in " ".join(text.split()))
+    return "".join(
+        each if each.isalnum() or each in _PLAIN else f"&#{ord(each)};" for each in " ".join(printable(text, lines=True).split())
+    )
 
 
 def _comment(report: CostReport) -> Iterator[str]:

@@ -133,8 +133,12 @@ def unbacked_request(pod: Field) -> tuple[Tri, str, str]:
 
     A limit of another number is gpu-request-differs-from-limit's.
     """
+    # Most containers request nothing of the sort.
+    asking = [
+        (name, resources) for name, container in containers(pod) if not (resources := container.at("resources")).at("requests").absent
+    ]
     answers: list[tuple[Tri, str, str]] = [
-        (_unbacked(container.at("resources"), resource), name, resource) for resource in RESOURCES for name, container in containers(pod)
+        (_unbacked(resources, resource), name, resource) for resource in RESOURCES for name, resources in asking
     ]
     found = any_of(answer for answer, _, _ in answers)
     return next((each for each in answers if each[0] is found), (found, "", ""))

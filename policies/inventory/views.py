@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from capacity.catalog.node_labels import GPU_RESOURCE
-from policies.inventory.pod_gpus import asks_for_gpus, exemption
+from policies.inventory.pod_gpus import asks_for_gpus, containers, exemption, placed_on_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -150,6 +150,16 @@ class PodSet(View):
     def asks_for_gpus(self) -> Tri:
         """What policies.inventory.pod_gpus.asks_for_gpus says of the pod: the first question of nearly every rule about pods."""
         return asks_for_gpus(self.pod)
+
+    @cached_property
+    def containers(self) -> tuple[tuple[str, Field], ...]:
+        """What policies.inventory.pod_gpus.containers finds in the pod."""
+        return tuple(containers(self.pod))
+
+    @cached_property
+    def placed_on_gpus(self) -> tuple[Tri, str]:
+        """What policies.inventory.pod_gpus.placed_on_gpus says of the pod."""
+        return placed_on_gpus(self.pod)
 
     @cached_property
     def exemption(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from policies.lint.chunks import markdown_chunks, yaml_chunks
 from policies.lint.key_scan import has_unique_keys
 from policies.lint.parts import PATCH_MARKS, compared_files, is_assertion_file, is_fragment, is_patch, patch_files
 from policies.lint.scope_links import KUSTOMIZATION_FILES, taking_of
@@ -22,15 +23,14 @@ from policies.lint.yaml_reading import (
     FILLED_LATER,
     DocumentRefusedError,
     documents_in,
-    markdown_chunks,
-    yaml_chunks,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from policies.lint.chunks import Chunk
     from policies.lint.scope_links import Taking
-    from policies.lint.yaml_reading import Chunk, Document
+    from policies.lint.yaml_reading import Document
 
 
 class Skipped(StrEnum):
@@ -104,7 +104,8 @@ class Reading:
         """Takes in what another part of the run read."""
         self.manifests += other.manifests
         self.problems += other.problems
-        self.skipped += other.skipped
+        if other.skipped:
+            self.skipped += other.skipped
         self.files += other.files
         self.documents += other.documents
         self.parts += other.parts
@@ -206,7 +207,7 @@ def _take(reading: Reading, manifest: Manifest, text: bytes, ending: str) -> Non
     if part is not None:
         reading.skipped[part] += 1
     elif value["kind"] not in _NO_RULE_LOOKS_AT or _speaks_to_rules(value):
-        reading.manifests.append(replace(manifest, partial=ending in _MARKDOWN and is_fragment(value)))
+        reading.manifests.append(replace(manifest, partial=True) if ending in _MARKDOWN and is_fragment(value) else manifest)
 
 
 def _tell_links(reading: Reading, path: str, value: dict[str, Any]) -> None:
@@ -228,7 +229,8 @@ def _part_of(path: str, value: dict[str, Any], text: bytes) -> Skipped | None:
 def _is_settled(text: bytes) -> bool:
     """Whether a text is that of an object that no rule looks at, speaks to no rule, and has no duplicate key: certain without a parser."""
     return (
-        all(pattern.search(text) for pattern in _DEFINITION)
+        b"CustomResourceDefinition" in text
+        and all(pattern.search(text) for pattern in _DEFINITION)
         and b"flexspot" not in text
         and len(text) <= DOCUMENT_BYTES
         and text.isascii()

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from capacity.values.printable import printable
 from capacity.values.verdict import Severity
 from policies.lint.configuration import Configuration
 from policies.lint.report import fingerprints
@@ -34,11 +35,6 @@ def as_text(report: Report, *, colours: bool = False, details: bool = False) -> 
     `details` lists what is suppressed and what could not be decided too, which are counted in any case.
     """
     return "".join(f"{line}\n" for line in _lines(report, _Paint(on=colours), details=details))
-
-
-def printable(text: str) -> str:
-    """Without what would move a terminal's cursor or begin a line of its own: names in YAML may hold any character."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def defect_lines(report: Report) -> list[str]:
@@ -224,7 +220,7 @@ def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, An
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{name + ': ' if name else ''}{placed.message}. To fix it: {finding.remediation}"},
+        "message": {"text": printable(f"{name + ': ' if name else ''}{placed.message}. To fix it: {finding.remediation}", lines=True)},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": _uri(placed.path)}, "region": {"startLine": placed.line}},

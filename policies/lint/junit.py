@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from policies.lint.formats import printable
+from capacity.values.printable import printable
 
 if TYPE_CHECKING:
     from policies.lint.report import Placed, Report

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import stat
 import sys
 import traceback
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +25,7 @@ from policies.lint.file_reading import InputProblem, Problem, Reading, Skipped, 
 from policies.lint.places import Places
 from policies.lint.report import Placed, Report, Suppression
 from policies.lint.scopes import scopes_of
+from policies.lint.walking import Walk
 from policies.lint.yaml_reading import FILE_BYTES
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ PAYS_FROM_BYTES: Final = 512 * 1024
 """A process more costs some 10 ms; half a MiB takes about 40 ms to read."""
 
 PROCESSES_AT_MOST: Final = 8
+
+_TOLD_OF: Final = frozenset({Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN})
+
+_PART_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -139,90 +143,20 @@ def _one_by_one(files: list[str], read: Callable[[str], Reading]) -> Reading:
     return whole
 
 
-ENDINGS: Final = (".yaml", ".yml", ".json", ".md", ".markdown")
-
-_PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
-"""Folders of others' code, beside all whose name begins with a dot."""
-
-
-@dataclass
-class Walk:
-    """A walk over files and folders, each file once however many links lead to it.
-
-    `excluded` are patterns of paths relative to `root`, with * for any text, / included; they do not hold for files that are named.
-    """
-
-    skipped: Counter[Skipped]
-    excluded: Sequence[str] = ()
-    root: str = "."
-    unreadable: dict[str, str] = field(default_factory=dict[str, str])
-    """Folders that could not be listed, each with the reason."""
-    _seen: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
-
-    def files(self, paths: Sequence[str]) -> Iterator[str]:
-        """The files, in the order named, those of a folder by name, before those of the folders in it."""
-        for path in paths:
-            if os.path.isdir(path):  # noqa: PTH112 -- pathlib takes several times as long over thousands of files
-                yield from self._below(path)
-            elif self._first_sight(os.stat(path)):  # noqa: PTH116 -- likewise
-                yield os.path.normpath(path)
-
-    def _below(self, top: str) -> Iterator[str]:
-        # A list and no recursion: folders may be nested deeper than Python's calls.
-        waiting = [top]
-        while waiting:
-            folder = waiting.pop()
-            try:
-                with os.scandir(folder) as listing:
-                    entries = sorted(listing, key=lambda entry: entry.name)
-            except OSError as error:
-                self.unreadable[os.path.normpath(folder)] = error.strerror or type(error).__name__
-                continue
-            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-            for entry in entries:
-                if entry.name.lower().endswith(ENDINGS) and not entry.is_dir(follow_symlinks=False) and self._wanted(entry):
-                    yield os.path.normpath(entry.path)
-            waiting += [each.path for each in reversed(folders) if not each.name.startswith(".") and each.name not in _PASSED_OVER]
-
-    def _wanted(self, entry: os.DirEntry[str]) -> bool:
-        try:
-            found = entry.stat()
-        except OSError:
-            self.skipped[Skipped.LINK] += 1
-            return False
-        if not stat.S_ISREG(found.st_mode):
-            self.skipped[Skipped.LINK if stat.S_ISDIR(found.st_mode) else Skipped.NOT_A_FILE] += 1
-            return False
-        if self.excluded and self._is_excluded(entry.path):
-            self.skipped[Skipped.EXCLUDED] += 1
-            return False
-        return self._first_sight(found)
-
-    def _is_excluded(self, path: str) -> bool:
-        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
-        return any(fnmatchcase(relative, pattern) for pattern in self.excluded)
-
-    def _first_sight(self, found: os.stat_result) -> bool:
-        known = (found.st_dev, found.st_ino)
-        if known in self._seen:
-            return False
-        self._seen.add(known)
-        return True
-
-
 def judged(
     manifests: Sequence[Manifest], scopes: Sequence[Scope], configuration: Configuration
 ) -> Iterator[tuple[Manifest, Finding, tuple[str, ...]]]:
-    """Every finding of every rule about every manifest, passes included, with the names of the scopes that it is of."""
+    """Every finding of every rule about every manifest, with the names of the scopes that it is of; of passes rule and verdict alone."""
     sources = [from_manifest(manifest.value, partial=manifest.partial) for manifest in manifests]
     members = [scope.members for scope in scopes]
     pages = {number for number, scope in enumerate(scopes) if scope.excerpt}
+    unread = {place for place, manifest in enumerate(manifests) if manifest.unread}
     rules, settings = configuration.rules_of_objects, configuration.running
-    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages)
+    findings = judge_scopes(sources, rules, settings, members, closed=configuration.closed, excerpts=pages, unjudged=unread, told=_TOLD_OF)
     names = [scope.name for scope in scopes] if len(scopes) > 1 else [""] * len(scopes)
     for manifest, listed in zip(manifests, findings, strict=True):
-        for finding, numbers in () if manifest.unread else listed:
-            yield manifest, finding, tuple(names[number] for number in numbers if names[number])
+        for finding, numbers in listed:
+            yield manifest, finding, tuple(names[number] for number in numbers if names[number]) if numbers else ()
 
 
 def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Accepted | None]:
@@ -237,8 +171,6 @@ def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Accep
 
 
 STDIN: Final = "<stdin>"
-
-_TOLD_OF: Final = (Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN)
 
 
 def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = False) -> Report:
@@ -360,14 +292,30 @@ def _unreadable(path: str, reason: str) -> Problem:
 def read_file(path: str) -> Reading:
     """What one file holds. Never raises for what a file is: what keeps it from being read is a problem of it."""
     try:
-        with Path(path).open("rb") as file:
-            return read_text(path, file.read(FILE_BYTES + 1))
+        return read_text(path, _bytes_of(path))
     except OSError as error:
         reason = f"it cannot be opened: {error.strerror}"
     except Exception as error:  # noqa: BLE001 -- one file must not stop the others
         last = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"its reader is broken: {type(error).__name__} in {Path(last.filename).name}, line {last.lineno}; report it"
     return Reading(problems=[_unreadable(path, reason)], files=1)
+
+
+def _bytes_of(path: str) -> bytes:
+    """What a file holds, up to one byte more than is read. Thousands of small files are read: without a buffer, and without a Path."""
+    opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        wanted = os.fstat(opened).st_size + 1
+        parts: list[bytes] = []
+        left = FILE_BYTES + 1
+        # A file may have grown, and those of /proc tell no size.
+        while left > 0 and (part := os.read(opened, min(wanted, left))):
+            parts.append(part)
+            left -= len(part)
+            wanted = max(wanted - len(part), _PART_BYTES)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+    finally:
+        os.close(opened)
 
 
 def _size(path: str) -> int:

@@ -4,88 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
+from policies.lint.block_reading import BlockReader
 from policies.lint.templates import is_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-# A line of content: not blank, no comment, no directive such as %YAML, no bare `---`. Searched for, because a pattern that matches all the
-# other lines one after the other would keep a way back for each of them.
-_CONTENT: Final = re.compile(rb"^(?!%|---[ \t]*(?:#|\r?$))[ \t]*[^#\s]", re.MULTILINE)
-_FENCE: Final = re.compile(rb"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?:\{[ \t.]*)?(?P<language>[A-Za-z]*)[^\n`]*$")
-_LANGUAGES: Final = frozenset({b"yaml", b"yml", b"json"})
-_AFTER_SEPARATOR: Final = frozenset(b" \t\r\n")
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """The text of one document. `line` is how many lines of its file stand before it."""
-
-    line: int
-    text: bytes
-
-
-def yaml_chunks(text: bytes, line: int = 0) -> Iterator[Chunk]:
-    """The documents of YAML text: what `---` at the start of a line separates, which no scalar may hold (YAML 1.1, section 9.1).
-
-    Texts of blanks and comments alone are left out.
-    """
-    carried = b""
-    for part in _parts(text):
-        here = carried + part
-        carried = b""
-        if _CONTENT.search(here) is not None:
-            yield Chunk(line, here)
-        elif here.startswith(b"%") or b"\n%" in here:
-            # Directives are of the document after them.
-            carried = here
-            continue
-        line += here.count(b"\n")
-
-
-def markdown_chunks(text: bytes) -> Iterator[Chunk]:
-    """The documents of the fenced YAML and JSON in Markdown, without the indentation that their fences have in lists."""
-    opened: bytes | None = None
-    body: list[bytes] = []
-    indent = 0
-    first = 0
-    wanted = False
-    # Line by line: a list of them would take several times the text's memory.
-    for number, whole in enumerate(BytesIO(text)):
-        line = whole.removesuffix(b"\n")
-        bare = line.rstrip()
-        if opened is None:
-            match = _FENCE.match(bare)
-            if match is not None:
-                opened, indent, first = match["fence"], len(match["indent"]), number + 1
-                body = []
-                wanted = match["language"].lower() in _LANGUAGES
-        elif bare.lstrip().startswith(opened) and not bare.strip(opened[:1] + b" \t"):
-            if wanted:
-                yield from yaml_chunks(b"\n".join(body) + b"\n", first)
-            opened = None
-        elif wanted:
-            body.append(line[indent:] if not line[:indent].strip() else line)
-
-
-def _parts(text: bytes) -> Iterator[bytes]:
-    """The text cut before each line that is `---`, or begins with `---` and a blank."""
-    begin = 0
-    found = text.find(b"\n---")
-    while found >= 0:
-        if found + 4 == len(text) or text[found + 4] in _AFTER_SEPARATOR:
-            yield text[begin : found + 1]
-            begin = found + 1
-        found = text.find(b"\n---", found + 4)
-    yield text[begin:]
-
 
 FILE_BYTES: Final = 64 * 1024 * 1024
 """The longest file that is read. A rendering of several hundred objects has a few MiB."""
@@ -236,8 +164,15 @@ def documents_in(text: bytes) -> list[Document]:
     """The documents in a text that has at most one `---`; empty ones are left out. Raises DocumentRefusedError."""
     if len(text) > DOCUMENT_BYTES:
         raise DocumentRefusedError(f"it has {len(text) >> 20} MiB, and at most {DOCUMENT_BYTES >> 20} MiB are judged")
-    if not text.isascii():
-        _refuse_encoding(text)
+    ordinary = _ORDINARY.read(_decoded(text))
+    if ordinary is not None and ordinary[2] <= NODES:
+        value, line, size = ordinary
+        return [Document(value, line + 1, (), size)]
+    return composed_documents(text)
+
+
+def composed_documents(text: bytes) -> list[Document]:
+    """The same by the parser alone, of text in UTF-8. Raises DocumentRefusedError."""
     _refuse_nesting(text)
     build = _Builder(
         aliases=b"&" in text, braces=b"{{" in text or b"${" in text, placeholders=any(sign in text for sign in _PLACEHOLDER_SIGNS)
@@ -268,9 +203,9 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
     return DocumentRefusedError(f"it is not YAML: {what}", line, template=is_template(text, line), syntax=True)
 
 
-def _refuse_encoding(text: bytes) -> None:
+def _decoded(text: bytes) -> str:
     try:
-        text.decode()
+        return text.decode()
     except UnicodeDecodeError as error:
         raise DocumentRefusedError("it is not UTF-8", text.count(b"\n", 0, error.start) + 1) from None
 
@@ -376,15 +311,28 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         written = node.value
-        if self._placeholders and _SIGN.search(written) and _is_placeholder(written):
+        if self._placeholders and is_placeholder(written):
             return FILLED_LATER
         if node.tag == _PLAIN:
             return plain_scalar(written)
         return written if node.tag in {_TEXT, _TEXT_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
 
 
-def _is_placeholder(written: str) -> bool:
+def is_placeholder(written: str) -> bool:
+    """Whether a scalar is a text that somebody or something fills in."""
+    if _SIGN.search(written) is None:
+        return False
     return (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written) is not None
+
+
+def ordinary_scalar(written: str, plain: bool) -> Scalar:  # noqa: FBT001 -- the second of two questions about one scalar
+    """The value of a scalar without a tag, which stood without quotes if it is `plain`."""
+    if is_placeholder(written):
+        return FILLED_LATER
+    return plain_scalar(written) if plain else written
+
+
+_ORDINARY: Final = BlockReader(ordinary_scalar)
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from capacity.catalog.node_labels import GKE_QUEUED_LABEL
 from policies.inventory.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL
 from policies.inventory.objects import KubernetesObject
-from policies.inventory.pod_gpus import containers
 from policies.inventory.views import GpuPool, PodSet, Pool
 from policies.pods.placement import may_be_provisioned, pool_matches
 from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, options_of, selects_spot
@@ -140,7 +139,7 @@ _CONTROLLER = "notebook-controller"
 def is_interactive(pods: PodSet, words: tuple[str, ...]) -> bool:
     """Whether its kind, its name, an image or what a container is told to run holds one of `words`."""
     told = [pods.kind, pods.identity.name]
-    for _, container in containers(pods.pod):
+    for _, container in pods.containers:
         fields = (container.at("image"), *container.at("command").parts().fields, *container.at("args").parts().fields)
         told += [str(each.text()) for each in fields]
     return any(word in text.lower() for text in told for word in words)
@@ -152,7 +151,7 @@ def limits_itself(pods: PodSet, limits: tuple[str, ...]) -> Tri:
         return True
     if any(_means(text, limits) for text in _texts(pods)):
         return True
-    open_ended = [*pods.annotations, pods.labels, pods.template_labels, *(each.at("args") for _, each in containers(pods.pod))]
+    open_ended = [*pods.annotations, pods.labels, pods.template_labels, *(each.at("args") for _, each in pods.containers)]
     return False if all(each.known for each in open_ended) else UNKNOWN
 
 
@@ -194,13 +193,13 @@ def _culls(view: object, limits: tuple[str, ...]) -> bool:
 def _texts(pods: PodSet) -> Iterator[str]:
     for mapping in (*pods.annotations, pods.labels, pods.template_labels):
         yield from (key for key, _ in mapping.parts().named)
-    for _, container in containers(pods.pod):
+    for _, container in pods.containers:
         yield from (str(each.text()) for field in ("command", "args") for each in container.at(field).parts().fields)
     yield from _variables(pods)
 
 
 def _variables(pods: PodSet) -> Iterator[str]:
-    for _, container in containers(pods.pod):
+    for _, container in pods.containers:
         yield from (str(each.at("name").text()) for each in container.at("env").parts().fields)
 
 

@@ -75,7 +75,7 @@ def selected(budget: KubernetesObject, inventory: Inventory) -> list[tuple[PodSe
     if selector.absent:
         return []
     if space is UNKNOWN:
-        here, elsewhere = list[PodSet](), list(inventory.of(PodSet))
+        here, elsewhere = list[PodSet](), _in_order(_candidates(selector, None, inventory), inventory)
     else:
         here, elsewhere = _candidates(selector, space, inventory), _candidates(selector, UNKNOWN, inventory)
     answers = [
@@ -85,9 +85,18 @@ def selected(budget: KubernetesObject, inventory: Inventory) -> list[tuple[PodSe
     return [(pods, answer) for pods, answer in answers if answer is not False]
 
 
-def _candidates(selector: Field, namespace: str | Unknown, inventory: Inventory) -> list[PodSet]:
-    """The pod sets of a namespace that one of the selector's labels leaves."""
-    everyone = inventory.once("pods by namespace", None, lambda: _by_namespace(inventory)).get(namespace, [])
+def _in_order(chosen: list[PodSet], inventory: Inventory) -> list[PodSet]:
+    """Those in the order of the inventory."""
+    wanted = {id(each) for each in chosen}
+    return [each for each in inventory.of(PodSet) if id(each) in wanted]
+
+
+def _candidates(selector: Field, namespace: str | Unknown | None, inventory: Inventory) -> list[PodSet]:
+    """The pod sets of a namespace, or of all (None), that one of the selector's labels leaves."""
+    if namespace is None:
+        everyone = list(inventory.of(PodSet))
+    else:
+        everyone = inventory.once("pods by namespace", None, lambda: _by_namespace(inventory)).get(namespace, [])
     bounds: list[list[PodSet]] = []
     for key, values in _demanded(selector):
         of_key = inventory.once("pods by label", (namespace, key), lambda key=key: _by_label(key, everyone))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from policies.inventory.pod_gpus import containers
 from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ..
 
     What is no absolute path, such as the URL of a bucket, or names a file, is passed over.
     """
-    spelled = {_plain(name) for name in names}
-    for name, container in containers(pods.pod):
+    spelled = _spelled(names)
+    for name, container in pods.containers:
         mounts = list(mounts_of(pods.pod, container))
         for mount in mounts:
             path = mount.path.text()
@@ -99,6 +99,12 @@ def checkpoint_places(pods: PodSet, words: tuple[str, ...], names: tuple[str, ..
                 )
 
 
+@cache
+def _spelled(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(_plain, names))
+
+
+@lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     """A name without dashes, dots before it, and case, so that --trainer.checkpoint_dir and CHECKPOINT_DIR are one."""
     return re.sub(r"[-_]", "", name.rpartition(".")[2]).lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.pod_gpus import GPU_PREFIXES, containers
+from policies.inventory.pod_gpus import GPU_PREFIXES
 from policies.inventory.views import PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN
@@ -20,7 +20,7 @@ _DEVICES = (*GPU_PREFIXES, "amd.com/gpu")
 def judge(pods: PodSet, _: Parameters) -> Outcome:
     """Devices are whole: a quantity such as 0.5 or 500m is refused, in requests and in limits."""
     hangs = asks = False
-    for name, container in containers(pods.pod):
+    for name, container in pods.containers:
         for field in ("requests", "limits"):
             listed = container.at("resources", field).parts()
             hangs |= not listed.complete

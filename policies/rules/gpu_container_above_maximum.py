@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass
-from policies.inventory.pod_gpus import containers
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.pods.placement import pool_matches
@@ -37,7 +36,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     counts = [
         (name, resource, container.at("resources", "limits", resource).number())
         for resource in RESOURCES
-        for name, container in containers(pods.pod)
+        for name, container in pods.containers
     ]
     for name, resource, count in counts:
         most, _ = bounds[resource]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.pod_gpus import placed_on_gpus, unbacked_request
+from policies.inventory.pod_gpus import unbacked_request
 from policies.inventory.views import PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.values.field import UNKNOWN, all_of, negated
@@ -30,7 +30,7 @@ def judge(pods: PodSet, _: Parameters) -> Outcome:
     if unbacked is True:
         return fails(UNBACKED.format(where=pods.where, container=container, resource=resource))
     asks = pods.asks_for_gpus
-    placed, by = placed_on_gpus(pods.pod)
+    placed, by = pods.placed_on_gpus
     idle = all_of([placed, negated(asks)])
     if idle is True:
         return fails(IDLE.format(where=pods.where, by=by), IDLE_REMEDY)

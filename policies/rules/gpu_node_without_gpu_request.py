@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.pod_gpus import POOL_LABELS, placed_on_gpus, tolerates_gpus
+from policies.inventory.pod_gpus import POOL_LABELS, tolerates_gpus
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """What the pod's own fields prove, gpu-container-without-limit says; this is about what only the taint or the pools show."""
     asks = pods.asks_for_gpus
-    placed, _by = placed_on_gpus(pods.pod)
+    placed, _by = pods.placed_on_gpus
     if exempt := pods.exemption or ("its own fields place it, which gpu-container-without-limit judges" if placed is True else ""):
         return not_applicable(exempt)
     if asks is True:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN
@@ -20,7 +19,7 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     """Both must be there: a request alone is gpu-container-without-limit's, and a limit alone is its own request."""
     devices = parameters.texts("devices")
     hangs = both = False
-    for name, container in containers(pods.pod):
+    for name, container in pods.containers:
         requests, limits = container.at("resources", "requests"), container.at("resources", "limits")
         hangs |= not (requests.known and limits.known)
         for device in (key for key, _ in requests.parts().named if key.startswith(devices)):

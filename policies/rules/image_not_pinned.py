@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.values.names import MOVING_TAGS
+from capacity.values.images import MOVING_TAGS
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.pod_gpus import containers
 from policies.inventory.views import PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule
 from policies.values.field import UNKNOWN
@@ -28,7 +27,7 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
         return not_applicable(exempt)
     allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
     hangs = asks is UNKNOWN
-    for name, container in containers(pods.pod):
+    for name, container in pods.containers:
         image = container.at("image").text()
         hangs |= image is UNKNOWN
         if not isinstance(image, str) or image.startswith(allowed) or "@" in image:

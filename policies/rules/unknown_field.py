@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.field_schemas import KINDS, TYPES, fields
 from policies.inventory.objects import KubernetesObject
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.values.field import UNKNOWN, Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from capacity.values.verdict import Outcome
-    from policies.values.field import Field
     from policies.values.parameters import Parameters
 
 
@@ -22,10 +22,11 @@ def judge(written: KubernetesObject, _: Parameters) -> Outcome:
     """Every field of the object is one of its kind, down to where the kind takes anything. Lists are judged element by element."""
     api = f"{written.group}/{written.version}" if written.group else written.version
     kind = f"{api}/{written.identity.kind}"
-    schema = fields()[KINDS].get(kind)
+    known = fields()
+    schema = known[KINDS].get(kind)
     if schema is None:
         return not_applicable("its kind is none whose fields are known here")
-    found = list(_walk(written.fields, schema, ""))
+    found = list(_walk(written.fields.value, schema, known[TYPES], ""))
     wrong = [_told(path, allowed) for path, allowed in found if path]
     if wrong:
         told = [f"{path} is no field of {kind}; {hint}" for path, hint, _ in wrong]
@@ -46,24 +47,30 @@ def _told(path: str, allowed: dict[str, Any]) -> tuple[str, str, str]:
     return path, f"there are {', '.join(sorted(allowed)[:12])}", f"take {path} away"
 
 
-def _walk(field: Field, schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path of each field that is not allowed, with those that are; an empty path for a part that is not known yet."""
-    allowed = fields()[TYPES].get(schema) if isinstance(schema, str) else schema
-    if allowed is None:
+_NESTED: Final = frozenset({dict, list, Unknown})
+"""What may hold fields, or hold them once it is known."""
+
+
+def _walk(written: Any, schema: Any, types: Mapping[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The path of each field that is not allowed, with those that are; an empty path for a part that is not known yet.
+
+    Over plain values, and not over Fields: every field of every object of a known kind is asked for.
+    """
+    allowed = types.get(schema) if isinstance(schema, str) else schema
+    if allowed is None or written is None:
         return
-    if not field.known:
+    if written is UNKNOWN:
         yield "", {}
-        return
-    if isinstance(field.value, list):
-        for place, element in field.parts().named:
-            yield from _walk(element, schema, f"{path}[{place}]")
-        return
-    for name, value in field.parts().named:
-        here = f"{path}.{name}" if path else name
-        if name not in allowed:
-            yield here, allowed
-        elif not value.absent:
-            yield from _walk(value, allowed[name], here)
+    elif isinstance(written, list):
+        for place, element in enumerate(cast("list[Any]", written)):
+            if type(element) in _NESTED:
+                yield from _walk(element, schema, types, f"{path}[{place}]")
+    elif isinstance(written, dict):
+        for name, value in cast("dict[str, Any]", written).items():
+            if name not in allowed:
+                yield f"{path}.{name}" if path else name, allowed
+            elif type(value) in _NESTED:
+                yield from _walk(value, allowed[name], types, f"{path}.{name}" if path else name)
 
 
 RULE = Rule(

@@ -36,20 +36,28 @@ def plain(value: Any) -> Any:
     `limits: 8.0` helps nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and policies.values.secrecy
     keeps it out of messages.
     """
-    match value:
-        case str():
-            return UNKNOWN if value in UNKNOWNS else value
-        case float():
-            return int(value) if value.is_integer() else value
-        case dict():
-            fields = cast("dict[str, Any]", value)
-            if fields.get(SIGNATURE) in (SECRET, OUTPUT):
-                return plain(fields["value"]) if "value" in fields else UNKNOWN
-            return {key: plain(each) for key, each in fields.items()}
-        case list():
-            return [plain(each) for each in cast("list[Any]", value)]
-        case _:
-            return value
+    # By type and not by match, and scalars without a call of their own: a linter does this to every value of every file.
+    if isinstance(value, str):
+        return UNKNOWN if value in UNKNOWNS else value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        if SIGNATURE in fields and fields[SIGNATURE] in (SECRET, OUTPUT):
+            return plain(fields["value"]) if "value" in fields else UNKNOWN
+        return {
+            key: each if (type(each) is str and each not in UNKNOWNS) or type(each) in _AS_THEY_ARE else plain(each)
+            for key, each in fields.items()
+        }
+    if isinstance(value, list):
+        return [
+            each if (type(each) is str and each not in UNKNOWNS) or type(each) in _AS_THEY_ARE else plain(each)
+            for each in cast("list[Any]", value)
+        ]
+    return value
+
+
+_AS_THEY_ARE: Final = frozenset({int, bool, type(None)})
 
 
 def any_of(answers: Iterable[Tri]) -> Tri:
@@ -158,9 +166,11 @@ class Field:
 
     def parts(self) -> Parts:
         """What stands in the list or the mapping here: elements, or entries by key."""
-        if self.value is UNKNOWN:
-            return Parts((), complete=False)
         value, partial = self.value, self.partial
+        if value is None and not partial:
+            return _NO_PARTS
+        if value is UNKNOWN:
+            return Parts((), complete=False)
         named: list[tuple[str, Field]] = []
         if isinstance(value, list):
             named = [(str(place), Field(each, partial)) for place, each in enumerate(cast("list[Any]", value))]
@@ -183,8 +193,23 @@ class Parts:
 
     def any(self, holds: Callable[[Field], Tri]) -> Tri:
         """Whether `holds` is so for one of them, those not known yet included."""
-        return any_of([*map(holds, self.fields), *([] if self.complete else [UNKNOWN])])
+        unknown = not self.complete
+        for _, each in self.named:
+            answer = holds(each)
+            if answer is True:
+                return True
+            unknown = unknown or answer is UNKNOWN
+        return UNKNOWN if unknown else False
 
     def every(self, holds: Callable[[Field], Tri]) -> Tri:
         """Whether `holds` is so for all of them, those not known yet included; False when there is none."""
-        return all_of([*map(holds, self.fields), *([bool(self.named)] if self.complete else [UNKNOWN])])
+        unknown = not self.complete
+        for _, each in self.named:
+            answer = holds(each)
+            if answer is False:
+                return False
+            unknown = unknown or answer is UNKNOWN
+        return UNKNOWN if unknown else bool(self.named)
+
+
+_NO_PARTS: Final = Parts((), complete=True)

@@ -59,6 +59,10 @@ class Secrets:
             suppressed=accepted and replace(accepted, reason=self.hidden_in(accepted.reason), by=self.hidden_in(accepted.by)),
         )
 
+    def joined(self, others: Secrets) -> Secrets:
+        """These and others."""
+        return Secrets(self.texts | others.texts) if others.texts else self
+
     @staticmethod
     def of_all(several: Iterable[Secrets]) -> Secrets:
         """Those of several objects: what one of them must not tell, a finding about another must not either."""

@@ -33,8 +33,8 @@ kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Dis
 def read(source: Source) -> Iterator[Pool]:
     """The group, if its tags say that it is of a cluster; a GpuPool if it has GPUs.
 
-    Its nodes' labels and taints stand in user data and its machine may stand in a launch template, of which nothing is known here: what the
-    group does not say is said elsewhere.
+    Its nodes' labels and taints stand in user data, of which nothing is known here: what the group does not say is said elsewhere. Its
+    machine may stand in its launch template.
     """
     if (source.family, source.kind) not in _KINDS:
         return
@@ -43,7 +43,7 @@ def read(source: Source) -> Iterator[Pool]:
     of_cluster = any_of([*(key.startswith(_OF_CLUSTERS) for key in tags), *([] if complete else [UNKNOWN])])
     if of_cluster is False:
         return
-    machines = _machines(group)
+    machines, by = _machines(group, source.template)
     gpus = machines if machines is UNKNOWN else any_of(UNKNOWN if each is UNKNOWN else is_gpu_machine(str(each)) for each in machines)
     taints = [_taint(key.removeprefix(f"{_TEMPLATE}taint/"), value) for key, value in tags.items() if key.startswith(f"{_TEMPLATE}taint/")]
     concerned = all_of([of_cluster, gpus])
@@ -52,14 +52,14 @@ def read(source: Source) -> Iterator[Pool]:
         identity=source.identity,
         concerned=of_cluster if gpus is False else concerned,
         partial=True,
-        evidence="mixedInstancesPolicy.launchTemplate.overrides",
+        evidence=by,
         taints=tuple(taints),
         taints_complete=False,
         taints_field=f"tags {_TEMPLATE}taint/",
         effect_spelling="NoSchedule",
         bounds=((Ceiling("maxSize", Ceiling.NODES, group.at("maxSize").number()),),),
         offer=_offer(tags, machines),
-        spot=_spot(group),
+        spot=_spot(group, source.template),
         spot_field="mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity",
         notice_seconds=Decimal(EC2_NOTICE_SECONDS),
         gpus=_gpus(group, of_one),
@@ -77,11 +77,14 @@ def _tags(group: Field) -> tuple[dict[str, Field], bool]:
     return {key: value for key, value in keys if isinstance(key, str)}, listed.complete and all(key is not UNKNOWN for key, _ in keys)
 
 
-def _machines(group: Field) -> list[str | Unknown | None] | Unknown:
-    """The machines that the group names itself, beside its launch template, and in place of that template's."""
+def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None] | Unknown, str]:
+    """The machines that the group names itself, in place of its launch template's, or else that template's; and where they stand."""
     overrides = group.at("mixedInstancesPolicy", "launchTemplate", "overrides").parts()
     named = [each.at("instanceType").text() for each in overrides.fields]
-    return named if named and None not in named and overrides.complete else UNKNOWN
+    machine = template.at("instanceType").text()
+    if overrides.complete and not named and isinstance(machine, str):
+        return [machine], "the instanceType of its launch template"
+    return named if named and None not in named and overrides.complete else UNKNOWN, "mixedInstancesPolicy.launchTemplate.overrides"
 
 
 def _resources(machines: list[str | Unknown | None] | Unknown) -> tuple[str, ...]:
@@ -107,8 +110,10 @@ def _offer(tags: dict[str, Field], machines: list[str | Unknown | None] | Unknow
     return NodeOffer(fixed=labels, complete=False)
 
 
-def _spot(group: Field) -> Tri:
+def _spot(group: Field, template: Field) -> Tri:
     """Whether the group takes Spot: by a distribution of less than 100 % on-demand; without one its template says."""
+    if group.at("mixedInstancesPolicy").absent and isinstance(template.value, dict):
+        return template.at("instanceMarketOptions", "marketType").equals("spot")
     distribution = group.at("mixedInstancesPolicy", "instancesDistribution")
     share = distribution.at("onDemandPercentageAboveBaseCapacity").number()
     if distribution.absent or share is UNKNOWN:

@@ -24,12 +24,16 @@ _CLOUDS = ("eks.amazonaws.com/", "kubernetes.io/", "node.kubernetes.io/", "topol
 def read(source: Source) -> Iterator[Pool]:
     """The `aws:eks` NodeGroup; a GpuPool if it has GPUs.
 
-    A group that takes its machine from a launch template, and whose image does not say which machines it is for, may or may not have GPUs:
-    UNKNOWN.
+    A group that takes its machine from a launch template that is not known, and whose image does not say which machines it is for, may or
+    may not have GPUs: UNKNOWN.
     """
     if (source.family, source.kind) != ("aws:eks", "NodeGroup"):
         return
-    group = source.fields
+    group, machine = source.fields, source.template.at("instanceType")
+    by_template = group.at("instanceTypes").absent and isinstance(machine.text(), str)
+    if by_template:
+        group = Field({**group.value, "instanceTypes": [machine.value]}, group.partial)
+    named = "the instanceType of its launch template" if by_template else "instanceTypes"
     image = _gpu_image(group.at("amiType"))
     machines = _gpu_machines(group, group.at("amiType"))
     concerned = any_of([image, machines])
@@ -38,7 +42,7 @@ def read(source: Source) -> Iterator[Pool]:
         identity=source.identity,
         concerned=True if concerned is False else concerned,
         partial=False,
-        evidence=next((name for name, answer in (("instanceTypes", machines), ("amiType", image)) if answer is concerned), ""),
+        evidence=next((name for name, answer in ((named, machines), ("amiType", image)) if answer is concerned), ""),
         taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
         taints_complete=taints.complete,
         taints_field="taints",

@@ -23,6 +23,7 @@ _PATCH = "Patch"
 class Source:
     """What readers read. `family` is the API group of a Kubernetes object ("" for core), or `package:module` of a Pulumi type.
 
+    `template` are the fields of the launch template that a group of machines is made by, absent where none is known.
     `fields` are the resource's inputs. In Pulumi's `...Patch` types, which say only a part of an object, they are partial. `secrets` are
     the texts among them that a program marked as secret; a manifest has no such marks.
     """
@@ -32,6 +33,7 @@ class Source:
     kind: str
     fields: Field
     secrets: Secrets = field(default_factory=Secrets)
+    template: Field = field(default_factory=lambda: Field(None))
 
 
 def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> Source:
@@ -57,18 +59,16 @@ def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source
 
 def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial: bool) -> Source:
     whole = Field(fields)
+    metadata = whole.at("metadata")
 
-    def text(default: str, *path: str) -> str:
-        found = whole.at(*path).text()
+    def text(default: str, holder: Field, key: str) -> str:
+        found = holder.at(key).text()
         return default if found is UNKNOWN or not found else found
 
-    api_version, kind = text(api_version, "apiVersion"), text(kind, "kind")
+    api_version, kind = text(api_version, whole, "apiVersion"), text(kind, whole, "kind")
     group = api_version.rpartition("/")[0]
     identity = ObjectIdentity(
-        api_version=api_version,
-        kind=kind,
-        name=text(name, "metadata", "name"),
-        namespace=text("", "metadata", "namespace"),
+        api_version=api_version, kind=kind, name=text(name, metadata, "name"), namespace=text("", metadata, "namespace")
     )
     return Source(identity=identity, family="" if group == "core" else group, kind=kind, fields=Field(fields, partial))
 

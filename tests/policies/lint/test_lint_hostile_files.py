@@ -17,6 +17,7 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
 from policies.lint import file_reading
 from policies.lint.configuration import Configuration
 from policies.lint.file_reading import Reading, Skipped
+from policies.lint.formats import as_json
 from policies.lint.run import PAYS_FROM_BYTES, lint, read_file, read_on_all_cores
 from policies.lint.yaml_reading import FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES, NODES
 
@@ -194,6 +195,20 @@ def test_the_same_is_read_on_any_number_of_cores(cores: int, tmp_path: Path) -> 
 
     assert sorted(each.path for each in whole.manifests) == [path for path, _ in files]
     assert (whole.files, whole.skipped) == (9, {})
+
+
+def test_a_report_is_the_same_to_the_letter_on_one_core_and_on_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(40):
+        padding = f"# {'x' * 40_000}\n"
+        texts = (UNTAINTED_POOL, "kind: [\n", "a: {{ .Values.a }}\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: a, name: b}\n")
+        (tmp_path / f"file-{number}.yaml").write_text(padding + texts[number % 4].replace("name: gpu", f"name: gpu-{number}"))
+    reports: list[str] = []
+    for cores in (1, 2, 5):
+        monkeypatch.setattr("policies.lint.run._cores", lambda cores=cores: cores)
+        reports.append(as_json(lint([str(tmp_path)], Configuration()), details=True))
+
+    assert reports[0].count(TAINT_RULE) >= 10
+    assert reports[1:] == reports[:1] * 2
 
 
 def test_a_folder_of_everything_at_once_ends_with_a_report(tmp_path: Path) -> None:

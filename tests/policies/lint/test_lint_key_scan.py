@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lint_runs import linted
 
+from policies.lint.chunks import yaml_chunks
 from policies.lint.key_scan import has_unique_keys
-from policies.lint.yaml_reading import DocumentRefusedError, documents_in, yaml_chunks
+from policies.lint.yaml_reading import DocumentRefusedError, documents_in
 
 CRD = """\
 apiVersion: apiextensions.k8s.io/v1

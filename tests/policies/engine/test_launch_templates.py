@@ -1,0 +1,129 @@
+"""GPU machines that stand in a launch template alone are found, and their groups judged, by the pack under the real engine.
+
+The programs' shapes are those of public ones: pulumi/examples (aws-ts-eks-migrate-nodegroups, aws-py-eks), the page of `aws.eks.NodeGroup`
+with a template of its own, and self-managed groups with the tags of cluster-autoscaler.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from engine_analysis import analyzed, written_state
+
+from policies.inventory.reading import views_of
+from policies.inventory.reading.launch_templates import with_template
+from policies.inventory.reading.source import from_pulumi
+from policies.inventory.views import GpuPool, Pool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+TEMPLATE, NATIVE_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate", "aws-native:ec2:LaunchTemplate"
+GROUP, NATIVE_GROUP = "aws:eks/nodeGroup:NodeGroup", "aws-native:eks:Nodegroup"
+SCALING, NATIVE_SCALING = "aws:autoscaling/group:Group", "aws-native:autoscaling:AutoScalingGroup"
+
+
+def urn(token: str, name: str) -> str:
+    return f"urn:pulumi:dev::gpus::{token}::{name}"
+
+
+def group(**more: Any) -> dict[str, Any]:
+    """A node group as a first preview has it: the template's id and version are known when it is made."""
+    named = {"id": LATER, "version": LATER}
+    return {"clusterName": "ml", "scalingConfig": {"maxSize": 4, "minSize": 0, "desiredSize": 0}, "launchTemplate": named, **more}
+
+
+def stack(folder: Path, resources: list[tuple[str, str, dict[str, Any]]], refers: dict[str, dict[str, list[str]]]) -> Path:
+    """A state in which the fields of some resources are made of others."""
+    state = written_state(folder, [(urn(token, name), token, inputs) for token, name, inputs in resources])
+    held = json.loads(state.read_text())
+    for each in held["deployment"]["resources"]:
+        name = each["urn"].rpartition("::")[2]
+        if name in refers:
+            each["propertyDependencies"] = refers[name]
+            each["dependencies"] = sorted({one for urns in refers[name].values() for one in urns})
+    state.write_text(json.dumps(held))
+    return state
+
+
+def told(folder: Path, state: Path) -> set[tuple[str, str, str]]:
+    """Resource, policy and level of everything that is said."""
+    _, events, printed = analyzed(folder, state)
+    assert "panic" not in printed
+    return {(each["resourceUrn"].rpartition("::")[2], each["policyName"], each["enforcementLevel"]) for each in events}
+
+
+@pytest.mark.engine
+def test_a_node_group_is_judged_by_the_machine_of_its_template_in_a_first_preview(tmp_path: Path) -> None:
+    templates = {"gpu": "g6.12xlarge", "cpu": "m7i.large", "tainted": "p5.48xlarge"}
+    taints = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
+    resources = [(TEMPLATE, f"{name}-template", {"instanceType": machine}) for name, machine in templates.items()]
+    resources += [(GROUP, name, group(**({"taints": taints} if name == "tainted" else {}))) for name in templates]
+    refers = {name: {"launchTemplate": [urn(TEMPLATE, f"{name}-template")]} for name in templates}
+
+    found = told(tmp_path, stack(tmp_path, resources, refers))
+
+    assert ("gpu", "gpu-pool-without-taint", "mandatory") in found
+    assert {name for name, rule, _ in found if rule == "gpu-pool-without-taint"} == {"gpu"}
+    assert {name for name, rule, _ in found if name == "cpu" and rule.startswith("gpu-")} == set()
+
+
+@pytest.mark.engine
+def test_without_a_template_that_is_known_nothing_is_held_against_a_group(tmp_path: Path) -> None:
+    resources = [(TEMPLATE, "other", {"instanceType": "g6.12xlarge", "name": "other"}), (GROUP, "gpu", group())]
+
+    found = told(tmp_path, stack(tmp_path, resources, {}))
+
+    assert ("gpu", "gpu-pool-without-taint", "mandatory") not in found
+
+
+def pool(token: str, inputs: dict[str, Any], *templates: tuple[str, dict[str, Any]], referred: bool = True) -> Pool:
+    made = [from_pulumi(kind, f"template-{place}", fields) for place, (kind, fields) in enumerate(templates)]
+    whole = with_template(from_pulumi(token, "group", inputs), made if referred else [], made)
+    [found] = [each for each in views_of(whole) if isinstance(each, Pool)]
+    return found
+
+
+def test_the_native_providers_template_is_looked_into() -> None:
+    data = {"launchTemplateName": "gpus", "launchTemplateData": {"instanceType": "g6.12xlarge"}}
+    inputs = {"clusterName": "ml", "scalingConfig": {"maxSize": 2}, "launchTemplate": {"name": "gpus"}}
+
+    found = pool(NATIVE_GROUP, inputs, (NATIVE_TEMPLATE, data), referred=False)
+
+    assert isinstance(found, GpuPool)
+    assert (found.concerned, found.gpus, found.evidence) == (True, 8, "the instanceType of its launch template")
+
+
+@pytest.mark.parametrize(
+    "token,named",
+    [
+        (SCALING, {"launchTemplate": {"id": LATER, "version": "$Latest"}}),
+        (NATIVE_SCALING, {"launchTemplate": {"launchTemplateId": LATER, "version": LATER}}),
+        (SCALING, {"mixedInstancesPolicy": {"launchTemplate": {"launchTemplateSpecification": {"launchTemplateId": LATER}}}}),
+    ],
+)
+def test_a_self_managed_group_of_a_cluster_has_its_templates_machine(token: str, named: dict[str, Any]) -> None:
+    tags = [{"key": "k8s.io/cluster-autoscaler/enabled", "value": "true", "propagateAtLaunch": True}]
+    spot = {"instanceType": "g6.12xlarge", "instanceMarketOptions": {"marketType": "spot"}}
+
+    found = pool(token, {"maxSize": 4, "tags": tags, **named}, (TEMPLATE, spot))
+
+    assert isinstance(found, GpuPool)
+    assert (found.concerned, found.gpus) == (True, 16)
+    assert found.spot is True or "mixedInstancesPolicy" in named
+
+
+def test_what_a_group_names_itself_goes_before_its_template() -> None:
+    found = pool(GROUP, group(instanceTypes=["m7i.large"]), (TEMPLATE, {"instanceType": "g6.12xlarge"}))
+
+    assert not isinstance(found, GpuPool)
+
+
+def test_two_templates_of_one_name_are_none() -> None:
+    gpus = (TEMPLATE, {"name": "a", "instanceType": "g6.12xlarge"})
+    found = pool(GROUP, group(launchTemplate={"name": "a"}), gpus, gpus, referred=False)
+
+    assert found.concerned is not True
