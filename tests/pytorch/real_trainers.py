@@ -130,6 +130,7 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int
 
 @pytest.mark.parametrize("kind", ["transformers", "lightning"])
 def test_under_the_launcher_a_warning_ends_with_143_and_the_next_start_with_the_same_result(kind: str, tmp_path: Path) -> None:
+    importlib.import_module(f"flexspot_runtime.{kind}")
     undisturbed, run = Run(kind, 2, tmp_path / "undisturbed"), Run(kind, 2, tmp_path / "warned")
     assert undisturbed.live() == [0, 0]
     program = [sys.executable, str(SCRIPT), *run.arguments]

@@ -104,7 +104,8 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tup
         scratch=scratch / "checkpoint",
         train_dataloaders=loader,
     )
-    return module, trainer.current_epoch
+    # Those that were begun: of a run that had done its last step before this start none is ended by it.
+    return module, trainer.fit_loop.epoch_progress.total.ready
 
 
 def main() -> None:
