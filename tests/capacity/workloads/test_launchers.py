@@ -126,15 +126,15 @@ def test_with_ray_the_pods_are_one_cluster_in_which_the_first_runs_the_program()
     ]
 
 
-@pytest.mark.parametrize("launcher,decides", [("ray", True), ("ranks", False), ("torchrun", False)])
-def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, decides: bool) -> None:
+@pytest.mark.parametrize("launcher,deciding", [("ray", "0"), ("ranks", None), ("torchrun", None)])
+def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, deciding: str | None) -> None:
     """What the API server and the Job controller make of it is in tests/lab/test_ray_gang.py."""
     fields = {"pods": 2, "gpus": 8, "launcher": launcher, "command": ["python", "main.py"]}
     [gang] = objects("prod-eks", "checkpointed-job", **fields)
     [jobset] = objects("prod-eks", "checkpointed-job", jobset=True, **fields)
     [alone] = objects("prod-eks", "checkpointed-job", **{**fields, "pods": 1})
 
-    rules = {"rules": [{"succeededIndexes": "0"}]} if decides else None
+    rules = {"rules": [{"succeededIndexes": deciding}]} if deciding else None
     assert gang["spec"].get("successPolicy") == rules
     assert jobset["spec"]["replicatedJobs"][0]["template"]["spec"].get("successPolicy") == rules
     assert "successPolicy" not in alone["spec"], "a Job of one pod has no indices"
