@@ -92,6 +92,10 @@ class _Link:
         except OSError:
             self.lost = True
 
+    def wait(self) -> None:
+        """Returns when something has come, or after a moment."""
+        _ = select.select([self._connection], [], [], _POLL_SECONDS)[0]
+
     def look(self) -> None:
         """Takes what has come, and says that this pod is there, without waiting."""
         now = time.monotonic()
@@ -207,7 +211,7 @@ def _told(first: _Link, interruption: Interruption) -> int:
             warned = True
         if interruption.noticed and interruption.remaining_seconds() < _CALM_SECONDS:
             return INTERRUPTED_EXIT_CODE
-        select.select([first], [], [], _POLL_SECONDS)
+        first.wait()
         first.look()
     # What the program failed of is the first pod's to say; here it is a consequence, as is the loss of that pod.
     return 0 if first.code == 0 else INTERRUPTED_EXIT_CODE

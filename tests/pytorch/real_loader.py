@@ -11,7 +11,7 @@ from flexspot_runtime.torch_data import ResumableLoader
 from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, IterableDataset, TensorDataset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 EPOCHS = 3
 ROWS = TensorDataset(torch.arange(11))
@@ -30,7 +30,7 @@ def batched(**options: Any) -> ResumableLoader:
     return ResumableLoader(ROWS, batch_sampler=sampler, **options)
 
 
-def batches(loader: ResumableLoader) -> Iterator[list[int]]:
+def batches(loader: ResumableLoader) -> Generator[list[int]]:
     for each in chain.from_iterable([loader] * EPOCHS):
         yield each[0].tolist()
 
