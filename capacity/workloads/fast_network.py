@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.gpudirect import CONTAINER_FOLDER, GIB_FOLDER, gpudirect, rdma_network_names
 from capacity.catalog.node_labels import EFA_RESOURCE
+from capacity.catalog.platform import Platform
 from capacity.values.quantities import count_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.plan.model import PoolPlan
+    from capacity.plan.model import Plan, PoolPlan
     from capacity.workloads.requests import WorkloadRequest
 
 ORDINARY_NETWORK_ANNOTATION = "flexspot.dev/ordinary-network"
@@ -54,6 +55,21 @@ def interfaces_of(pool: PoolPlan, gpus: int) -> int:
 def has_fast_network(pool: PoolPlan) -> bool:
     """Whether the nodes of a pool have one."""
     return bool(pool.efa_interfaces or pool.rdma_networks)
+
+
+def how_to_have_it(plan: Plan, candidates: Sequence[PoolPlan]) -> str:
+    """Which of a stack's setting would give these pools a fast network, and why it cannot where it cannot."""
+    if plan.cloud is not Platform.GKE:
+        return "`efa: true`, on EKS"
+    facts, told = gpudirect(), list[str]()
+    for pool in candidates:
+        machine = pool.machines[0]
+        if facts.of(machine):
+            told.append(f"{pool.name}, {machine}, has it with `network: gpudirect`")
+        elif why := facts.why_not(machine):
+            told.append(f"{pool.name}, {machine}, cannot: {why}")
+    with_it = ", ".join(each.names[0] for each in facts.machines)
+    return "; ".join(told) or f"`network: gpudirect` is for {with_it}"
 
 
 def fast_network_for(pools: Sequence[PoolPlan], request: WorkloadRequest, *, together: bool) -> FastNetwork:

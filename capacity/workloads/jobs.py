@@ -10,7 +10,7 @@ from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.amounts import amounts_without_gpus
 from capacity.workloads.fast_network import ORDINARY_NETWORK_ANNOTATION, ordinary_network
-from capacity.workloads.launchers import launched, launcher_problems, variables_of_launcher
+from capacity.workloads.launchers import launched, launcher_problems, success_of, variables_of_launcher
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
 from capacity.workloads.requests import (
@@ -250,6 +250,7 @@ def job_object(place: Place, request: JobRequest, env: Sequence[KubeObject], *, 
             "parallelism": pods_at_once(request),
             "completionMode": "Indexed" if several else "NonIndexed",
             **_retries(request, together=together),
+            **(success_of(request) if together else {}),
             "podFailurePolicy": pod_failure_policy(request, together=together),
             # Not before the old pod is gone: two of them would write into the same folder.
             "podReplacementPolicy": "Failed",

@@ -97,6 +97,7 @@ _DERIVED = {
     "backoffLimit": "real failures; interruptions are not counted",
     "maxFailedIndexes": "one pod that fails for good ends them all",
     "backoffLimitPerIndex": "real failures of each pod; interruptions are not counted",
+    "successPolicy": "the first pod runs the program of all; its end is the job's",
     "podFailurePolicy": "drains, reclaimed nodes and exit code 143 are no failures",
     "podReplacementPolicy": "no new pod before the old one is gone",
     "activeDeadlineSeconds": "the class's limit, from each admission on; yours may be shorter",

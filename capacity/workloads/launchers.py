@@ -54,6 +54,15 @@ def variables_of_launcher(request: JobRequest) -> list[KubeObject]:
     return [{"name": COORDINATOR, "value": "$(MASTER_ADDR):$(MASTER_PORT)"}] if request.launcher is Launcher.JAX else []
 
 
+def success_of(request: JobRequest) -> dict[str, KubeObject]:
+    """With Ray the first pod's program is all of the work, and its end that of the Job, whatever becomes of the other pods at that moment.
+
+    One that is lost then would be made anew, and wait for a first pod that has done its work. Needs Kubernetes 1.31, where successPolicy is
+    on by default (kubernetes.io, Job, Success policy; stable since 1.33).
+    """
+    return {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}} if request.launcher is Launcher.RAY and request.pods > 1 else {}
+
+
 def launcher_problems(request: JobRequest) -> list[SettingsProblem]:
     """A launcher without a program to start, or without a GPU to start it on."""
     if request.launcher is None:

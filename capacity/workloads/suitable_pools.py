@@ -10,7 +10,7 @@ from capacity.catalog.platform import Platform
 from capacity.plan.pools import shared_labels
 from capacity.values.errors import SettingsProblem
 from capacity.workloads.amounts import fits
-from capacity.workloads.fast_network import has_fast_network, interfaces_of
+from capacity.workloads.fast_network import has_fast_network, how_to_have_it, interfaces_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -150,15 +150,14 @@ class _Narrowing:
     def _of_network(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted, gpus = self._request.fast_network, self._request.gpus
         pools = [pool for pool in self._plan.pools if has_fast_network(pool)]
-        what, setting = (
-            ("GPUDirect", "`network: gpudirect`") if self._plan.cloud is Platform.GKE else ("EFA interfaces", "`efa: true`, on EKS")
-        )
+        what = "GPUDirect" if self._plan.cloud is Platform.GKE else "EFA interfaces"
         problem = f"is for pools with {what}, and class {self._route.workload_class} has none with one for a pod of {gpus} GPU(s)"
         told = [
             f"{pool.name} ({interfaces_of(pool, pool.gpus_per_node)} for {pool.gpus_per_node} GPUs, for {', '.join(pool.serves)})"
             for pool in pools
         ]
-        remedy = f"the stack has them in {', '.join(told) or f'no pool ({setting})'}; leave it out for the nodes' ordinary network"
+        where = ", ".join(told) or f"no pool ({how_to_have_it(self._plan, [self.pool_of[each.pool] for each in candidates])})"
+        remedy = f"the stack has them in {where}; leave it out for the nodes' ordinary network"
 
         def has_share(each: RoutePool) -> bool:
             return not wanted or interfaces_of(self.pool_of[each.pool], gpus) > 0

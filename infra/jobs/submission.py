@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kubernetes.client.exceptions import ApiException
 
 from capacity.values.errors import ExitCode, ExplainedError
-from capacity.workloads.requests import NAME_LABEL
+from capacity.workloads.requests import NAME_LABEL, Launcher
 from infra.jobs.access import CONFLICT, JOB, JOB_SET, MAP, POD, WORKLOAD, explained
 from infra.jobs.state import ENDED, JobState, states
 
@@ -86,12 +86,9 @@ def name_for(command: Sequence[str]) -> str:
     return (name if name[0].isalpha() else f"job-{name}")[:_LONGEST_NAME].strip("-")
 
 
-def command_of(script: Script, arguments: Sequence[str], *, several: bool) -> list[str]:
-    """The container's command for a script. With `several` ranks flexspot_runtime, which the image has then, starts one on each GPU."""
-    alone = [script.interpreter, f"{SCRIPT_FOLDER}/{script.name}", *arguments]
-    if not several or script.interpreter != "python":
-        return alone
-    return ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--", *alone]
+def command_of(script: Script, arguments: Sequence[str]) -> list[str]:
+    """The command of a script where it is in the container; a launcher comes before it as before any command."""
+    return [script.interpreter, f"{SCRIPT_FOLDER}/{script.name}", *arguments]
 
 
 CHECKPOINTED, QUEUED = "checkpointed-job", "queued-job"
@@ -107,17 +104,20 @@ def kind_for(plan: Plan, fields: Mapping[str, Any]) -> str:
 def with_script(kind: str, fields: Mapping[str, Any], script: Script, arguments: Sequence[str]) -> dict[str, Any]:
     """The fields of a job of a kind with a script as its command, and with the volume that holds it.
 
+    Python on several GPUs that train together has a rank on each, unless another launcher is asked for; the image has the runtime then.
+
     What is not of its field's type is left as it is, for the check of all fields to tell. Raises ExplainedError for a volume in its place.
     """
     counts = [fields.get(each, 1) for each in ("gpus", "pods")]
-    # A launcher that was asked for starts them itself.
-    several = kind != QUEUED and "launcher" not in fields and all(isinstance(each, int) for each in counts) and prod(counts) > 1
+    # A batch's pods each do their own part, and a shell script starts what it wants to.
+    several = kind != QUEUED and script.interpreter == "python" and all(isinstance(each, int) for each in counts) and prod(counts) > 1
+    launcher = {"launcher": Launcher.RANKS.value} if several and fields.get("launcher") is None else {}
     volumes = fields.get("volumes", {})
     if isinstance(volumes, dict):
         if SCRIPT_FOLDER in volumes:
             raise _unsendable(f"volumes has something at {SCRIPT_FOLDER}, where the script is put.", "mount it at another path.")
         volumes = {SCRIPT_FOLDER: {"config_map": script_map(str(fields["name"]))}, **volumes}
-    return {**fields, "command": command_of(script, arguments, several=several), "volumes": volumes}
+    return {**fields, **launcher, "command": command_of(script, arguments), "volumes": volumes}
 
 
 def submit(cluster: TeamCluster, objects: Sequence[KubeObject], script: Script | None) -> list[str]:

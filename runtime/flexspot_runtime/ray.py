@@ -3,9 +3,10 @@
 Each pod starts Ray with its GPUs; the first, once all others have joined, starts the program with RAY_ADDRESS set, by which `ray.init()`
 finds the cluster. The other pods wait for its end, which the first tells them at a port of its own, MASTER_PORT + 1.
 
-All pods end together. With 0 where the program did. With 143 where any pod was warned, the program having had SIGTERM and the grace period,
-and where one was lost without a word. With its own code where the program failed, in the first pod alone: in the others that is a
-consequence, and 143.
+All pods end together. With 0 where the program did, whoever was warned meanwhile. With 143 where any pod was warned, the program having had
+SIGTERM and the grace period, and where one was lost. With its own code where the program failed, in the first pod alone: in the others that
+is a consequence, and 143, so that a failure counts once. A pod is lost when its connection ends, or when nothing is heard of it for a
+minute: a node that loses its power or its network closes none.
 
 Ray's state is in memory: a job that begins anew begins a new cluster, and resumes from what its program has saved below CHECKPOINT_DIR.
 """
@@ -40,8 +41,15 @@ _JOIN_SECONDS = 1800.0
 _CALM_SECONDS = 1.0
 """Left of the grace period when the program is killed, for Ray to end."""
 
-_HERE, _WARNED = b"h", b"w"
-"""What another pod tells the first: that its Ray runs, and that it was warned."""
+_HERE, _WARNED, _ALIVE, _ENDED = b"h", b"w", b"a", b"e"
+"""What pods tell each other, a byte each: another one the first that its Ray runs, and that it was warned; both that they are there; and
+the first the others that the program has ended, with its exit code in one byte more."""
+
+_ALIVE_SECONDS = 5.0
+"""So often each tells the others that it is there."""
+
+_SILENT_SECONDS = 60.0
+"""After so long without a word a pod is lost. Longer than a host's maintenance takes that a machine survives, with its processes paused."""
 
 
 def run(command: Sequence[str], grace_seconds: float | None = None) -> int:
@@ -64,43 +72,92 @@ def _start(*arguments: str) -> None:
     _ray("start", *arguments, "--disable-usage-stats", *([f"--num-gpus={gpus}"] if gpus else []))
 
 
+class _Link:
+    """A connection to another pod. It is lost when it ends, or when nothing comes for too long."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        connection.settimeout(_CONNECT_SECONDS)
+        self._heard_at = self._told_at = time.monotonic()
+        self.heard = b""
+        """All that came, but for what says only that the other one is there."""
+        self.lost = False
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    def tell(self, what: bytes) -> None:
+        try:
+            self._connection.sendall(what)
+        except OSError:
+            self.lost = True
+
+    def wait(self) -> None:
+        """Returns when something has come, or after a moment."""
+        _ = select.select([self._connection], [], [], _POLL_SECONDS)[0]
+
+    def look(self) -> None:
+        """Takes what has come, and says that this pod is there, without waiting."""
+        now = time.monotonic()
+        while not self.lost and select.select([self._connection], [], [], 0)[0]:
+            try:
+                came = self._connection.recv(64)
+            except OSError:
+                came = b""
+            self.lost = not came
+            self.heard += came.replace(_ALIVE, b"") if _ENDED not in self.heard + came else came
+            self._heard_at = now
+        if now - self._heard_at > _SILENT_SECONDS:
+            _LOG.error("nothing was heard of a pod for %.0f s", _SILENT_SECONDS)
+            self.lost = True
+        if not self.lost and now - self._told_at > _ALIVE_SECONDS:
+            self.tell(_ALIVE)
+            self._told_at = now
+
+    @property
+    def code(self) -> int | None:
+        """The program's exit code, once the first pod has told it."""
+        _, ended, code = self.heard.partition(_ENDED)
+        return code[0] if ended and code else None
+
+
 def _first(command: Sequence[str], world: World, interruption: Interruption) -> int:
     _start("--head", f"--port={world.port}", "--include-dashboard=false")
     with socket.create_server(("", int(world.port) + 1)) as server, contextlib.ExitStack() as stack:
         others = _gathered(server, world.nodes - 1, interruption, stack)
         code = INTERRUPTED_EXIT_CODE if others is None else _program(command, world, interruption, others)
         for each in others or ():
-            with contextlib.suppress(OSError):
-                each.sendall(bytes([code]))
+            # What came is taken first: a connection that is closed over it is reset, and takes along what was sent.
+            each.look()
+            each.tell(_ENDED + bytes([code]))
         return code
 
 
-def _gathered(server: socket.socket, count: int, interruption: Interruption, stack: contextlib.ExitStack) -> list[socket.socket] | None:
+def _gathered(server: socket.socket, count: int, interruption: Interruption, stack: contextlib.ExitStack) -> list[_Link] | None:
     """The connections of the other pods once the Ray of each runs; None after a warning. Raises TimeoutError where some do not come."""
-    end, seen, here = time.monotonic() + _JOIN_SECONDS, list[socket.socket](), list[socket.socket]()
-    while len(here) < count:
+    end, seen = time.monotonic() + _JOIN_SECONDS, list[_Link]()
+    while len(here := [each for each in seen if each.heard == _HERE]) < count:
         if interruption.noticed:
             return None
         if time.monotonic() > end:
             raise TimeoutError(f"{count - len(here)} of {count + 1} pods did not join in {_JOIN_SECONDS:.0f} s")
-        for each in select.select([server, *seen], [], [], _POLL_SECONDS)[0]:
-            if each is server:
-                seen.append(stack.enter_context(server.accept()[0]))
-                continue
-            # One that only looked whether this pod is there says nothing, and goes.
-            seen.remove(each)
-            if each.recv(1) == _HERE:
-                here.append(each)
+        if server in select.select([server, *seen], [], [], _POLL_SECONDS)[0]:
+            seen.append(_Link(stack.enter_context(server.accept()[0])))
+        for each in seen:
+            each.look()
+        # One that only looked whether this pod is there goes; one that was warned, or lost, is replaced by another that joins.
+        seen = [each for each in seen if not each.lost and _WARNED not in each.heard]
     return here
 
 
-def _program(command: Sequence[str], world: World, interruption: Interruption, others: Sequence[socket.socket]) -> int:
+def _program(command: Sequence[str], world: World, interruption: Interruption, others: Sequence[_Link]) -> int:
     """Runs the program to its end, or until a pod is warned or lost."""
     process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": f"127.0.0.1:{world.port}"})  # noqa: S603 -- what was asked for
     told_at: float | None = None
     while (code := process.poll()) is None:
-        # The others say nothing while they are well.
-        if told_at is None and (interruption.noticed or select.select(others, [], [], 0)[0]):
+        for each in others:
+            each.look()
+        if told_at is None and (interruption.noticed or any(each.lost or _WARNED in each.heard for each in others)):
             process.send_signal(signal.SIGTERM)
             told_at = time.monotonic()
         elif told_at is not None and time.monotonic() > told_at + interruption.grace_seconds - _CALM_SECONDS:
@@ -124,10 +181,16 @@ def _other(world: World, interruption: Interruption) -> int:
         if time.monotonic() > end:
             raise TimeoutError(f"the first pod, {world.address}, was not there in {_JOIN_SECONDS:.0f} s")
         interruption.wait(1.0)
-    _start(f"--address={world.address}:{world.port}")
-    with socket.create_connection(place) as first:
-        first.sendall(_HERE)
-        return _told(first, interruption)
+    try:
+        _start(f"--address={world.address}:{world.port}")
+        connection = socket.create_connection(place, timeout=_CONNECT_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        if _listens(place):
+            raise
+        # The first pod went meanwhile, and says itself what of.
+        return INTERRUPTED_EXIT_CODE
+    with connection:
+        return _told(_Link(connection), interruption)
 
 
 def _listens(place: tuple[str, int]) -> bool:
@@ -138,21 +201,20 @@ def _listens(place: tuple[str, int]) -> bool:
     return True
 
 
-def _told(first: socket.socket, interruption: Interruption) -> int:
+def _told(first: _Link, interruption: Interruption) -> int:
     """Waits for the end of the program. After a warning the first pod is told, and this one's Ray stays while the program saves."""
+    first.tell(_HERE)
     warned = False
-    while not select.select([first], [], [], _POLL_SECONDS)[0]:
+    while first.code is None and not first.lost:
         if interruption.noticed and not warned:
-            first.sendall(_WARNED)
+            first.tell(_WARNED)
             warned = True
         if interruption.noticed and interruption.remaining_seconds() < _CALM_SECONDS:
             return INTERRUPTED_EXIT_CODE
-    try:
-        code = first.recv(1)
-    except OSError:
-        code = b""
+        first.wait()
+        first.look()
     # What the program failed of is the first pod's to say; here it is a consequence, as is the loss of that pod.
-    return 0 if code == b"\0" and not warned else INTERRUPTED_EXIT_CODE
+    return 0 if first.code == 0 else INTERRUPTED_EXIT_CODE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -114,7 +114,7 @@ class TorchState:
 
     def snapshot(self) -> Callable[[CheckpointWriter], None]:
         """Copies; what it returns writes the copy."""
-        own = pickle.dumps({"random": _random_state(), "parts": {name: part.state_dict() for name, part in self._parts.items()}})
+        own = pickle.dumps({"random": random_state(), "parts": {name: part.state_dict() for name, part in self._parts.items()}})
         shared: Any = None
         if self._divided or _rank() == 0:
             shared = self._stager.stage(self._shared())
@@ -140,7 +140,7 @@ class TorchState:
         own = pickle.loads(reader.get("rank.pickle"))  # noqa: S301 -- written by this program, and verified
         for name, part in self._parts.items():
             part.load_state_dict(own["parts"][name])
-        _set_random_state(own["random"])
+        set_random_state(own["random"])
 
     def _shared(self) -> dict[str, Any]:
         model, optimizer = get_state_dict(self._model, self._optimizer)
@@ -174,7 +174,8 @@ def _rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
 
 
-def _random_state() -> dict[str, Any]:
+def random_state() -> dict[str, Any]:
+    """Of this rank's generators: Python's, torch's, its GPU's, and numpy's where it is loaded."""
     state: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
     if torch.cuda.is_available():
         state["cuda"] = torch.cuda.get_rng_state()
@@ -183,7 +184,8 @@ def _random_state() -> dict[str, Any]:
     return state
 
 
-def _set_random_state(state: dict[str, Any]) -> None:
+def set_random_state(state: dict[str, Any]) -> None:
+    """The reverse."""
     random.setstate(state["python"])
     torch.set_rng_state(state["torch"])
     if "cuda" in state and torch.cuda.is_available():

@@ -20,6 +20,7 @@ OF_AN_EXTRA = {
     "sqs_queue": ("sqs", {"boto3", "botocore", "mypy_boto3_sqs"}),
     "pubsub_queue": ("pubsub", {"google"}),
     "torch": ("torch", {"torch"}),
+    "torch_data": ("torch", {"torch"}),
     "torch_storage": ("torch", {"torch"}),
     "transformers": ("transformers", {"torch", "transformers"}),
     "lightning": ("lightning", {"torch", "lightning"}),

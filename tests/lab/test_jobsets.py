@@ -155,3 +155,14 @@ def test_preemption_suspends_it_and_counts_nothing(ground: QueueGround) -> None:
 
     assert restarts(wait_for_set(ground, lambda _: True, "is there")) == 0
     finish(ground)
+
+
+def test_with_ray_the_end_of_the_first_pod_is_that_of_the_set(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", SET, pods=PODS, jobset=True, launcher="ray", command=["python", "main.py"])
+    pods = wait_for_pods(ground, SET, PODS)
+
+    [first] = [each for each in pods if each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] == "0"]
+    end(ground, first, 0)
+
+    # The others are told to end by the Job, though each would go on.
+    wait_for_set(ground, lambda each: condition(each, "Completed"), "completed")

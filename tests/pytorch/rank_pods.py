@@ -44,24 +44,25 @@ def forked(work: Callable[[], object]) -> int:  # pyrefly: ignore[bad-return] --
 
 
 class Pod:
-    """Some ranks of one world, in a process group of their own."""
+    """Some ranks of one world; a rank that is all of it is told of none."""
 
-    def __init__(self, number: int, port: str, train: Callable[[], object]) -> None:
+    def __init__(self, number: int, port: str, train: Callable[[], object], pods: int, ranks: int) -> None:
         def rank_of(local: int) -> Callable[[], object]:
             def work() -> None:
-                os.environ.update(
-                    RANK=str(number * RANKS + local),
-                    LOCAL_RANK=str(local),
-                    WORLD_SIZE=str(PODS * RANKS),
-                    LOCAL_WORLD_SIZE=str(RANKS),
-                    MASTER_ADDR="127.0.0.1",
-                    MASTER_PORT=port,
-                )
+                if pods * ranks > 1:
+                    os.environ.update(
+                        RANK=str(number * ranks + local),
+                        LOCAL_RANK=str(local),
+                        WORLD_SIZE=str(pods * ranks),
+                        LOCAL_WORLD_SIZE=str(ranks),
+                        MASTER_ADDR="127.0.0.1",
+                        MASTER_PORT=port,
+                    )
                 train()
 
             return work
 
-        self.ranks = {forked(rank_of(local)): local for local in range(RANKS)}
+        self.ranks = {forked(rank_of(local)): local for local in range(ranks)}
         self.codes: list[int] = []
 
     def signal(self, number: signal.Signals) -> None:
@@ -76,10 +77,12 @@ class Pod:
                 self.codes.append(os.waitstatus_to_exitcode(status))
 
 
-def live(train: Callable[[], object], strike: Callable[[list[Pod]], None] | None) -> list[list[int]]:
+def live(
+    train: Callable[[], object], strike: Callable[[list[Pod]], None] | None, *, number: int = PODS, ranks: int = RANKS
+) -> list[list[int]]:
     """One life of all pods; `strike` is called once they have begun. The codes of all ranks, by pod."""
     port = free_port()
-    pods = [Pod(number, port, train) for number in range(PODS)]
+    pods = [Pod(each, port, train, number, ranks) for each in range(number)]
     end = time.monotonic() + LIFE_SECONDS
     if strike:
         strike(pods)

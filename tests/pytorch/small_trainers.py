@@ -1,6 +1,7 @@
-"""The same small model in Hugging Face's Trainer and in Lightning: `python small_trainers.py transformers|lightning STEPS SCRATCH RESULT`.
+"""A small model in Hugging Face's Trainer and one in Lightning: `python small_trainers.py transformers|lightning STEPS SCRATCH RESULT`.
 
-Kill it as you like and start it again with the same CHECKPOINT_DIR. In the end RESULT has a checksum of the weights.
+Kill it as you like and start it again with the same CHECKPOINT_DIR. In the end RESULT has a checksum of the weights, and how many epochs
+there were. Rank 0 appends to the file TRIAL_STEPS how many steps are done.
 """
 
 from __future__ import annotations
@@ -15,25 +16,35 @@ from typing import Any
 import torch
 from flexspot_runtime import EverySteps, Interruption
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
 EVERY_STEPS = 10
 BATCH = 4
 STEP_SECONDS = 0.02
+STEPS_VARIABLE = "TRIAL_STEPS"
 
 
-def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> nn.Module:
+def tell(step: int) -> None:
+    """So that the trial knows when to kill."""
+    if os.environ.get("RANK", "0") == "0":
+        with Path(os.environ[STEPS_VARIABLE]).open("a") as file:
+            file.write(f"{step}\n")
+
+
+def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> tuple[nn.Module, float]:
     """A tiny GPT-2 of random weights on random tokens."""
     from flexspot_runtime.transformers import train  # noqa: PLC0415 -- likewise
     from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback, TrainingArguments  # noqa: PLC0415 -- one of the two
 
     class Slow(TrainerCallback):
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            print("step", flush=True)  # noqa: T201 -- so that the trial knows when to kill
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            del args, control
+            tell(state.global_step)
             time.sleep(STEP_SECONDS)
 
     torch.manual_seed(0)
-    tokens = torch.randint(100, (steps * BATCH * 2, 8))
+    # Several epochs, whose ends are anywhere.
+    tokens = torch.randint(100, (97, 8))
     rows = [{"input_ids": row, "labels": row} for row in tokens]
     model = GPT2LMHeadModel(GPT2Config(vocab_size=100, n_positions=8, n_embd=16, n_layer=1, n_head=2))
     arguments = TrainingArguments(
@@ -41,34 +52,40 @@ def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> 
     )
     trainer = Trainer(model=model, args=arguments, train_dataset=rows, callbacks=[Slow()])
     train(trainer, interruption, schedule=EverySteps(EVERY_STEPS), agree_seconds=0.05)
-    return model
+    assert trainer.state.epoch is not None
+    return model, trainer.state.epoch
 
 
-def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> nn.Module:
-    """A regression; an epoch has one batch, so that each is the same wherever it begins."""
+def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tuple[nn.Module, float]:
+    """A regression: shuffled data in several epochs, dropout, gradients of two batches for a step, and a learning rate that falls."""
     import lightning  # noqa: PLC0415 -- one of the two
     from flexspot_runtime.lightning import fit  # noqa: PLC0415 -- likewise
+    from flexspot_runtime.torch_data import ResumableLoader  # noqa: PLC0415 -- likewise
 
     class Module(lightning.LightningModule):
         def __init__(self) -> None:
             super().__init__()
-            self.layer = nn.Linear(8, 1)
+            self.layers = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.2), nn.ReLU(), nn.Linear(16, 1))
 
         def training_step(self, batch: list[torch.Tensor], _: int) -> torch.Tensor:
-            print("step", flush=True)  # noqa: T201 -- so that the trial knows when to kill
-            time.sleep(STEP_SECONDS)
-            return (self.layer(batch[0]) - batch[1]).square().mean()
+            tell(self.trainer.global_step)
+            time.sleep(STEP_SECONDS / 2)
+            return (self.layers(batch[0]) - batch[1]).square().mean()
 
-        def configure_optimizers(self) -> torch.optim.Optimizer:
-            return torch.optim.Adam(self.parameters(), lr=0.01)
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.Adam(self.parameters(), lr=0.01)
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.9)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "epoch"}}
 
     torch.manual_seed(0)
-    inputs = torch.randn(BATCH, 8)
-    loader = DataLoader(TensorDataset(inputs, inputs.sum(1, keepdim=True)), batch_size=BATCH)
+    # On one rank seven batches, on two ranks four: an epoch's last step is of one.
+    inputs = torch.randn(26, 8)
+    loader = ResumableLoader(TensorDataset(inputs, inputs.sum(1, keepdim=True)), batch_size=BATCH, shuffle=True, seed=3)
     module = Module()
     trainer = lightning.Trainer(
         max_steps=steps,
         max_epochs=-1,
+        accumulate_grad_batches=2,
         accelerator="cpu",
         devices=int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
         logger=False,
@@ -77,6 +94,7 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> nn.
         enable_model_summary=False,
         default_root_dir=scratch,
     )
+    torch.manual_seed(int(os.environ.get("RANK", "0")))
     fit(
         trainer,
         module,
@@ -86,7 +104,8 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> nn.
         scratch=scratch / "checkpoint",
         train_dataloaders=loader,
     )
-    return module
+    # Those that were begun: of a run that had done its last step before this start none is ended by it.
+    return module, trainer.fit_loop.epoch_progress.total.ready
 
 
 def main() -> None:
@@ -94,10 +113,10 @@ def main() -> None:
     kind, steps, scratch, result = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4])
     torch.set_num_threads(1)
     with Interruption() as interruption:
-        model = (with_transformers if kind == "transformers" else with_lightning)(steps, scratch, interruption)
+        model, epochs = (with_transformers if kind == "transformers" else with_lightning)(steps, scratch, interruption)
     weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
     if os.environ.get("RANK", "0") == "0":
-        result.write_text(hashlib.sha256(weights).hexdigest())
+        result.write_text(f"{hashlib.sha256(weights).hexdigest()} after {epochs} epochs")
 
 
 if __name__ == "__main__":

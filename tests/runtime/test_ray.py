@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,15 @@ pytestmark = pytest.mark.kills
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
 PATIENT_SECONDS = 60
+SILENT_SECONDS = 8.0
+"""In the place of a minute."""
+
+RUN = f"""import sys
+from flexspot_runtime import ray
+ray._SILENT_SECONDS = {SILENT_SECONDS}
+ray._ALIVE_SECONDS = 1.0
+sys.exit(ray.main())
+"""
 
 PROGRAM = """import os, sys
 sys.path.insert(0, sys.argv[2])
@@ -34,6 +43,8 @@ with Interruption() as interruption:
     os.write(1, ("begun at " + os.environ["RAY_ADDRESS"] + "\\n").encode())
     if sys.argv[1] == "crash":
         sys.exit(3)
+    if sys.argv[1] == "finish":
+        interruption.wait()
     if sys.argv[1] == "wait":
         interruption.wait()
         os.write(1, b"saved\\n")
@@ -43,11 +54,16 @@ with Interruption() as interruption:
 
 @dataclass
 class Pods:
-    """Two pods on one machine; `told` is what the double of ray has noted."""
+    """Pods on one machine; `told` is what the double of ray has noted."""
 
-    processes: list[subprocess.Popen[str]]
     port: int
     notes: Path
+    start: Callable[[int], subprocess.Popen[str]]
+    processes: list[subprocess.Popen[str]] = field(default_factory=list["subprocess.Popen[str]"])
+
+    def add(self, rank: int) -> None:
+        """One, or another one in its place."""
+        self.processes[rank : rank + 1] = [self.start(rank)]
 
     def codes(self) -> list[int]:
         return [each.wait(PATIENT_SECONDS) for each in self.processes]
@@ -58,47 +74,61 @@ class Pods:
         assert output.readline() == f"begun at 127.0.0.1:{self.port}\n"
 
     def told(self) -> list[str]:
-        return self.notes.read_text().splitlines()
+        return self.notes.read_text().splitlines() if self.notes.exists() else []
+
+    def wait_for_head(self) -> None:
+        self.wait_for_note("0: start ")
+
+    def wait_for_note(self, begin: str) -> None:
+        end = time.monotonic() + PATIENT_SECONDS
+        while not any(each.startswith(begin) for each in self.told()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        # Of a pod that waits for the others, or for its Ray.
+        time.sleep(1)
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[[str], Pods]]:
-    ray = tmp_path / "ray"
-    ray.write_text(f'#!/bin/sh\necho "$NODE_RANK: $*" >> {tmp_path}/notes\n')
-    ray.chmod(0o755)
+def started(tmp_path: Path) -> Iterator[Callable[..., Pods]]:
     (tmp_path / "main.py").write_text(PROGRAM)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = int(server.getsockname()[1]) - 1
 
     with ExitStack() as stack:
 
-        def start(does: str) -> Pods:
-            command = [sys.executable, "-m", "flexspot_runtime.ray", "--", sys.executable, str(tmp_path / "main.py"), does, str(RUNTIME)]
-            known = {"NNODES": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        def start(does: str, pods: int = 2, *, slow_join: bool = False) -> Pods:
+            ray = tmp_path / "ray"
+            # As the real one, which does not join a cluster that is gone.
+            joins = 'case "$*" in *--address*) sleep 5; exit 1;; esac\n' if slow_join else ""
+            ray.write_text(f'#!/bin/sh\necho "$NODE_RANK: $*" >> {tmp_path}/notes\n{joins}')
+            ray.chmod(0o755)
+            command = [sys.executable, "-c", RUN, "--", sys.executable, str(tmp_path / "main.py"), does, str(RUNTIME)]
+            known = {"NNODES": str(pods), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
             known |= {"NPROC_PER_NODE": "8", "FLEXSPOT_GRACE_SECONDS": "20"}
             path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(RUNTIME)}
-            pods = [
-                stack.enter_context(
-                    subprocess.Popen(
-                        command, env={**known, **path, "NODE_RANK": str(rank)}, stdout=subprocess.PIPE, text=True, start_new_session=True
-                    )
-                )
-                for rank in range(2)
-            ]
-            stack.callback(end, pods)
-            return Pods(pods, port, tmp_path / "notes")
+
+            def pod(rank: int) -> subprocess.Popen[str]:
+                environment = {**known, **path, "NODE_RANK": str(rank)}
+                process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True)
+                stack.enter_context(process)
+                stack.callback(end, process)
+                return process
+
+            made = Pods(port, tmp_path / "notes", pod)
+            for rank in range(pods):
+                made.add(rank)
+            return made
 
         yield start
 
 
-def end(pods: list[subprocess.Popen[str]]) -> None:
-    """Kills what is left of them, the program of a pod that was lost included."""
-    for each in pods:
-        with suppress(ProcessLookupError):
-            os.killpg(each.pid, signal.SIGKILL)
+def end(pod: subprocess.Popen[str]) -> None:
+    """Kills what is left of it, the program of a pod that was lost included."""
+    with suppress(ProcessLookupError):
+        os.killpg(pod.pid, signal.SIGKILL)
 
 
-def test_all_join_before_the_program_begins_and_end_with_it(started: Callable[[str], Pods]) -> None:
+def test_all_join_before_the_program_begins_and_end_with_it(started: Callable[..., Pods]) -> None:
     pods = started("work")
 
     assert pods.codes() == [0, 0]
@@ -109,14 +139,14 @@ def test_all_join_before_the_program_begins_and_end_with_it(started: Callable[[s
     assert sorted(each for each in pods.told() if "stop" in each) == ["0: stop --force", "1: stop --force"]
 
 
-def test_a_program_that_fails_is_a_failure_of_the_first_pod_alone(started: Callable[[str], Pods]) -> None:
+def test_a_program_that_fails_is_a_failure_of_the_first_pod_alone(started: Callable[..., Pods]) -> None:
     pods = started("crash")
 
     assert pods.codes() == [3, 143]
 
 
 @pytest.mark.parametrize("pod", [0, 1])
-def test_a_warning_to_one_pod_lets_the_program_save_and_ends_all_with_143(pod: int, started: Callable[[str], Pods]) -> None:
+def test_a_warning_to_one_pod_lets_the_program_save_and_ends_all_with_143(pod: int, started: Callable[..., Pods]) -> None:
     pods = started("wait")
     pods.wait_for_begin()
 
@@ -128,7 +158,7 @@ def test_a_warning_to_one_pod_lets_the_program_save_and_ends_all_with_143(pod: i
 
 
 @pytest.mark.parametrize("pod", [0, 1])
-def test_a_pod_that_is_lost_is_no_failure_of_the_other(pod: int, started: Callable[[str], Pods]) -> None:
+def test_a_pod_that_is_lost_is_no_failure_of_the_other(pod: int, started: Callable[..., Pods]) -> None:
     pods = started("wait")
     pods.wait_for_begin()
 
@@ -139,12 +169,68 @@ def test_a_pod_that_is_lost_is_no_failure_of_the_other(pod: int, started: Callab
     assert codes[pod] == -signal.SIGKILL
 
 
-def test_a_pod_that_is_warned_while_it_waits_for_the_others_ends_with_143(started: Callable[[str], Pods]) -> None:
+def test_a_pod_that_is_warned_while_it_waits_for_the_others_ends_with_143(started: Callable[..., Pods]) -> None:
     pods = started("wait")
     pods.processes[1].send_signal(signal.SIGSTOP)
-    time.sleep(1)
+    pods.wait_for_head()
 
     pods.processes[0].send_signal(signal.SIGTERM)
 
     assert pods.processes[0].wait(PATIENT_SECONDS) == 143
     pods.processes[1].send_signal(signal.SIGCONT)
+
+
+def test_a_pod_that_was_warned_ends_with_0_where_the_program_did(started: Callable[..., Pods]) -> None:
+    # Else the Job would begin it anew, and it would wait for a first pod that has done its work.
+    pods = started("finish")
+    pods.wait_for_begin()
+
+    pods.processes[1].send_signal(signal.SIGTERM)
+
+    assert pods.codes() == [0, 0]
+
+
+@pytest.mark.parametrize("pod", [0, 1])
+def test_a_pod_that_falls_silent_without_ending_its_connection_is_lost(pod: int, started: Callable[..., Pods]) -> None:
+    # As a node that loses its power or its network does.
+    pods = started("wait")
+    pods.wait_for_begin()
+
+    pods.processes[pod].send_signal(signal.SIGSTOP)
+
+    assert pods.processes[1 - pod].wait(PATIENT_SECONDS) == 143
+
+
+def test_a_pod_that_only_waits_is_heard_of(started: Callable[..., Pods]) -> None:
+    pods = started("wait")
+    pods.wait_for_begin()
+
+    time.sleep(SILENT_SECONDS + 2)
+
+    assert [each.poll() for each in pods.processes] == [None, None]
+
+
+def test_one_that_went_while_the_others_joined_is_replaced_and_the_program_begins_once(started: Callable[..., Pods]) -> None:
+    pods = started("work", pods=3)
+    # Two pods of three are here, and of these one goes and comes again.
+    pods.processes[2].send_signal(signal.SIGSTOP)
+    pods.wait_for_note("1: start ")
+    pods.processes[1].send_signal(signal.SIGTERM)
+    assert pods.processes[1].wait(PATIENT_SECONDS) == 143
+
+    pods.add(1)
+    pods.processes[2].send_signal(signal.SIGCONT)
+
+    assert pods.codes() == [0, 0, 0]
+    output = pods.processes[0].stdout
+    assert output
+    assert output.read().count("begun at") == 1
+
+
+def test_the_first_pod_that_goes_while_another_starts_its_ray_is_no_failure_of_that_one(started: Callable[..., Pods]) -> None:
+    pods = started("wait", slow_join=True)
+    pods.wait_for_note("1: start ")
+
+    pods.processes[0].kill()
+
+    assert pods.processes[1].wait(PATIENT_SECONDS) == 143

@@ -36,8 +36,8 @@ def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[Setting
         if facts.of(name) is None:
             why = facts.why_not(name) or "has no network cards for RDMA that the platform knows of"
             with_it = ", ".join(machine for each in facts.machines for machine in each.names)
-            remedy = f"leave it out; machines with it are {with_it}"
-            yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", f"{name}: {why}", remedy, "gpudirect-without-cards")
+            remedy = f"leave it out for the ordinary network, or take a machine that has it: {with_it}"
+            yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", f"machine {name}: {why}", remedy, "gpudirect-without-cards")
 
 
 def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -46,8 +46,9 @@ def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem
     first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
     for path, zones in found.items():
         if len(zones) != 1:
-            problem = "is of one zone, as a network for RDMA is, and the pool is in several"
-            yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, "set the pool's zones to one", "gpudirect-over-zones")
+            problem = f"is of one zone, as a network for RDMA is, and the pool is in several: {', '.join(zones)}"
+            remedy = "set the pool's zones to one of them that has the machine"
+            yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, remedy, "gpudirect-over-zones")
         elif zones[0] != first:
             problem = f"is of one zone for all pools that have it: another is in {first}"
             remedy = "put them into one zone, or make the other a stack of its own"

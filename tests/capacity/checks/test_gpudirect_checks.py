@@ -51,7 +51,8 @@ def test_machines_without_are_refused_with_why_and_with_those_that_have_it(machi
     [problem] = [each for each in refusals(gpudirect_settings(pool)) if each.rule == "gpudirect-without-cards"]
     assert problem.path.endswith(".network")
     assert words in problem.problem
-    assert "a3-ultragpu-8g, " in str(problem)
+    assert f"machine {machine}" in problem.problem
+    assert "leave it out for the ordinary network, or take a machine that has it: a3-ultragpu-8g, " in str(problem)
 
 
 def test_a_pool_in_several_zones_and_pools_of_two_zones_are_refused() -> None:

@@ -119,7 +119,7 @@ def test_a_variable_of_the_authors_goes_before_those_of_the_network() -> None:
     "stack,fields,told",
     [
         ("prod-eks", {"workload_class": "best-effort"}, "the stack has them in h100-reserved (32 for 8 GPUs, for training); leave it out"),
-        ("prod-gke", {}, "the stack has them in no pool (`network: gpudirect`); leave it out for the nodes' ordinary network"),
+        ("prod-gke", {}, "which the namespaces of teams refuse); leave it out for the nodes' ordinary network"),
         ("local", {}, "is for pools with EFA interfaces, and class training has none with one for a pod of 1 GPU(s)"),
     ],
 )

@@ -98,3 +98,18 @@ def test_a_pool_of_ordinary_network_on_the_same_machine_has_none() -> None:
     plan = plan_of(gpudirect_settings(gpudirect_pool("h200", "a3-ultragpu-8g", network="ordinary")))
 
     assert {pool.name: pool.rdma_networks for pool in plan.pools if pool.rdma_networks} == {}
+
+
+@pytest.mark.parametrize(
+    "machine,told",
+    [
+        ("a3-megagpu-8g", r"the stack has them in no pool \(.*h200, a3-megagpu-8g, cannot: its GPUDirect .* needs a daemon with NET_ADMIN"),
+        ("a3-ultragpu-8g", r"in no pool \(.*h200, a3-ultragpu-8g, has it with `network: gpudirect`"),
+    ],
+)
+def test_work_that_asks_for_it_where_no_pool_has_it_is_told_which_could_and_why_others_cannot(machine: str, told: str) -> None:
+    plan = plan_of(gpudirect_settings(gpudirect_pool("h200", machine, network="ordinary")))
+    written = {"name": "bert", "team": "nlp", "workload_class": "training", "image": IMAGE, "pods": 2, "gpus": 8, "fast_network": True}
+
+    with pytest.raises(WorkloadError, match=told):
+        objects_of(plan, "checkpointed-job", written)

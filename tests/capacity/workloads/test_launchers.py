@@ -126,6 +126,20 @@ def test_with_ray_the_pods_are_one_cluster_in_which_the_first_runs_the_program()
     ]
 
 
+@pytest.mark.parametrize("launcher,deciding", [("ray", "0"), ("ranks", None), ("torchrun", None)])
+def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, deciding: str | None) -> None:
+    """What the API server and the Job controller make of it is in tests/lab/test_ray_gang.py."""
+    fields = {"pods": 2, "gpus": 8, "launcher": launcher, "command": ["python", "main.py"]}
+    [gang] = objects("prod-eks", "checkpointed-job", **fields)
+    [jobset] = objects("prod-eks", "checkpointed-job", jobset=True, **fields)
+    [alone] = objects("prod-eks", "checkpointed-job", **{**fields, "pods": 1})
+
+    rules = {"rules": [{"succeededIndexes": deciding}]} if deciding else None
+    assert gang["spec"].get("successPolicy") == rules
+    assert jobset["spec"]["replicatedJobs"][0]["template"]["spec"].get("successPolicy") == rules
+    assert "successPolicy" not in alone["spec"], "a Job of one pod has no indices"
+
+
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax", "ray"])
 def test_all_of_them_end_with_143_where_they_were_interrupted(launcher: str) -> None:
     assert container(launcher=launcher)["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]

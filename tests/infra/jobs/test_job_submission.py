@@ -70,12 +70,28 @@ def test_a_script_that_no_configmap_can_hold_is_told_before_anything_is_asked_fo
         script_of([str(tmp_path / "folder.py")])
 
 
-def test_a_script_of_several_ranks_has_one_on_each_gpu() -> None:
-    launched = ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--", "python", "/opt/flexspot/train.py", "1"]
+@pytest.mark.parametrize(
+    "kind,asked,script,launcher",
+    [
+        ("checkpointed-job", {"gpus": 8}, TRAIN, "ranks"),
+        ("checkpointed-job", {"pods": 2}, TRAIN, "ranks"),
+        ("checkpointed-job", {"gpus": 8, "launcher": None}, TRAIN, "ranks"),
+        ("checkpointed-job", {"gpus": 8, "launcher": "torchrun"}, TRAIN, "torchrun"),
+        ("checkpointed-job", {"gpus": 8, "launcher": "ray"}, TRAIN, "ray"),
+        ("checkpointed-job", {"gpus": 1}, TRAIN, None),
+        ("checkpointed-job", {"gpus": 8}, Script("run.sh", "true"), None),
+        ("queued-job", {"gpus": 8}, TRAIN, None),
+        ("queued-job", {"gpus": 8, "launcher": "jax"}, TRAIN, "jax"),
+    ],
+)
+def test_a_script_is_started_by_the_launcher_that_was_asked_for_and_several_ranks_by_that_of_ranks(
+    kind: str, asked: dict[str, Any], script: Script, launcher: str | None
+) -> None:
+    fields = with_script(kind, {"name": "bert", **asked}, script, ["1"])
 
-    assert command_of(TRAIN, ["1"], several=True) == launched
-    assert command_of(TRAIN, ["1"], several=False) == launched[5:]
-    assert command_of(Script("run.sh", "true"), [], several=True) == ["sh", "/opt/flexspot/run.sh"]
+    assert fields.get("launcher") == launcher
+    # What starts it is said in one place, for this command as for any.
+    assert fields["command"] == command_of(script, ["1"]) == [script.interpreter, f"/opt/flexspot/{script.name}", "1"]
 
 
 def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left_to_be_told() -> None:
@@ -85,7 +101,7 @@ def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left
     fields = with_script("checkpointed-job", {"name": "bert", "gpus": 8, "volumes": own}, script, ["--lr", "1"])
 
     assert fields["volumes"] == {"/opt/flexspot": {"config_map": "bert-script"}, **own}
-    assert fields["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
+    assert fields["command"] == ["python", "/opt/flexspot/train.py", "--lr", "1"]
     assert with_script("queued-job", {"name": "bert", "gpus": 8}, script, [])["command"] == ["python", "/opt/flexspot/train.py"]
     with pytest.raises(ExplainedError, match="volumes has something at /opt/flexspot"):
         with_script("queued-job", {"name": "bert", "volumes": {"/opt/flexspot": {"claim": "x"}}}, script, [])

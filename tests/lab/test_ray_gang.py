@@ -1,0 +1,64 @@
+"""A rendered job of `launcher: ray`: with the program of its first pod the job is done, and an interruption is a failure of none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from torchrun_ends import UNDER_THE_LAUNCHER
+from workload_ground import assert_goes_on, end, job_of, let_back_off_pass, spot_platform, submit, uids, wait_for_failure, wait_for_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_fixtures import QueueGround
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+PODS = 3
+JOB = "tune"
+CRASH = 3
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    with spot_platform(cluster, register) as made:
+        yield made
+
+
+def begun(ground: QueueGround, *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
+    """Its pods, the first one first, as soon as all run."""
+    pods = wait_for_pods(ground, JOB, PODS, instead_of=instead_of)
+    return sorted(pods, key=lambda each: int(each["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]))
+
+
+def test_the_end_of_the_program_is_that_of_the_job_though_a_pod_was_lost_at_that_moment(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"])
+    first, second, third = begun(ground)
+
+    # An interruption before: all end with 143, and all are made anew.
+    for each in (first, second, third):
+        end(ground, each, UNDER_THE_LAUNCHER)
+    let_back_off_pass(ground, JOB)
+    first, second, _ = begun(ground, instead_of=uids([first, second, third]))
+    assert_goes_on(job_of(ground, JOB))
+
+    end(ground, second, UNDER_THE_LAUNCHER)
+    end(ground, first, 0)
+
+    # The third has not even ended.
+    ground.wait_for_completion("alpha", JOB)
+
+
+def test_a_program_that_fails_counts_once(ground: QueueGround) -> None:
+    submit(ground, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"], retries=1, fatal_exit_codes=[CRASH])
+    first, second, third = begun(ground)
+
+    for each in (second, third):
+        end(ground, each, UNDER_THE_LAUNCHER)
+    end(ground, first, CRASH)
+
+    assert wait_for_failure(ground, JOB) == ("PodFailurePolicy", 1)
