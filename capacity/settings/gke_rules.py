@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import TPU
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.gpu_partitions import partitions_of
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.settings.pools import ReservationUse, SharingStrategy
+from capacity.settings.tpu_rules import tpu_refusals
 from capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class AskedPool:
     capacity_type: CapacityType
     machine: Machine
     min_nodes: int
+    max_nodes: int
     max_run_seconds: int | None
     options: GkeNodeOptions
     zones: int
@@ -49,6 +52,7 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
     yield from _parts_of_gpus(pool)
     yield from _local_disks(pool)
+    yield from tpu_refusals(pool)
 
 
 def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -164,7 +168,7 @@ def confidential_refusals(option: str, technology: Confidential | None, machine:
 
 def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
-    if partition is None or gpu is None:
+    if partition is None or gpu is None or gpu.accelerator is TPU:
         return
     allowed = partitions_of(gpu.name)
     if not allowed:
