@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import TPU
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.catalog.machines import Confidential, Machine
-    from capacity.settings.pools import GkeNodeOptions
+    from capacity.settings.asked_pool import AskedPool
 
 CRITICAL_PODS_SECONDS = 15
 """How much of a Spot node's last seconds GKE keeps for system-critical pods."""
@@ -26,19 +25,6 @@ _DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 
 # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool: with flex-start, of all GPU machines.
 _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
-
-
-@dataclass(frozen=True)
-class AskedPool:
-    """What of a pool its machine and capacity type decide on; `zones` is how many it is in."""
-
-    capacity_type: CapacityType
-    machine: Machine
-    min_nodes: int
-    max_nodes: int
-    max_run_seconds: int | None
-    options: GkeNodeOptions
-    zones: int
 
 
 def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:

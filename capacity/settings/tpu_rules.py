@@ -13,7 +13,7 @@ from capacity.values.errors import SettingsProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.settings.gke_rules import AskedPool
+    from capacity.settings.asked_pool import AskedPool
 
 
 def tpu_refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
