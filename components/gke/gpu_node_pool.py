@@ -227,7 +227,13 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             max_pods_per_node=args.get("max_pods_per_node"),
             network_config=_network_config(args),
             node_config=node_config(pool),
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["initial_node_count"], delete_before_replace=True),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                ignore_changes=["initial_node_count"],
+                delete_before_replace=True,
+                # Neither the API nor the provider changes the topology of a pool, and the provider would not say so.
+                replace_on_changes=["placementPolicy.tpuTopology"] if pool.options.tpu_topology else None,
+            ),
         )
         self.name = node_pool.name
         self.register_outputs({"name": self.name})

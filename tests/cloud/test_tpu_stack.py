@@ -97,7 +97,7 @@ def test_slices_and_single_hosts_are_asked_for_as_gke_has_them(stack: Declaratio
 def test_the_cluster_limits_chips_by_their_name_as_it_limits_gpus(stack: Declarations) -> None:
     """AI-Hypercomputer/xpk, src/xpk/core/nap.py at 002d8ade: a limit of chips has the name that is in GKE's label.
 
-    Of a kind that is reserved alone there is none, so that GKE makes none of it by itself.
+    Of v6e there is none: its machines boot from Hyperdisk alone, and GKE would give those that it makes by itself another disk.
     """
     [cluster] = [each.inputs for each in stack.made.values() if each.type == "gcp:container/cluster:Cluster"]
 
