@@ -14,6 +14,7 @@ from capacity.plan.checks import (
     gpudirect,
     places,
     pool_options,
+    shared_vpc,
     shares,
     storage,
     system_nodes,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _CHECKS = (
     *zones.CHECKS,
     *places.CHECKS,
+    *shared_vpc.CHECKS,
     *storage.CHECKS,
     *system_nodes.CHECKS,
     *versions.CHECKS,
