@@ -9,7 +9,7 @@ import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.catalog.node_labels import ARCHITECTURE_LABEL, GKE_ACCELERATOR_LABEL
+from capacity.catalog.node_labels import ARCHITECTURE_LABEL
 from capacity.plan.cluster_needs import cluster_needs
 from capacity.settings.cluster import GkeMode
 from capacity.settings.pools import GkeNodeOptions
@@ -19,6 +19,7 @@ from components.gke.cluster import GkeCluster
 from components.gke.compute_class import ComputeClass
 from components.gke.existing_cluster import ExistingGkeCluster
 from components.gke.gpu_node_pool import GkeGpuNodePool
+from components.gke.gpu_pool_args import DEVICE_LABELS
 from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNodes
 from components.gke.network import GkeNetwork
 from components.gke.system_nodes import GkeNodeIdentity
@@ -119,7 +120,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
     labels: dict[str, str],
 ) -> GkeGpuNodePoolArgs:
     marks = facts_of("gke")[pool.capacity_type].marks[Origin.NODE_POOL]
-    set_by_gke = {*marks.labels, GKE_ACCELERATOR_LABEL}
+    set_by_gke = {*marks.labels, *DEVICE_LABELS}
     # GKE keeps pods that were built for amd64 off other nodes by itself (docs.cloud.google.com/kubernetes-engine, prepare-arm-workloads).
     tainted_by_gke = {ARCHITECTURE_LABEL, *(taint.key for taint in marks.taints)}
     node_options = cast("GkeNodeOptionsArgs", options.model_dump(mode="json", include=set(GkeNodeOptions.model_fields)))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator
+from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.unreachable_limits import NodeCeilings
 from capacity.values.verdict import PASSES, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import AwsProvider, GcsBucket, GkeCluster
@@ -68,7 +68,7 @@ def _advised(group: tuple[Ceiling, ...]) -> tuple[Ceiling, ...]:
 
 _MIB = 1024 * 1024
 _BESIDE_GPUS = ("nodes", "cpu", "memory")
-GPU_COUNT_LABELS = tuple(f"{prefix}{kind.instance_label}-count" for kind in ACCELERATORS for prefix in PREFIXES)
+GPU_COUNT_LABELS = tuple(f"{prefix}{kind.instance_label}-count" for kind in ON_EC2 for prefix in PREFIXES)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def names_gpus(requirements: tuple[Field, ...], kind: Accelerator) -> bool:
 
 def limited_kind(spec: Field) -> Accelerator:
     """The kind of GPUs that a NodePool has a limit on; NVIDIA's where it has none."""
-    return next((kind for kind in ACCELERATORS if not spec.at("limits", kind.resource).absent), NVIDIA)
+    return next((kind for kind in ON_EC2 if not spec.at("limits", kind.resource).absent), NVIDIA)
 
 
 def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:

@@ -16,15 +16,18 @@ class Accelerator:
     so that no team may have any. `instance_label` is how Karpenter's keys go on, after what all begin with, when it tells of the devices:
     NAME-name, NAME-count, NAME-manufacturer; `tells_memory` says that there is NAME-memory. `noun` is what a sentence calls one device.
     `ec2_family` is a pattern of the families of EC2 that have it, without look-ahead, which the API server's regular expressions (RE2) do
-    not have; `ec2_categories` are the letters that these begin with.
+    not have; `ec2_categories` are the letters that these begin with. `gce_family` is the same of Compute Engine, and `gke_label` the label
+    by which GKE says which device a node has. What a cloud does not have of it is empty.
     """
 
     manufacturer: str
     resource: str
     noun: str
-    instance_label: str
-    ec2_family: str
-    ec2_categories: tuple[str, ...]
+    instance_label: str = ""
+    ec2_family: str = ""
+    ec2_categories: tuple[str, ...] = ()
+    gce_family: str = ""
+    gke_label: str = ""
     tells_memory: bool = False
     parts: tuple[str, ...] = ()
 
@@ -55,11 +58,15 @@ NVIDIA = Accelerator(
     "gpu",
     r"(?:g\d+[a-z]*|gr\d+[a-z]*|p\d+[a-z]*)(?:-[a-z0-9]+)?",
     ("g", "gr", "p"),
+    gce_family="a[2-9]x?|g[2-9]",
+    gke_label="cloud.google.com/gke-accelerator",
     tells_memory=True,
 )
 """NVIDIA's GPUs, whole ones. What a partition (MIG) is called follows from its size and is read where partitions are: pods in
 policies/inventory/pod_gpus.py, reports in capacity/chargeback/nodes.py. Families: g5, g6e, gr6, p4d, p5en, p6-b200, and what will be named
-like them; one, g4ad, looks like them and holds AMD's. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"""
+like them; one, g4ad, looks like them and holds AMD's. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
+Compute Engine's are the accelerator-optimised families; a g1-small has no GPU.
+https://docs.cloud.google.com/compute/docs/accelerator-optimized-machines"""
 
 NEURON = Accelerator(
     "aws",
@@ -76,14 +83,34 @@ Resources: AWS Neuron documentation, "Neuron device plugin" (v2.31.0: `neuron` a
 `neurondevice` for `neuron`), read 2026-11-26. Labels: Karpenter's AWS provider v1.14.1, pkg/providers/instancetype/types.go.
 """
 
+TPU = Accelerator(
+    "google",
+    "google.com/tpu",
+    "TPU chip",
+    gce_family=r"ct\d[a-z]*|tpu\d[a-z]*",
+    gke_label="cloud.google.com/gke-tpu-accelerator",
+)
+"""Google's TPUs, in chips, on GKE alone. A pod that asks for some asks for all of its node, and names their kind and topology.
+
+GKE documentation, "About TPUs in GKE" (read 2026-11-26). The taint has the value `present`: SkyPilot's provisioner
+(sky/provision/kubernetes/instance.py) and a node of a ct6e-standard-1t as its owner wrote it down (public notes of 2026, read 2026-11-26).
+Families: GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/machinetypes/deprecated_tpu_config.go.
+"""
+
 
 def series_value(resource: str) -> str:
     """A resource as kube-state-metrics writes it in the label `resource` of its series (v2.20.0, internal/store/utils.go)."""
     return re.sub(r"[^a-zA-Z0-9_]", "_", resource)
 
 
-ACCELERATORS = (NVIDIA, NEURON)
+ACCELERATORS = (NVIDIA, NEURON, TPU)
 """In the order in which quotas name them."""
+
+ON_EC2 = tuple(each for each in ACCELERATORS if each.ec2_family)
+"""Those that machines of EC2 have, and of which Karpenter tells."""
+
+ON_GKE = tuple(each for each in ACCELERATORS if each.gke_label)
+"""Those that machines of Compute Engine have, and of which GKE tells."""
 
 BY_MANUFACTURER = {each.manufacturer: each for each in ACCELERATORS}
 BY_RESOURCE = {each.resource: each for each in ACCELERATORS}
@@ -110,7 +137,13 @@ def kind_of_resource(name: str) -> Accelerator | None:
     return BY_RESOURCE.get(whole) or (NVIDIA if whole.startswith(PARTITION_PREFIX) else None)
 
 
+def of_gce_machine(name: str) -> Accelerator:
+    """Which kind a machine of Compute Engine with accelerators has, by its family; NVIDIA's where nothing else is known."""
+    family = name.partition("-")[0]
+    return next((each for each in ON_GKE if re.fullmatch(each.gce_family, family)), NVIDIA)
+
+
 def of_ec2_machine(name: str) -> Accelerator:
     """Which kind a machine of EC2 with accelerators has, by its family; NVIDIA's where nothing else is known."""
     family = name.partition(".")[0]
-    return next((each for each in ACCELERATORS if re.fullmatch(each.ec2_family, family)), NVIDIA)
+    return next((each for each in ON_EC2 if re.fullmatch(each.ec2_family, family)), NVIDIA)

@@ -110,6 +110,8 @@ class Machine(Record):
     `local_ssd_disk_gb` is how large each disk is that comes with the machine: 375 but for A4X (GCP).
     `boot_disk` is the type of disk that it boots from (GCP), `confidential` how its memory can be encrypted (GCP; empty: not at all).
     `flex_start` says that DWS can provision it, `on_demand` that it is sold on demand (GCP).
+    `tpu_topology` is how the TPU chips of one machine are joined, as GKE's label has it (GCP; empty: it has none). `one_host` says that it
+    is never a part of a larger slice.
     `zones` lists, for each region known, the zones that offer it; empty: not known.
     `zone_ids` lists the same zones by their ids, which mean the same in every account (AWS).
     """
@@ -131,6 +133,8 @@ class Machine(Record):
     on_demand: bool = True
     boot_disk: BootDisk = BootDisk.PD_BALANCED
     local_ssd_disk_gb: Count = LOCAL_SSD_GB
+    tpu_topology: str = ""
+    one_host: bool = False
     confidential: tuple[Confidential, ...] = ()
     zones: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     zone_ids: dict[str, tuple[str, ...]] = Field(default_factory=dict)

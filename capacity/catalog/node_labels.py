@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import NVIDIA
+from capacity.catalog.accelerators import NVIDIA, TPU
 from capacity.catalog.zone_ids import is_zone_id
 
 if TYPE_CHECKING:
@@ -37,7 +37,11 @@ awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-pool.adoc at 01385
 
 KARPENTER_POOL_LABEL = "karpenter.sh/nodepool"
 
-GKE_ACCELERATOR_LABEL = "cloud.google.com/gke-accelerator"
+GKE_ACCELERATOR_LABEL = NVIDIA.gke_label
+GKE_TPU_LABEL = TPU.gke_label
+GKE_TPU_TOPOLOGY_LABEL = "cloud.google.com/gke-tpu-topology"
+"""How the chips of a node's slice are joined; GKE sets it, and pods that ask for chips select it."""
+
 GKE_ACCELERATOR_COUNT_LABEL = "cloud.google.com/gke-accelerator-count"
 """How many GPUs a node of Autopilot has; nodes of Standard are not labelled so."""
 

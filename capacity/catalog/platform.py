@@ -16,7 +16,6 @@ from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import (
     AUTO_MODE_INSTANCE,
     COMPUTE_CLASS_LABEL,
-    GKE_ACCELERATOR_LABEL,
     GKE_POOL_LABEL,
     GKE_TOPOLOGY_LABELS,
     KARPENTER_INSTANCE,
@@ -44,8 +43,8 @@ class Vocabulary:
     """A platform's own words.
 
     `catalog` is whose machines it has, `facts` whose capacity types (a name of capacity/catalog/capacity_types). `pool_label` is a
-    label that its autoscaler knows before a node has booted, and so is `accelerator_label`, GKE's one label of every accelerator; where
-    Karpenter tells of them, it is None, and each kind has labels of its own. `compute_class_label` is the one label of a compute class
+    label that its autoscaler knows before a node has booted. With `gke_labels` each kind of accelerator has one label more, GKE's; where
+    Karpenter tells of them, each has labels of Karpenter's. `compute_class_label` is the one label of a compute class
     that the cloud itself climbs; None where weights order the pools. `topology_levels` are the labels that say where in the network a node
     is, the widest first; none where nodes are only made for pods that exist, which Kueue cannot place by them. `instance_labels` is how the
     keys begin of what Karpenter says of a machine; empty where there is none.
@@ -54,15 +53,15 @@ class Vocabulary:
     catalog: Cloud
     facts: str
     pool_label: str
-    accelerator_label: str | None = None
+    gke_labels: bool = False
     compute_class_label: str | None = None
     topology_levels: tuple[str, ...] = ()
     instance_labels: str = ""
 
     def device_labels(self, gpu: Gpu) -> dict[str, str]:
         """The labels that say which device a node has: its name, and its memory (MiB of one) where that tells apart those of one name."""
-        if self.accelerator_label is not None:
-            return {self.accelerator_label: gpu.name}
+        if self.gke_labels:
+            return {gpu.accelerator.gke_label: gpu.name}
         # Its name alone, where the cloud says no more.
         return dict(zip(gpu.accelerator.labels(self.instance_labels), (gpu.name, str(gpu.memory_mib)), strict=False))
 
@@ -80,7 +79,7 @@ VOCABULARIES: dict[Platform, Vocabulary] = {
         Cloud.GCP,
         "gke",
         GKE_POOL_LABEL,
-        GKE_ACCELERATOR_LABEL,
+        gke_labels=True,
         compute_class_label=COMPUTE_CLASS_LABEL,
         topology_levels=GKE_TOPOLOGY_LABELS,
     ),

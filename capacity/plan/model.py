@@ -64,7 +64,8 @@ class PoolPlan:
     and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not interrupt), nodes end after
     `max_run_seconds` (None: never). `gpu_memory_gb` is what a pod has of one GPU, in GB as its vendor names it: a part of it where GPUs are
     shared or partitioned. `efa_interfaces` are those that pods may ask a node for; 0: the pool has none. `rdma_networks` are the further
-    networks of GKE's nodes by which their GPUs reach each other, all for one pod; 0: none.
+    networks of GKE's nodes by which their GPUs reach each other, all for one pod; 0: none. `whole_hosts` says that a pod asks for all that
+    a node has, and `slice_nodes` how many nodes come and go together, of which a job takes all (TPUs on GKE; 0: each by itself).
     """
 
     name: str
@@ -91,11 +92,18 @@ class PoolPlan:
     max_run_seconds: int | None
     resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
     rdma_networks: int = field(default=0, metadata=_LEFT_OUT)
+    whole_hosts: bool = field(default=False, metadata=_LEFT_OUT)
+    slice_nodes: int = field(default=0, metadata=_LEFT_OUT)
 
     @property
     def max_gpus(self) -> int:
         """The pool's ceiling in GPUs."""
         return self.ceiling.gpus
+
+    @property
+    def least_gpus(self) -> int:
+        """The GPUs, or devices, that work takes at once at the least; it takes this many, or several times as many."""
+        return self.gpus_per_node * max(1, self.slice_nodes) if self.whole_hosts else 1
 
     @property
     def selector(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import TPU, of_gce_machine
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Source
 from capacity.catalog.machines import Cloud, machines_of, unserved_family
@@ -118,6 +119,11 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         return
     if unserved := unserved_family(cloud, name):
         yield SettingsProblem(f"{path}.name", repr(name), unserved.problem, unserved.instead, "machine-not-served")
+        return
+    if cloud is Cloud.GCP and of_gce_machine(name) is TPU:
+        problem = "has TPU chips, and a description is of whole GPUs of NVIDIA's"
+        remedy = "leave the description out, and use a TPU machine of the catalog: ct5lp-hightpu, ct5p-hightpu-4t, ct6e-standard"
+        yield SettingsProblem(f"{path}.name", repr(name), problem, remedy, "machine-not-served")
         return
     if (catalogued := known.get(name)) is None:
         return

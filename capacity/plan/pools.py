@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import TPU
 from capacity.catalog.capacity_type import CapacityType, merged_order
 from capacity.catalog.gpudirect import gpudirect
 from capacity.catalog.machines import Architecture
@@ -21,6 +22,7 @@ from capacity.catalog.node_labels import (
     GKE_RESERVATION_NAME_LABEL,
     GKE_RESERVATION_PROJECT_LABEL,
     GKE_SPOT_LABEL,
+    GKE_TPU_TOPOLOGY_LABEL,
     OWN_LABELS,
     TEAM_LABEL,
     ZONE_LABEL,
@@ -146,6 +148,8 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         efa_interfaces=pool.machines[0].efa_interfaces if isinstance(settings, EksPool) and settings.efa else 0,
         resource=pool.gpu.accelerator.resource,
         rdma_networks=_rdma_networks(pool),
+        whole_hosts=pool.gpu.accelerator is TPU,
+        slice_nodes=pool.max_nodes if getattr(settings, "tpu_topology", None) else 0,
         min_nodes=settings.min_nodes,
         max_nodes=pool.max_nodes,
         ceiling=pool.ceiling,
@@ -195,7 +199,16 @@ def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
 
 def _known_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """What an autoscaler knows of a node before it is there, besides its pool's name."""
-    return {**resolved.words.device_labels(pool.gpu), **resolved.facts[pool.settings.capacity_type].autoscaler_labels}
+    return {
+        **resolved.words.device_labels(pool.gpu),
+        **_tpu_topology(pool),
+        **resolved.facts[pool.settings.capacity_type].autoscaler_labels,
+    }
+
+
+def _tpu_topology(pool: ResolvedPool) -> dict[str, str]:
+    topology = getattr(pool.settings, "tpu_topology", None) or pool.machines[0].tpu_topology
+    return {GKE_TPU_TOPOLOGY_LABEL: topology} if topology else {}
 
 
 def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:

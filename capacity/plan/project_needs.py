@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CloudQuota, facts_of
 from capacity.catalog.gcp_project import ProjectNeed, When, apis_for, host_project, roles_for
 from capacity.settings.gke_security import BinaryAuthorization
+from capacity.settings.network_names import full_name
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
@@ -90,15 +90,11 @@ def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
     return ProjectNeeds(apis_for(parts), roles_for(parts), quotas, key_needs(settings), host_needs(settings))
 
 
-_OF_A_PROJECT = re.compile(r"(?:.*/)?projects/(?P<project>[^/]+)/(?:regions/[^/]+|global)/(?:sub)?networks/(?P<name>[^/]+)")
-"""A network or subnetwork by its full name or its address."""
-
-
 def host_needs(settings: GkeSettings) -> HostNeeds | None:
     """What another project must have, in which the stack's network is; None where it is in the stack's own or says no project."""
     network, subnetwork = settings.network.existing_network, settings.network.existing_subnetwork
-    found = [match for each in (network, subnetwork) if each is not None and (match := _OF_A_PROJECT.fullmatch(each))]
-    hosts = {match["project"] for match in found} - {settings.project}
+    found = [name for each in (network, subnetwork) if each is not None and (name := full_name(each))]
+    hosts = {name.project for name in found} - {settings.project}
     if subnetwork is None or not hosts or settings.cluster.existing is not None:
         return None
     needed, name = host_project(), subnetwork.rpartition("/")[2]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import TPU
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.gpu_partitions import partitions_of
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.settings.pools import ReservationUse, SharingStrategy
+from capacity.settings.tpu_rules import tpu_refusals
 from capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.catalog.machines import Confidential, Machine
-    from capacity.settings.pools import GkeNodeOptions
+    from capacity.settings.asked_pool import AskedPool
 
 CRITICAL_PODS_SECONDS = 15
 """How much of a Spot node's last seconds GKE keeps for system-critical pods."""
@@ -24,18 +25,6 @@ _DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 
 # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool: with flex-start, of all GPU machines.
 _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
-
-
-@dataclass(frozen=True)
-class AskedPool:
-    """What of a pool its machine and capacity type decide on; `zones` is how many it is in."""
-
-    capacity_type: CapacityType
-    machine: Machine
-    min_nodes: int
-    max_run_seconds: int | None
-    options: GkeNodeOptions
-    zones: int
 
 
 def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -49,6 +38,7 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
     yield from _parts_of_gpus(pool)
     yield from _local_disks(pool)
+    yield from tpu_refusals(pool)
 
 
 def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -164,7 +154,7 @@ def confidential_refusals(option: str, technology: Confidential | None, machine:
 
 def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
-    if partition is None or gpu is None:
+    if partition is None or gpu is None or gpu.accelerator is TPU:
         return
     allowed = partitions_of(gpu.name)
     if not allowed:

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.machines import Confidential
+from capacity.catalog.tpu_slices import Topology
 from capacity.settings.gke_security import KmsKey
 from capacity.values.cron import cron_problem
 from capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone
@@ -195,6 +196,10 @@ class GkeNodeOptions(DescribedRecord):
 
     compact_placement: bool = False
     """Whether nodes are close together, at the price of more stock-outs."""
+
+    tpu_topology: Topology | None = None
+    """How the TPU chips of several nodes are joined to one slice, such as 4x4 or 2x2x4: the pool is this slice, and its ceiling all of it.
+    Default: each node has its own chips, joined as its machine has them."""
 
     local_ssd_disks: Annotated[int, Field(ge=0, le=32)] = 0
     """Disks of 375 GB more than come with the machine."""

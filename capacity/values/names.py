@@ -74,6 +74,7 @@ CRON = _form(
 DAY = _form(r"^\d{4}-\d{2}-\d{2}$", "a day in quotes, as YYYY-MM-DD")
 TIME_OF_DAY = _form(r"^([01]\d|2[0-3]):[0-5]\d$", "a time of day in UTC, in quotes, such as '02:00'")
 GPU_MODEL = _form(r"^[a-z][a-z0-9-]{0,62}$", "the name of a GPU in lower case, such as h100, a100-80gb or l4")
+TPU_TOPOLOGY = _form(r"^[1-9]\d{0,2}(x[1-9]\d{0,2}){1,2}$", "two or three sides in chips, such as 4x4 or 2x2x4")
 MIG_PARTITION = _form(r"^[1-7]g\.[1-9]\d*gb$", "a MIG partition such as 1g.5gb")
 RESOURCE_NAME = _form(
     r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", "a name of up to 63 lower-case letters, digits and inner hyphens, a letter first"

@@ -27,7 +27,7 @@ from capacity.workloads.requests import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from capacity.plan.model import FlavorQuota, Plan
+    from capacity.plan.model import FlavorQuota, Plan, RoutePlan
     from capacity.workloads.place import Place
     from capacity.workloads.requests import JobRequest
 
@@ -294,7 +294,8 @@ _DWS = (CapacityType.FLEX_START, CapacityType.QUEUED)
 def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     """A training job that resumes: one pod, or several that train together and are there all at once or not at all.
 
-    Its class writes checkpoints, or `checkpoints` says so. Several pods never get plain flex-start nodes, which come one by one.
+    Its class writes checkpoints, or `checkpoints` says so. Several pods never get plain flex-start nodes, which come one by one, but for
+    those of a slice of TPU chips.
     """
     route = plan.route_of(request.workload_class)
     problems: list[SettingsProblem] = []
@@ -306,7 +307,7 @@ def checkpointed_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     problems += [*_together(request), *_with_gpus(request)]
     refuse(f"{CHECKPOINTED_JOB} {request.name}", problems)
     together = request.pods > 1
-    leaving_out = (CapacityType.FLEX_START,) if together else ()
+    leaving_out = (CapacityType.FLEX_START,) if together and not _come_together(plan, route) else ()
     return job_objects(plan, without(plan, request, CHECKPOINTED_JOB, leaving_out), CHECKPOINTED_JOB, together=together)
 
 
@@ -314,11 +315,11 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     """A job on DWS capacity, which nobody takes back before its time is over: at most seven days, and often a wait before.
 
     One pod runs on flex-start nodes or, where the class has them, queued ones. Several train together and run on queued ones alone, of
-    which DWS gives all that are asked for, or none.
+    which DWS gives all that are asked for, or none, or on a slice of TPU chips.
     """
     whose = f"{FLEX_START_JOB} {request.name}"
     route = plan.route_of(request.workload_class)
-    suits = _DWS if request.pods == 1 else (CapacityType.QUEUED,)
+    suits = _DWS if request.pods == 1 or _come_together(plan, route) else (CapacityType.QUEUED,)
     wanted = tuple(each for each in request.capacity or suits if each in suits)
     problems = [*_together(request), *_with_gpus(request)]
     if route is not None and not any(route_pool.capacity_type in wanted for route_pool in route.pools):
@@ -330,6 +331,13 @@ def flex_start_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
     refuse(whose, problems)
     narrowed = request.model_copy(update={"capacity": wanted})
     return job_objects(plan, narrowed, FLEX_START_JOB, together=request.pods > 1)
+
+
+def _come_together(plan: Plan, route: RoutePlan | None) -> bool:
+    """Whether the flex-start nodes of a class come all at once: those of a slice of TPU chips do."""
+    slices = {pool.name for pool in plan.pools if pool.slice_nodes}
+    own: list[str] = [] if route is None else [each.pool for each in route.pools if each.capacity_type is CapacityType.FLEX_START]
+    return bool(own) and slices.issuperset(own)
 
 
 def _together(request: JobRequest) -> list[SettingsProblem]:

@@ -122,7 +122,7 @@ class _Narrowing:
             kept = narrow(found)
             self.unwished |= {each.pool for each in found if each not in kept}
             found = kept
-        return self._with_room(self._with_gpus(found))
+        return self._with_room(self._in_slices(self._with_gpus(self._on_whole_hosts(found))))
 
     def _of_capacity(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.capacity
@@ -215,6 +215,30 @@ class _Narrowing:
             for route in self._plan.routes
             if (any(candidate.flavor in flavors for candidate in route.pools) if route.queued else self._team.most_unqueued(route.resource))
         ]
+
+    def _on_whole_hosts(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        """GKE's scheduling of TPUs: a pod that asks for fewer chips than its node has is never started (GKE, "About TPUs in GKE")."""
+        hosts = {each.pool: self.pool_of[each.pool] for each in candidates if self.pool_of[each.pool].whole_hosts}
+        asked = self._request.gpus
+        found = tuple(each for each in candidates if each.pool not in hosts or hosts[each.pool].gpus_per_node == asked)
+        if candidates and not found:
+            nodes = ", ".join(f"{name} has {pool.gpus_per_node}" for name, pool in hosts.items())
+            problem = f"is no whole node of class {self._route.workload_class} ({nodes}), and a pod takes all TPU chips of its node"
+            allowed = " or ".join(map(str, sorted({pool.gpus_per_node for pool in hosts.values()})))
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"ask for {allowed} a pod"))
+        return found
+
+    def _in_slices(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        """Pods on a part of a slice would wait for the others for ever, and those of several slices are jobs of their own."""
+        slices = {each.pool: self.pool_of[each.pool].slice_nodes for each in candidates if self.pool_of[each.pool].slice_nodes}
+        pods: int = getattr(self._request, "pods", 1)
+        found = tuple(each for each in candidates if slices.get(each.pool, pods) == pods)
+        if candidates and not found:
+            has = ", ".join(f"{name} has {nodes}" for name, nodes in slices.items())
+            problem = f"are not all nodes of a slice of class {self._route.workload_class} ({has}), and a job takes a slice as a whole"
+            remedy = f"ask for {' or '.join(map(str, sorted(set(slices.values()))))} pods of a CheckpointedJob or a FlexStartJob"
+            self.problems.append(SettingsProblem("pods", str(pods), problem, remedy))
+        return found
 
     def _with_gpus(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         asked = self._request.gpus

@@ -21,6 +21,7 @@ from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
 from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
+from components.gke.limit_hook import limit_hook
 from components.gke.offered_versions import offered_versions, refusal
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
@@ -136,7 +137,12 @@ class GkeCluster(pulumi.ComponentResource):
             f"{name}-cluster",
             _cluster(shape),
             # What GKE answers about the pool that was removed is about another one.
-            pulumi.ResourceOptions(parent=self, protect=shape.deletion_protection, ignore_changes=["node_config", "initial_node_count"]),
+            pulumi.ResourceOptions(
+                parent=self,
+                protect=shape.deletion_protection,
+                ignore_changes=["node_config", "initial_node_count"],
+                hooks=limit_hook(name),
+            ),
         )
         # Not an output: whatever has GPUs depends on it. A cluster whose only pools have GPUs does not get GKE's own taint on them, and
         # has nowhere to run what tolerates none. None on Autopilot.

@@ -1,4 +1,4 @@
-"""A GKE node pool of GPU machines at one capacity type."""
+"""A GKE node pool of machines with GPUs or TPU chips at one capacity type."""
 
 import pulumi
 from pulumi_gcp import container
@@ -48,7 +48,8 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         flex_start=True if pool.is_dws else None,
         max_run_duration=_max_run_duration(pool),
         reservation_affinity=_reservation_affinity(pool),
-        guest_accelerators=[_guest_accelerator(pool)],
+        # TPU chips are the machine's own: GKE takes no accelerator beside it.
+        guest_accelerators=None if pool.has_tpus else [_guest_accelerator(pool)],
         labels=args.get("node_labels") or None,
         taints=[
             NodePoolNodeConfigTaintArgs(key=taint["key"], value=taint["value"], effect=TAINT_EFFECTS[taint["effect"]])
@@ -86,11 +87,19 @@ _HELD = container.NodePoolMaintenancePolicyArgs(
 
 
 def _upgrade_settings(pool: CheckedPool) -> NodePoolUpgradeSettingsArgs | None:
-    """None for DWS capacity: GKE makes them SHORT_LIVED by itself, and the provider lets no person say so."""
-    if pool.is_dws:
+    """None for DWS capacity: GKE makes them SHORT_LIVED by itself, and the provider lets no person say so. None for a slice of TPUs, which
+    GKE makes anew as a whole.
+    """
+    if pool.is_dws or pool.options.tpu_topology is not None:
         return None
     surge = pool.options.surge or GkeSurge()
     return NodePoolUpgradeSettingsArgs(strategy="SURGE", max_surge=surge.max_surge, max_unavailable=surge.max_unavailable)
+
+
+def _placement(pool: CheckedPool) -> container.NodePoolPlacementPolicyArgs | None:
+    if pool.options.tpu_topology is not None:
+        return container.NodePoolPlacementPolicyArgs(type="COMPACT", tpu_topology=pool.options.tpu_topology)
+    return container.NodePoolPlacementPolicyArgs(type="COMPACT") if pool.options.compact_placement else None
 
 
 def _network_config(args: GkeGpuNodePoolArgs) -> container.NodePoolNetworkConfigArgs | None:
@@ -175,9 +184,11 @@ class GkeGpuNodePool(pulumi.ComponentResource):
     are neither repaired nor surged, and take what zone has room; reserved nodes draw on the named reservation; on-demand nodes on none.
     Make a pool without GPUs first: a cluster with GPU pools alone has nowhere to run what tolerates no taint.
 
-    A changed GPU, capacity type, reservation, local SSD, run time or further network replaces the pool, and ends what runs on it first: two
-    pools cannot share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in the provider's schema
-    of 2026-08).
+    Of TPU machines each node has chips of its own, or with `tpu_topology` all nodes are one slice, which comes and goes as a whole.
+
+    A changed GPU, TPU topology, capacity type, reservation, local SSD, run time or further network replaces the pool, and ends what runs on
+    it first: two pools cannot share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in the
+    provider's schema of 2026-08).
 
     Raises ValueError before anything is registered: for what a policy would stop, under the name of its rule, and for what GKE would
     refuse.
@@ -202,7 +213,7 @@ class GkeGpuNodePool(pulumi.ComponentResource):
                 total_min_node_count=args.get("min_nodes") or 0,
                 total_max_node_count=args["max_nodes"],
                 # Spot and DWS capacity is where it is; balanced zones would wait for the emptiest of them.
-                location_policy="ANY" if pool.is_spot or pool.is_dws else "BALANCED",
+                location_policy="ANY" if pool.is_spot or pool.is_dws or pool.options.tpu_topology is not None else "BALANCED",
             ),
             # The autoscaler's count is not ours to read, and GKE may change initial_node_count, which would replace the pool.
             ignore_node_count_changes=True,
@@ -212,11 +223,17 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True)
             if pool.capacity_type is CapacityType.QUEUED
             else None,
-            placement_policy=container.NodePoolPlacementPolicyArgs(type="COMPACT") if pool.options.compact_placement else None,
+            placement_policy=_placement(pool),
             max_pods_per_node=args.get("max_pods_per_node"),
             network_config=_network_config(args),
             node_config=node_config(pool),
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=["initial_node_count"], delete_before_replace=True),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                ignore_changes=["initial_node_count"],
+                delete_before_replace=True,
+                # Neither the API nor the provider changes the topology of a pool, and the provider would not say so.
+                replace_on_changes=["placementPolicy.tpuTopology"] if pool.options.tpu_topology else None,
+            ),
         )
         self.name = node_pool.name
         self.register_outputs({"name": self.name})

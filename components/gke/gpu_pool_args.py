@@ -8,10 +8,12 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.catalog.capacity_type import CapacityType, Origin, facts_of, gpu_marks_of
+from capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU
+from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of, machines_with
-from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.settings.gke_rules import AskedPool, refusals
+from capacity.catalog.node_labels import GKE_TPU_TOPOLOGY_LABEL
+from capacity.settings.asked_pool import AskedPool
+from capacity.settings.gke_rules import refusals
 from capacity.settings.machines import DescribedGkeMachine
 from capacity.settings.network import GkeNetwork
 from capacity.settings.pools import GkeNodeOptions, GpuDriver, SharingStrategy
@@ -151,6 +153,9 @@ class GkeNodeOptionsArgs(TypedDict):
     compact_placement: NotRequired[bool]
     """Whether the nodes are placed close to each other, for traffic between them. Default: False."""
 
+    tpu_topology: NotRequired[str | None]
+    """How the TPU chips of several nodes are joined to one slice, such as 4x4; the pool is this slice. Default: each node has its own."""
+
     local_ssd_disks: NotRequired[int]
     """Disks of 375 GB to add to each node, as its ephemeral storage. Default: 0."""
 
@@ -209,10 +214,10 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """The machine type, such as g2-standard-8."""
 
     accelerator: str
-    """GKE's name of the machine's GPUs, such as nvidia-l4."""
+    """GKE's name of the machine's GPUs, such as nvidia-l4, or of its TPU chips, such as tpu-v6e-slice."""
 
     gpus_per_node: int
-    """GPUs of one node: those that the machine has, or one of the counts that can be attached to it."""
+    """GPUs, or TPU chips, of one node: those that the machine has, or one of the counts that can be attached to it."""
 
     machine_description: NotRequired[GkeMachineArgs | None]
     """What the machine is, where the catalog does not have it; then it has `gpus_per_node` GPUs of `accelerator`. Default: it has."""
@@ -230,7 +235,8 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """Labels of the nodes besides those that GKE sets by itself. Default: none."""
 
     taints: list[NodeTaint]
-    """Taints of the nodes besides those that GKE sets by itself; one of them on nvidia.com/gpu with the value `present`."""
+    """Taints of the nodes besides those that GKE sets by itself; one of them on nvidia.com/gpu, for TPUs on google.com/tpu, with the value
+    `present`."""
 
     resource_labels: dict[str, str]
     """Labels of the pool's virtual machines and disks, by which Google bills them."""
@@ -276,6 +282,11 @@ class CheckedPool:
         return self.capacity_type is CapacityType.SPOT
 
     @property
+    def has_tpus(self) -> bool:
+        """Whether the nodes have TPU chips, and not GPUs."""
+        return self.machine.gpu is not None and self.machine.gpu.accelerator is TPU
+
+    @property
     def is_dws(self) -> bool:
         """Whether the Dynamic Workload Scheduler gives the nodes: flex-start, queued or not."""
         return self.capacity_type in {CapacityType.FLEX_START, CapacityType.QUEUED}
@@ -283,6 +294,9 @@ class CheckedPool:
 
 GPU_DRIVERS: dict[str, str] = {GpuDriver.DEFAULT: "DEFAULT", GpuDriver.LATEST: "LATEST", GpuDriver.DISABLED: "INSTALLATION_DISABLED"}
 SHARING_STRATEGIES: dict[str, str] = {SharingStrategy.TIME_SHARING: "TIME_SHARING", SharingStrategy.MPS: "MPS"}
+DEVICE_LABELS = frozenset((*(each.gke_label for each in ON_GKE), GKE_TPU_TOPOLOGY_LABEL))
+"""Labels that GKE sets on the nodes of a pool for its GPUs or TPU chips."""
+
 TAINT_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE", "PreferNoSchedule": "PREFER_NO_SCHEDULE"}
 
 
@@ -303,7 +317,7 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
     options = checked_options(where, GkeNodeOptions, args)
     refuse_first(where, _place(args))
     capacity_type, least, zones = CapacityType(args["capacity_type"]), args.get("min_nodes") or 0, len(args["zones"])
-    asked = AskedPool(capacity_type, machine, least, args.get("max_run_seconds"), options, zones)
+    asked = AskedPool(capacity_type, machine, least, args["max_nodes"], args.get("max_run_seconds"), options, zones)
     refuse_first(where, refusals(asked))
     refuse_first(where, _of_machine(args, machine))
     return CheckedPool(args, options, machine)
@@ -318,17 +332,17 @@ def _check_limits(where: str, args: GkeGpuNodePoolArgs) -> None:
 
 
 def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
-    taints = args["taints"]
-    of_gpus = [taint for taint in taints if taint["key"] == GPU_RESOURCE]
+    taints, key = args["taints"], _taint_key(args)
+    of_gpus = [taint for taint in taints if taint["key"] == key]
     if not any(taint["effect"] in {"NoSchedule", "NoExecute"} for taint in of_gpus):
         found = ", ".join(f"{taint['key']}:{taint['effect']}" for taint in taints) or "none"
         raise ValueError(
-            f"gpu-pool-without-taint: {where} has taints {found}; add {GPU_RESOURCE}=present:NoSchedule, or other pods will fill its nodes"
+            f"gpu-pool-without-taint: {where} has taints {found}; add {key}=present:NoSchedule, or other pods will fill its nodes"
         )
     for taint in of_gpus:
         if taint["value"] != "present":
             remedy = "write present, or it has two"
-            yield SettingsProblem(f"the taint on {GPU_RESOURCE}", taint["value"], "GKE sets it with the value present", remedy)
+            yield SettingsProblem(f"the taint on {key}", taint["value"], "GKE sets it with the value present", remedy)
     for taint in taints:
         if taint["effect"] not in TAINT_EFFECTS:
             effects = f"effects are {', '.join(TAINT_EFFECTS)}"
@@ -337,8 +351,14 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
     for own in sorted({taint["key"] for taint in taints} & {taint.key for taint in marks.taints}):
         yield SettingsProblem("taints", own, "GKE sets that one by itself and refuses a second", "leave it out")
     labels = args.get("node_labels") or {}
-    for own in sorted(labels.keys() & (marks.labels.keys() | gpu_marks_of("gke")[Origin.NODE_POOL].labels.keys())):
+    for own in sorted(labels.keys() & (marks.labels.keys() | DEVICE_LABELS)):
         yield SettingsProblem("node_labels", own, "GKE sets that one by itself", "leave it out")
+
+
+def _taint_key(args: GkeGpuNodePoolArgs) -> str:
+    """Of a machine that the catalog does not have, that of GPUs: settings describe no others."""
+    known = machines_of(Cloud.GCP).get(args["machine"])
+    return known.gpu.accelerator.taint_key if known is not None and known.gpu is not None else NVIDIA.taint_key
 
 
 def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:

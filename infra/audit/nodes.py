@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from capacity.catalog.accelerators import ACCELERATORS, Accelerator, kind_of_resource, of_ec2_machine, series_value
+from capacity.catalog.accelerators import ACCELERATORS, Accelerator, kind_of_resource, of_ec2_machine, of_gce_machine, series_value
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, KARPENTER_POOL_LABEL
@@ -70,8 +70,14 @@ class LiveNode:
     @property
     def kinds(self) -> tuple[Accelerator, ...]:
         """The kinds of its devices: of what it offers, or of its machine while it boots."""
-        offered = {kind for key in self.units if (kind := kind_of_resource(key))} or {of_ec2_machine(self.facts.machine)}
+        offered = {kind for key in self.units if (kind := kind_of_resource(key))} or {self._of_its_machine}
         return tuple(kind for kind in ACCELERATORS if kind in offered)
+
+    @property
+    def _of_its_machine(self) -> Accelerator:
+        # Machines of EC2 have a dot in their names, and those of Compute Engine none.
+        name = self.facts.machine
+        return of_ec2_machine(name) if "." in name else of_gce_machine(name)
 
     @property
     def lasting_taints(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from capacity.catalog.data_files import Record, Source, read_records
+from capacity.catalog.gke_limits import limits_that_go
 from capacity.values.engine_marks import UNKNOWNS
 from capacity.values.errors import ExitCode, ExplainedError
 
@@ -188,19 +189,9 @@ def _ranges(old: object, new: object) -> Iterator[tuple[str, str]]:
 
 def doubted_changes(token: str, old: Inputs, new: Inputs) -> Iterator[tuple[str, str]]:
     """What a cloud is said to refuse, or to leave undone, by a source that nobody here could look at again."""
-    if token == GKE_CLUSTER:
-        # Node auto-provisioning that is off, or goes off, has no limits to keep.
-        before, after = (_limited(each.get("clusterAutoscaling")) for each in (old, new))
-        if before is not None and after is not None and (removed := sorted(before - after)):
-            yield _told("gpu-limit-removed", ", ".join(removed), "")
-
-
-def _limited(autoscaling: object) -> set[str] | None:
-    """What node auto-provisioning has a limit of; None where it is off, or not known."""
-    if not isinstance(autoscaling, dict) or autoscaling.get("enabled") is not True:
-        return None
-    limits = autoscaling.get("resourceLimits")
-    return {str(each["resourceType"]) for each in limits} if isinstance(limits, list) else None
+    # The program tells the engine of it as well, for who runs Pulumi's own command.
+    if token == GKE_CLUSTER and (removed := limits_that_go(old, new)):
+        yield _told("gpu-limit-removed", ", ".join(removed), "")
 
 
 def _other_zones(cluster: Change, subnets: list[Change]) -> Iterator[Refusal]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import ACCELERATORS, RESOURCES
-from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
+from capacity.catalog.accelerators import ON_EC2, RESOURCES
 from policies.admission.cel import (
     either,
     every,
@@ -27,6 +26,7 @@ from policies.inventory.gpu_machines import (
     EC2_CATEGORIES,
     EC2_FAMILY,
     GCE_MACHINE,
+    GKE_LABELS,
     MACHINE_FAMILY_LABEL,
     MACHINE_LABELS,
     PREFIXES,
@@ -213,13 +213,13 @@ def _one_of(expression: str, *endings: str) -> str:
 def _names_gpus(key: str) -> str:
     """Whether only nodes with accelerators carry a label."""
     return either(
-        f"{key} == {text(GKE_ACCELERATOR_LABEL)}",
+        f"{key} in {texts(GKE_LABELS)}",
         *map(partial(_is_own, key), RESOURCES),
         _starts(key, *_TOLD_BY.values()),
     )
 
 
-_TOLD_BY = {kind: f"{kind.instance_label}-" for kind in ACCELERATORS}
+_TOLD_BY = {kind: f"{kind.instance_label}-" for kind in ON_EC2}
 """How Karpenter's labels go on that tell of the devices of a kind."""
 
 
@@ -246,7 +246,7 @@ def _means_gpu(key: str, value: str) -> str:
     machine_family = family.replace(value, f"{value}.split('.')[0]")
     machine = f"{value}.contains('.') ? ({machine_family}) : {value}.matches({text(f'^(?:{GCE_MACHINE})$')})"
     return first_of(
-        (f"{key} == {text(GKE_ACCELERATOR_LABEL)}", "true"),
+        (f"{key} in {texts(GKE_LABELS)}", "true"),
         (either(*map(partial(_is_own, key), RESOURCES)), f"!({value} in ['false', '0'])"),
         *_told_by_karpenter(key, value),
         (f"{key} in {texts(MACHINE_LABELS)}", machine),
@@ -261,7 +261,7 @@ _SELECTOR = mapping_at("p.pod", "nodeSelector")
 _SELECTED = f"{_SELECTOR}.filter(k, {_means_gpu('k', 'string(p.pod.nodeSelector[k])')})"
 _VALUES = list_at("e", "values")
 _DEMANDS = first_of(
-    (f"{text_at('e', 'key')} == {text(GKE_ACCELERATOR_LABEL)}", f"{text_at('e', 'operator')} in ['In', 'Exists', 'Gt', 'Gte']"),
+    (f"{text_at('e', 'key')} in {texts(GKE_LABELS)}", f"{text_at('e', 'operator')} in ['In', 'Exists', 'Gt', 'Gte']"),
     (
         f"{text_at('e', 'operator')} == 'In'",
         f"size({_VALUES}) > 0 && {_VALUES}.all(v, {_means_gpu(text_at('e', 'key'), 'v')})",

@@ -5,9 +5,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, INSTANCE_TYPE_LABEL
+from capacity.catalog.accelerators import TPU
+from capacity.catalog.node_labels import (
+    GKE_ACCELERATOR_LABEL,
+    GKE_POOL_LABEL,
+    GKE_SPOT_LABEL,
+    GKE_TPU_LABEL,
+    GKE_TPU_TOPOLOGY_LABEL,
+    INSTANCE_TYPE_LABEL,
+)
 from policies.inventory.gpu_machines import is_gpu_machine
-from policies.inventory.node_offer import NodeOffer, machines_of
+from policies.inventory.node_offer import CatalogMachine, NodeOffer, machines_of
 from policies.values.field import UNKNOWN, Field, Tri, Unknown
 
 if TYPE_CHECKING:
@@ -40,8 +48,13 @@ def offer_of(pool: Field, spot: Tri) -> NodeOffer:
     fixed[INSTANCE_TYPE_LABEL] = node.at("machineType")
     machine = machines_of("gcp").get(str(node.at("machineType").text()))
     accelerators = node.at("guestAccelerators")
+    if has_tpus := is_gpu_machine(str(node.at("machineType").text()), (TPU,)):
+        fixed[GKE_TPU_LABEL] = Field(machine.gpu if machine else UNKNOWN)
+        fixed[GKE_TPU_TOPOLOGY_LABEL] = _tpu_topology(pool, machine)
     first = next(iter(accelerators.parts().fields), Field(None))
-    if not accelerators.known or (first.absent and not machine and is_gpu_machine(str(node.at("machineType").text()))):
+    if has_tpus:
+        fixed[GKE_ACCELERATOR_LABEL] = Field(None)
+    elif not accelerators.known or (first.absent and not machine and is_gpu_machine(str(node.at("machineType").text()))):
         fixed[GKE_ACCELERATOR_LABEL] = Field(UNKNOWN)
     else:
         fixed[GKE_ACCELERATOR_LABEL] = Field(machine.gpu or None) if first.absent and machine else first.at("type")
@@ -52,6 +65,15 @@ def offer_of(pool: Field, spot: Tri) -> NodeOffer:
     for key in _CHOSEN:
         fixed.setdefault(key, Field(None if labels.complete else UNKNOWN))
     return NodeOffer(fixed=fixed, open_prefixes=_CLOUDS, complete=labels.complete)
+
+
+def _tpu_topology(pool: Field, machine: CatalogMachine | None) -> Field:
+    """The slice's where there is one over several hosts, else what one host has by itself."""
+    placement = pool.at("placementPolicy")
+    written = placement.at("tpuTopology")
+    if not written.absent or not placement.known:
+        return written
+    return Field(machine.tpu_topology if machine else UNKNOWN)
 
 
 def _mark(answer: Tri) -> Field:

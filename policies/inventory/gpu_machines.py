@@ -1,6 +1,6 @@
-"""Which machines and which node labels mean an accelerator that rules know: NVIDIA's GPUs, AWS's Trainium and Inferentia.
+"""Which machines and which node labels mean an accelerator that rules know: NVIDIA's GPUs, AWS's Trainium and Inferentia, Google's TPUs.
 
-AMD's (g4ad) and TPUs are not meant: they have other resources, and no row in capacity/catalog/accelerators.py.
+AMD's (g4ad) are not meant: they have another resource, and no row in capacity/catalog/accelerators.py.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator
-from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL, INSTANCE_TYPE_LABEL
+from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, ON_EC2, ON_GKE, Accelerator
+from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.values.field import UNKNOWN, Tri, negated
 
 if TYPE_CHECKING:
@@ -20,22 +20,24 @@ if TYPE_CHECKING:
     from policies.values.field import Field
 
 
-EC2_FAMILY = "|".join(each.ec2_family for each in ACCELERATORS)
+EC2_FAMILY = "|".join(each.ec2_family for each in ON_EC2)
 """A pattern without look-ahead, which the API server's regular expressions (RE2) do not have: the cluster's own rules use it too."""
 
 AMD_FAMILY = "g4ad"
 """The one that looks like a family with NVIDIA's GPUs and holds AMD's."""
 
-EC2_CATEGORIES = tuple(category for each in ACCELERATORS for category in each.ec2_categories)
+EC2_CATEGORIES = tuple(category for each in ON_EC2 for category in each.ec2_categories)
 
 GENERAL_CATEGORIES = ("c", "m", "r", "t")
 """Those that nearly everything runs on: who refuses all of them wants special machines, and gets GPUs unless those are refused, too."""
 
-GCE_MACHINE = r"(?:a[2-9]x?|g[2-9])-[a-z0-9-]+"
-"""The accelerator-optimised families; a g1-small has no GPU.
+_OF_FAMILY = "-[a-z0-9-]+"
 
-https://docs.cloud.google.com/compute/docs/accelerator-optimized-machines
-"""
+GCE_MACHINE = f"(?:{'|'.join(each.gce_family for each in ON_GKE)}){_OF_FAMILY}"
+"""Compute Engine's machines that come with accelerators."""
+
+GKE_LABELS = {each.gke_label: each for each in ON_GKE}
+"""GKE's labels that say which device a node has; nodes without one have none of them."""
 
 MACHINE_LABELS = (INSTANCE_TYPE_LABEL, "beta.kubernetes.io/instance-type")
 MACHINE_FAMILY_LABEL = "cloud.google.com/machine-family"
@@ -49,13 +51,15 @@ Kinds = tuple[Accelerator, ...]
 
 def is_gpu_family(name: str, kinds: Kinds = ACCELERATORS) -> bool:
     """Whether an EC2 family such as g6, p5en or trn1 has accelerators of one of some kinds."""
-    return any(re.fullmatch(each.ec2_family, name) for each in kinds) and not name.startswith(AMD_FAMILY)
+    return any(each.ec2_family and re.fullmatch(each.ec2_family, name) for each in kinds) and not name.startswith(AMD_FAMILY)
 
 
 def is_gpu_machine(name: str, kinds: Kinds = ACCELERATORS) -> bool:
-    """Whether an EC2 or a Compute Engine machine type comes with accelerators of one of some kinds; Compute Engine's are NVIDIA's."""
+    """Whether an EC2 or a Compute Engine machine type comes with accelerators of one of some kinds."""
     family, dot, _ = name.partition(".")
-    return is_gpu_family(family, kinds) if dot else NVIDIA in kinds and re.fullmatch(GCE_MACHINE, name) is not None
+    if dot:
+        return is_gpu_family(family, kinds)
+    return any(each.gce_family and re.fullmatch(f"(?:{each.gce_family}){_OF_FAMILY}", name) for each in kinds)
 
 
 def _names_machines(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
@@ -76,12 +80,12 @@ _FAMILY_LABELS, _CATEGORY_LABELS = (frozenset(f"{prefix}{end}" for prefix in PRE
 
 def _names_gpus(key: str, kinds: Kinds) -> Callable[[str], bool] | None:
     """For a label that only nodes with accelerators carry: which of its values mean one of some kinds."""
-    if key == GKE_ACCELERATOR_LABEL:
-        return (lambda _: True) if NVIDIA in kinds else None
+    if key in GKE_LABELS:
+        return (lambda _: True) if GKE_LABELS[key] in kinds else None
     for kind in kinds:
         if key == kind.resource or key.startswith(f"{kind.resource}."):
             return lambda value: value not in {"false", "0"}
-        for prefix in PREFIXES:
+        for prefix in PREFIXES if kind.instance_label else ():
             if found := _tells_of(kind, key, f"{prefix}{kind.instance_label}-"):
                 return found
     return None
@@ -131,11 +135,11 @@ def gpu_selection(requirement: Field, kinds: Kinds = ACCELERATORS) -> GpuSelecti
     if operator is UNKNOWN:
         return _UNDECIDED
     values = requirement.at("values")
-    if operator == "NotIn" or (operator == "In" and key != GKE_ACCELERATOR_LABEL):
+    if operator == "NotIn" or (operator == "In" and key not in GKE_LABELS):
         return _one_of(values, means_gpu) if operator == "In" else _all_but(str(key), values, kinds)
     if labels_gpus is None:
         return _SILENT
-    # Every value of GKE's label is an accelerator, so one that is not known yet is one too. The operators that are left (Lt) hold
+    # Every value of GKE's labels is an accelerator, so one that is not known yet is one too. The operators that are left (Lt) hold
     # for nodes without the label as well.
     return {"DoesNotExist": _NO_GPUS}.get(operator or "", _GPUS_ONLY if operator in {"In", "Exists", "Gt", "Gte"} else _SILENT)
 
@@ -151,10 +155,10 @@ def _all_but(key: str, values: Field, kinds: Kinds) -> GpuSelection:
     refused = {each.text() for each in listed.fields}
     for prefix in PREFIXES:
         if key == f"{prefix}category":
-            left = [each for each in kinds if not refused >= set(each.ec2_categories)]
+            left = [each for each in kinds if each.ec2_categories and not refused >= set(each.ec2_categories)]
             # Who refuses what nearly everything runs on wants GPUs; Neuron devices are what somebody names.
             return GpuSelection(names=NVIDIA in left and refused >= set(GENERAL_CATEGORIES), demands=False, excludes=not left)
-        for kind in kinds:
+        for kind in (each for each in kinds if each.instance_label):
             if key == f"{prefix}{kind.instance_label}-manufacturer" and kind.manufacturer in refused:
                 return _NO_GPUS
             if key == f"{prefix}{kind.instance_label}-count" and "0" in refused:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from capacity.catalog import node_labels
-from capacity.catalog.accelerators import ACCELERATORS, BY_MANUFACTURER, Accelerator
+from capacity.catalog.accelerators import BY_MANUFACTURER, ON_EC2, Accelerator
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
@@ -36,7 +36,7 @@ class CatalogMachine:
     """One machine.
 
     `gpu` is the cloud's name of its GPU, or of its device of another kind, empty for none; `resource` what pods ask for it by, `gpu_counts`
-    how many it can have; `labels` Karpenter's of it.
+    how many it can have; `tpu_topology` how its TPU chips are joined, empty for none; `labels` Karpenter's of it.
     """
 
     name: str
@@ -45,6 +45,7 @@ class CatalogMachine:
     gpu: str
     resource: str
     gpu_counts: tuple[int, ...]
+    tpu_topology: str
     labels: Mapping[str, str]
 
     @property
@@ -92,7 +93,8 @@ def _machine(row: dict[str, Any], *, karpenter: bool) -> CatalogMachine:
         known: Any = _Row(row["name"], row["vcpu"], row["memory_mib"], own, row.get("local_ssd_gb", 0))
         labels = {**node_labels.karpenter_aws_labels(known), node_labels.INSTANCE_TYPE_LABEL: row["name"]}
     resource = BY_MANUFACTURER[gpu["manufacturer"]].resource if gpu else ""
-    return CatalogMachine(row["name"], row["vcpu"], row["memory_mib"], gpu.get("name", ""), resource, counts, labels)
+    topology = row.get("tpu_topology", "")
+    return CatalogMachine(row["name"], row["vcpu"], row["memory_mib"], gpu.get("name", ""), resource, counts, topology, labels)
 
 
 def most_node_gpus(names: Iterable[object]) -> Decimal | Unknown | None:
@@ -283,7 +285,7 @@ def allowed_machines(requirements: Iterable[Field]) -> tuple[list[CatalogMachine
         _FAMILY: {machine.family for machine in known.values()},
         **{
             each.labels(KARPENTER_INSTANCE)[0]: {machine.gpu for machine in known.values() if machine.resource == each.resource}
-            for each in ACCELERATORS
+            for each in ON_EC2
         },
     }
     return left, any(_only_names(each, vocabulary.get(karpenter_key(each) or "", set())) for each in of_machines)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_ACCELERATOR_LABEL, GKE_POOL_LABEL
+from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from policies.inventory.gpu_machines import GKE_LABELS
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
@@ -52,7 +53,7 @@ def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
 
 def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
     """What selects a pool asks for no other, and what selects a compute class asks for what that has among its priorities."""
-    accelerator = labels[GKE_ACCELERATOR_LABEL].text() if GKE_ACCELERATOR_LABEL in labels else None
+    accelerator = next((labels[key].text() for key in GKE_LABELS if key in labels), None)
     if accelerator is None or labels.keys() & {GKE_POOL_LABEL, COMPUTE_CLASS_LABEL}:
         return
     if any_of(pool.offer.carries(labels) for pool in pools_for(Pool, labels, inventory)) is False:

@@ -103,7 +103,7 @@ RULE = Rule(
         Parameter(
             "other-keys",
             (
-                *(*RESOURCES, "amd.com/gpu", "google.com/tpu", "CriticalAddonsOnly"),
+                *(*RESOURCES, "amd.com/gpu", "CriticalAddonsOnly"),
                 *("kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/"),
                 *("cloud.google.com/", "components.gke.io/", "sandbox.gke.io/"),
                 *("karpenter.sh/", "karpenter.k8s.aws/", "eks.amazonaws.com/", "node.cilium.io/"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
-from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.values.verdict import PASSES, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
@@ -37,8 +36,8 @@ def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     wanted = " or ".join(keys)
     if tainted is UNKNOWN:
         return undecided(f"whether {pool.taints_field} holds a taint on {wanted} is not known yet")
-    # What GKE adds is a taint on this key, and on none beside.
-    if tainted or (GPU_RESOURCE in keys and pool.tainted_by_cloud is True):
+    # What GKE adds is a taint on the key of what pods ask for, and on none beside.
+    if tainted or (pool.tainted_by_cloud is True and any(key in keys for key in pool.resources)):
         return PASSES
     besides = f"; {pool.tainted_by}" if pool.tainted_by else ""
     return fails(

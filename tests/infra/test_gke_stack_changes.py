@@ -195,9 +195,17 @@ def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(
     settings, heard = without_pool("a100-flex"), ApiRefusals()
     settings["cluster"]["former_accelerators"] = former
 
-    deployed.run(settings).preview(ignore, hear=heard.hear, refresh=True)
+    said: list[str] = []
+
+    def hear(event: Any) -> None:
+        heard.hear(event)
+        said.extend([event.diagnostic_event.message] if event.diagnostic_event else [])
+
+    deployed.run(settings).preview(ignore, hear=hear, refresh=True)
 
     assert [(each.rule, each.certain) for each in heard.found] == [(rule, False) for rule in doubted]
+    # The program itself says it to the engine, so that a plain `pulumi preview` shows it as well.
+    assert [rule for rule in ("gpu-limit-removed",) if any(rule in each for each in said)] == doubted
 
 
 def test_a_flavor_goes_only_after_the_last_queue_has_let_go_of_it(deployed: Deployment) -> None:

@@ -11,8 +11,9 @@ from capacity.catalog.platform import Platform
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from capacity.catalog.workload_classes import Fallback
 from capacity.plan.pools import compute_class_of, max_run_seconds
+from capacity.settings.asked_pool import AskedPool
 from capacity.settings.eks_nodes import user_data_problem
-from capacity.settings.gke_rules import AskedPool, refusals
+from capacity.settings.gke_rules import refusals
 from capacity.settings.platform import EksSettings
 from capacity.settings.pools import MAX_NODES, EksPool, GkePool, ReservationKind
 from capacity.values.errors import SettingsProblem, nearest
@@ -153,7 +154,8 @@ def gke_takes_the_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]
         settings = pool.settings
         zones = len(settings.zones or resolved.zones)
         run_seconds = None if settings.max_run_hours is None else settings.max_run_hours * 3600
-        for each in refusals(AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings, zones)):
+        asked = AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, pool.max_nodes, run_seconds, settings, zones)
+        for each in refusals(asked):
             # Settings count in hours what GKE counts in seconds.
             run_time = each.path == "max_run_seconds"
             option, value = ("max_run_hours", str(settings.max_run_hours)) if run_time else (each.path, each.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from capacity.catalog.accelerators import ACCELERATORS, NVIDIA
+from capacity.catalog.accelerators import NVIDIA, ON_EC2
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
@@ -90,7 +90,7 @@ def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None]
 def _resources(machines: list[str | Unknown | None] | Unknown) -> tuple[str, ...]:
     """What pods ask for its GPUs by, of the machines that it names; GPUs of NVIDIA where it names none."""
     named = () if machines is UNKNOWN else tuple(each for each in machines if isinstance(each, str))
-    kinds = [kind for kind in ACCELERATORS if any(is_gpu_machine(name, (kind,)) for name in named)]
+    kinds = [kind for kind in ON_EC2 if any(is_gpu_machine(name, (kind,)) for name in named)]
     return tuple(kind.resource for kind in kinds or [NVIDIA])
 
 

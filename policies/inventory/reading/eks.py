@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA
+from capacity.catalog.accelerators import NEURON, NVIDIA, ON_EC2
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
@@ -104,7 +104,7 @@ _NEURON_IMAGE = "_NEURON"
 def _resources(group: Field) -> tuple[str, ...]:
     """What pods ask for its GPUs by: of the machines that it names, or else of its image."""
     machines = [text for each in group.at("instanceTypes").parts().fields if isinstance(text := each.text(), str)]
-    kinds = [kind for kind in ACCELERATORS if any(is_gpu_machine(name, (kind,)) for name in machines)]
+    kinds = [kind for kind in ON_EC2 if any(is_gpu_machine(name, (kind,)) for name in machines)]
     of_image = NEURON if str(group.at("amiType").text()).endswith(_NEURON_IMAGE) else NVIDIA
     return tuple(kind.resource for kind in kinds or [of_image])
 

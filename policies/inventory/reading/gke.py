@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU, Accelerator
 from policies.inventory.gke_nodes import gpus_of, node_gpus_of, notice_of, offer_of
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint
@@ -47,6 +48,7 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
     concerned = _makes_gpus(written)
     taints = node.at("taints").parts()
     bounds = _pool_bounds(written, where)
+    kind = _kind(node.at("machineType").text())
     spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
@@ -67,13 +69,19 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
         owner_labels=node.at("resourceLabels"),
         owner_field=f"{where}nodeConfig.resourceLabels",
         tainted_by=_TAINTED_BY,
-        tainted_by_cloud=source.kind == "Cluster" and _has_plain_nodes(source.fields),
+        tainted_by_cloud=kind is TPU or (source.kind == "Cluster" and _has_plain_nodes(source.fields)),
+        resources=(kind.resource,),
     )
     yield GkeNodePool(source.identity, True, False, where, written)
 
 
+def _kind(machine: object) -> Accelerator:
+    """What the nodes' devices are: of machines with GPUs attached, and of those that nobody knows yet, NVIDIA's."""
+    return next((each for each in ON_GKE if isinstance(machine, str) and is_gpu_machine(machine, (each,))), NVIDIA)
+
+
 _TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already"
-"""docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25)."""
+"""docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25). Nodes with TPUs get theirs always."""
 
 
 def _has_plain_nodes(cluster: Field) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator
+from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, KARPENTER_POOL_LABEL
 from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
@@ -42,7 +42,7 @@ def read(source: Source) -> Iterator[Pool]:
     if (source.family, source.kind) != ("karpenter.sh", "NodePool"):
         return
     spec = source.fields.at("spec")
-    by_kind = {kind: _makes_gpu_nodes(spec, kind) for kind in ACCELERATORS}
+    by_kind = {kind: _makes_gpu_nodes(spec, kind) for kind in ON_EC2}
     concerned = any_of(answer for answer, _ in by_kind.values())
     evidence = next((found for answer, found in by_kind.values() if answer is concerned), "")
     # One that may be any, as nothing is known of it yet, is taken for the usual one.

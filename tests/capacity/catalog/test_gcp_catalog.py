@@ -21,6 +21,9 @@ MODELS = {
     "nvidia-b200": "b200",
     "nvidia-gb200": "gb200",
     "nvidia-rtx-pro-6000": "rtx-pro-6000",
+    "tpu-v5-lite-podslice": "tpu-v5e",
+    "tpu-v5p-slice": "tpu-v5p",
+    "tpu-v6e-slice": "tpu-v6e",
 }
 """GKE's accelerator names, and the GPU model of each."""
 
@@ -85,7 +88,7 @@ def test_accelerators_have_the_names_of_gke_and_the_models_of_every_cloud() -> N
     gpus = [machine.gpu for machine in MACHINES.values() if machine.gpu]
 
     assert {gpu.name: gpu.model for gpu in gpus} == MODELS
-    assert {gpu.manufacturer for gpu in gpus} == {"nvidia"}
+    assert {gpu.manufacturer: gpu.name.partition("-")[0] for gpu in gpus} == {"nvidia": "nvidia", "google": "tpu"}
 
 
 def test_the_same_accelerator_has_the_same_memory_on_every_machine() -> None:
@@ -126,7 +129,7 @@ def test_a_machine_without_local_disks_is_the_other_one_in_all_else() -> None:
 
 def test_what_boots_from_hyperdisk_alone_and_what_can_be_confidential() -> None:
     hyperdisk = {name.rsplit("-", 1)[0] for name, machine in MACHINES.items() if machine.boot_disk is BootDisk.HYPERDISK_BALANCED}
-    families = {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "g4-standard", "h4d-standard", "h4d-highmem"}
+    families = {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "g4-standard", "h4d-standard", "h4d-highmem", "ct6e-standard"}
 
     assert {name.removesuffix("-8g").removesuffix("-4g").removesuffix("-192") for name in hyperdisk} == families
     with_gpu = {name: machine.confidential for name, machine in MACHINES.items() if machine.gpu and machine.confidential}
@@ -141,8 +144,8 @@ def test_an_a4x_is_of_arm_processors_and_has_four_large_disks() -> None:
     assert {name for name, each in MACHINES.items() if each.architecture is Architecture.ARM64} == {machine.name, f"{machine.name}-nolssd"}
 
 
-@pytest.mark.parametrize("name,word", [("g4-standard-12", "part of a GPU"), ("ct6e-standard-8t", "TPUs"), ("ct5lp-hightpu-4t", "TPUs")])
-def test_parts_of_gpus_and_tpus_are_refused_with_the_reason(name: str, word: str) -> None:
+@pytest.mark.parametrize("name,word", [("g4-standard-12", "part of a GPU"), ("ct4p-hightpu-4t", "TPUs"), ("tpu7x-standard-4t", "TPUs")])
+def test_parts_of_gpus_and_tpus_of_other_generations_are_refused_with_the_reason(name: str, word: str) -> None:
     unserved = unserved_family(Cloud.GCP, name)
 
     assert unserved is not None

@@ -9,7 +9,7 @@ import pytest
 from capacity.catalog.gpu_partitions import partitions_of
 from capacity.catalog.machines import Cloud, Gpu, machines_of
 
-GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Cloud.GCP).values() if each.gpu is not None}
+GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Cloud.GCP).values() if each.gpu and not each.tpu_topology}
 SLICES = 7
 """Of compute, in a GPU that can be divided."""
 

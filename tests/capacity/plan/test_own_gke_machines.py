@@ -121,7 +121,8 @@ def test_zones_of_a_description_are_those_of_the_region_and_decide_where_nodes_m
     assert all("us-central1-f" in each.allowed for each in elsewhere)
 
 
-def test_a_tpu_is_not_described_away() -> None:
-    [problem] = [each for each in refusals(with_machine(NEW | {"name": "ct6e-standard-4t"}, "g2-standard-4")) if "machines" in each.path]
+@pytest.mark.parametrize("name", ["ct6e-standard-4t", "ct5p-hightpu-1t", "ct4p-hightpu-4t"])
+def test_a_tpu_is_not_described_away(name: str) -> None:
+    [problem] = [each for each in refusals(with_machine(NEW | {"name": name}, "g2-standard-4")) if "machines" in each.path]
 
     assert problem.rule == "machine-not-served"

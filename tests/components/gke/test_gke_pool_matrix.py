@@ -1,4 +1,4 @@
-"""Every capacity type with every family of GPU machines of the catalog, held against what the facts say that GKE forbids."""
+"""Every capacity type with every family of GPU and TPU machines of the catalog, held against what the facts say that GKE forbids."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ MATRIX = [
     for capacity_type in facts_of("gke")
     for name, machine in FAMILIES.items()
     if machine.flex_start or capacity_type not in {CapacityType.FLEX_START, CapacityType.QUEUED}
+    # No request of DWS serves TPUs.
+    if not machine.tpu_topology or capacity_type is not CapacityType.QUEUED
 ]
 
 
@@ -59,6 +61,7 @@ def pool(register: Register, capacity_type: CapacityType, machine: Machine, **ch
         machine=machine.name,
         accelerator=machine.gpu.name,
         gpus_per_node=machine.gpu.count,
+        taints=[{"key": machine.gpu.accelerator.resource, "value": "present", "effect": "NoSchedule"}],
         reservation={"use": "specific", "name": "block"} if capacity_type is CapacityType.RESERVED else None,
         **changes,
     )
@@ -69,7 +72,8 @@ def pool(register: Register, capacity_type: CapacityType, machine: Machine, **ch
 def test_the_matrix_has_each_family_that_the_platform_offers() -> None:
     a100_and_later = {"a2-highgpu", "a2-ultragpu", "a3-highgpu", "a3-megagpu", "a3-ultragpu", "a4-highgpu"}
 
-    assert a100_and_later | {"g2-standard", "g4-standard", "n1-standard"} <= set(FAMILIES)
+    others = {"g2-standard", "g4-standard", "n1-standard", "ct5lp-hightpu", "ct5p-hightpu", "ct6e-standard"}
+    assert a100_and_later | others <= set(FAMILIES)
     assert {each.values[0] for each in MATRIX} == set(CapacityType)
 
 
@@ -91,8 +95,10 @@ def test_a_pool_is_finite_tainted_and_has_the_gpus_of_its_machine(
     location_policy = "ANY" if scarce else "BALANCED"
     assert made["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": location_policy}
     node = made["nodeConfig"]
-    assert node["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
-    assert [(gpu["type"], gpu["count"]) for gpu in node["guestAccelerators"]] == [(machine.gpu.name, machine.gpu.count)]
+    assert node["taints"] == [{"key": machine.gpu.accelerator.resource, "value": "present", "effect": "NO_SCHEDULE"}]
+    # TPU chips are the machine's own.
+    attached = [] if machine.tpu_topology else [(machine.gpu.name, machine.gpu.count)]
+    assert [(gpu["type"], gpu["count"]) for gpu in node.get("guestAccelerators", [])] == attached
     assert node["gvnic"] == {"enabled": True}
     assert option(made, "node_config.ephemeral_storage_local_ssd_config.local_ssd_count") == (machine.local_ssd_gb // 375 or None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA
+from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA, TPU
 from capacity.catalog.machines import Cloud, machines_of
 from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
 from policies.values.field import Field
@@ -14,10 +14,11 @@ GPU_MACHINES = (
     *("p4de.24xlarge", "p5en.48xlarge", "p6-b200.48xlarge", "p6e-gb200.36xlarge", "a2-highgpu-1g", "a3-megagpu-8g", "a4x-highgpu-4g"),
     *("g2-standard-4", "g4-standard-48"),
 )
+TPU_MACHINES = ("ct5lp-hightpu-4t", "ct5p-hightpu-4t", "ct6e-standard-8t", "ct4p-hightpu-4t", "tpu7x-standard-4t")
 NEURON_MACHINES = ("inf1.xlarge", "inf2.xlarge", "trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn3-es.48xlarge")
 OTHER_MACHINES = (
     *("g4ad.xlarge", "m7i.large", "dl1.24xlarge", "e2-small", "g1-small", "n1-standard-8"),
-    *("ct5lp-hightpu-4t", "a1.large", "", "g6", "."),
+    *("ct5lp.xlarge", "t2d-standard-4", "a1.large", "", "g6", "."),
 )
 
 
@@ -31,6 +32,12 @@ def test_a_machine_with_nvidia_gpus_is_recognised(machine: str) -> None:
 def test_a_machine_with_neuron_devices_is_recognised_and_told_apart(machine: str) -> None:
     assert is_gpu_machine(machine)
     assert (is_gpu_machine(machine, (NVIDIA,)), is_gpu_machine(machine, (NEURON,))) == (False, True)
+
+
+@pytest.mark.parametrize("machine", TPU_MACHINES)
+def test_a_machine_with_tpus_is_recognised_as_one_of_no_other_kind(machine: str) -> None:
+    assert is_gpu_machine(machine)
+    assert [is_gpu_machine(machine, (kind,)) for kind in (NVIDIA, NEURON, TPU)] == [False, False, True]
 
 
 @pytest.mark.parametrize("machine", OTHER_MACHINES)
