@@ -1,0 +1,108 @@
+"""Work on Google's TPUs, on real Kueue and the real scheduler: whole hosts, whole slices, counted by their own quota in chips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from plan_settings import own_class
+from queue_fixtures import QueueGround, queues_of
+from workload_ground import submit
+
+from lab.cluster import POD
+from lab.exercise.play import NODE, running_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from queue_objects import Register
+
+    from lab.cluster import Cluster, KubeObject
+
+pytestmark = pytest.mark.lab
+
+TPU = "google.com/tpu"
+VOLUME = "v1/PersistentVolume"
+HOSTS = 4
+
+
+@pytest.fixture
+def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
+    """A slice of v5e of four hosts with four chips each, all there; a host by itself; and a node of one L4. Beta owns no chip."""
+    pools = [
+        {"name": "slice", "machine": "ct5lp-hightpu-4t", "tpu_topology": "4x4", "max_nodes": 4, "serves": ["jax"]},
+        {"name": "host", "machine": "ct5lp-hightpu-4t", "max_nodes": 1, "serves": ["tune"]},
+        {"name": "l4", "machine": "g2-standard-8", "max_nodes": 1, "serves": ["training"]},
+    ]
+    teams = [
+        {"name": "alpha", "shares": {"slice": 16, "host": 4}, "borrowing_limits": {"slice": 0, "host": 0}},
+        {"name": "beta", "shares": {"l4": 1}},
+    ]
+    settings = {
+        "cloud": "gke",
+        "project": "acme-ai-test",
+        "region": "us-central1",
+        "zones": ["us-central1-a"],
+        "pools": [{**each, "capacity_type": "spot"} for each in pools],
+        "teams": teams,
+        "classes": {"jax": own_class("jax", checkpoint=True), "tune": own_class("tune")},
+    }
+    with queues_of(cluster, register, {"slice": 4, "host": 1, "l4": 1}, **settings) as made:
+        cluster.apply(*claim_of_checkpoints(made))
+        yield made
+        cluster.delete(VOLUME, made.own("checkpoints"))
+
+
+def claim_of_checkpoints(ground: QueueGround) -> tuple[KubeObject, KubeObject]:
+    """A volume that is there for the claim that the team's checkpointed jobs mount, in place of a bucket's."""
+    name, namespace, size = ground.own("checkpoints"), ground.own("alpha"), {"storage": "1Gi"}
+    volume = {"storageClassName": "", "accessModes": ["ReadWriteMany"]}
+    here = {"capacity": size, "hostPath": {"path": "/checkpoints"}, "claimRef": {"namespace": namespace, "name": "checkpoints"}}
+    claim = {"volumeName": name, "resources": {"requests": size}}
+    return (
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": volume | here},
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "checkpoints", "namespace": namespace},
+            "spec": volume | claim,
+        },
+    )
+
+
+def whole_slice(ground: QueueGround, job: str) -> list[KubeObject]:
+    """The four pods of a job, once they run."""
+
+    def look(pods: list[KubeObject]) -> list[KubeObject] | None:
+        running = [each for each in running_pods(pods) if each["metadata"]["labels"]["job-name"] == job]
+        return running if len(running) == HOSTS else None
+
+    return ground.cluster.wait_for(POD, look, f"the pods of {job} to run", namespace=ground.own("alpha"))
+
+
+def test_a_job_of_a_slice_takes_each_of_its_hosts_whole_and_a_second_one_waits(ground: QueueGround, cluster: Cluster) -> None:
+    submit(ground, "checkpointed-job", "gemma", workload_class="jax", pods=4, gpus=4)
+    running = whole_slice(ground, "gemma")
+
+    pools = {node["metadata"]["name"]: node["metadata"]["labels"]["cloud.google.com/gke-nodepool"] for node in cluster.list(NODE)}
+    assert len({each["spec"]["nodeName"] for each in running}) == len(running) == HOSTS
+    assert {pools[each["spec"]["nodeName"]] for each in running} == {ground.own("slice")}
+    assert {each["spec"]["containers"][0]["resources"]["limits"][TPU] for each in running} == {"4"}
+
+    submit(ground, "checkpointed-job", "second", workload_class="jax", pods=4, gpus=4)
+    ground.wait_for_refusal("alpha", "second", f"{TPU} in flavor {ground.own('slice')}")
+    # Chips that are used up are nothing to the host beside them.
+    submit(ground, "queued-job", "tuned", workload_class="tune", gpus=4)
+    assert {each["metadata"]["labels"]["job-name"] for each in ground.wait_for_running("alpha", "gemma", "tuned")} == {"gemma", "tuned"}
+
+    ground.finish("alpha", "gemma", "tuned")
+    whole_slice(ground, "second")
+
+
+def test_a_team_without_chips_gets_none_by_its_quota_of_gpus(ground: QueueGround, cluster: Cluster) -> None:
+    job = ground.job("beta", "sly")
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {TPU: "4"}, "requests": {TPU: "4", "cpu": "1"}}
+    cluster.create(job)
+
+    ground.wait_for_refusal("beta", "sly", f"{TPU} in flavor {ground.own('l4')}")
