@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import strategies as st
 
+from capacity.catalog.accelerators import TPU
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.machines import Gpu, Machine, machines_of
 from capacity.catalog.platform import VOCABULARIES, Platform
@@ -51,7 +52,8 @@ class _Draft:
         # The lab has Spot and on-demand alone.
         local = [CapacityType.SPOT, CapacityType.ON_DEMAND]
         self.capacity_types = local if self.cloud is Platform.LOCAL else list(facts_of(words.facts))
-        with_gpus = [each for each in machines_of(words.catalog).values() if each.gpu]
+        # TPUs go by hosts and slices as a whole, with rules of their own: tests/capacity/plan/test_tpu_plans.py.
+        with_gpus = [each for each in machines_of(words.catalog).values() if each.gpu and each.gpu.accelerator is not TPU]
         regions = sorted({region for each in with_gpus for region in each.zones})
         self.region = "us-east-1" if self.cloud is Platform.LOCAL else draw(st.sampled_from(regions))
         known = sorted({zone for each in with_gpus for zone in each.zones.get(self.region, ())})

@@ -9,7 +9,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.accelerators import BY_RESOURCE, NVIDIA, Accelerator
+from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.capacity_type import facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
@@ -154,6 +154,8 @@ _CRON_WORD = re.compile(r"@(annually|yearly|monthly|weekly|daily|midnight|hourly
 
 Complain = Callable[[str, object, str, str], None]
 
+_BY_RESOURCE = {each.resource: each for each in ON_EC2}
+
 
 def check_gpu_pool(name: str, args: GpuNodePoolArgs) -> None:
     """Raises ValueError for a pool that cannot be safe or cannot be.
@@ -165,8 +167,8 @@ def check_gpu_pool(name: str, args: GpuNodePoolArgs) -> None:
     def complain(argument: str, value: object, allowed: str, remedy: str) -> None:
         raise ValueError(f"{where}: {argument} is {value}; {allowed}; {remedy}")
 
-    if (resource := args.get("resource")) is not None and resource not in BY_RESOURCE:
-        complain("resource", resource, f"resources are {', '.join(BY_RESOURCE)}", "use one of these")
+    if (resource := args.get("resource")) is not None and resource not in _BY_RESOURCE:
+        complain("resource", resource, f"resources are {', '.join(_BY_RESOURCE)}", "use one of these")
     _check_limits(where, args)
     _check_machines(where, args, complain)
     _check_offers(args, complain)
@@ -254,7 +256,7 @@ def _known(args: GpuNodePoolArgs) -> list[Machine]:
 
 
 def _accelerator(args: GpuNodePoolArgs) -> Accelerator:
-    return BY_RESOURCE[args.get("resource", NVIDIA.resource)]
+    return _BY_RESOURCE[args.get("resource", NVIDIA.resource)]
 
 
 def _gpus(machine: Machine) -> int:

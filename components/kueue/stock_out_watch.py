@@ -35,7 +35,7 @@ PATIENCE_SECONDS = 300.0
 _MOST_FAILURES = 15
 _CONFLICT = 409
 
-DEVICES = ("nvidia.com/gpu", "aws.amazon.com/neuron")
+DEVICES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "google.com/tpu")
 """What pods ask for accelerators by. A flavor gives one of them, and its queues count the others at 0."""
 
 Kube = dict[str, Any]

@@ -108,11 +108,13 @@ def _blanked(old: Any, new: Any, unknown: object) -> tuple[Any, Any]:
         return (unknown, new) if old == _UNKNOWN else (old, unknown)
     if isinstance(old, dict) and isinstance(new, dict):
         pairs = {key: _blanked(old.get(key, _MISSING), new.get(key, _MISSING), unknown) for key in dict.fromkeys((*old, *new))}
-        return tuple({key: pair[side] for key, pair in pairs.items() if pair[side] is not _MISSING} for side in (0, 1))  # pyrefly: ignore[bad-return]
+        first, second = ({key: pair[side] for key, pair in pairs.items() if pair[side] is not _MISSING} for side in (0, 1))
+        return first, second
     if isinstance(old, list) and isinstance(new, list):
         longest = max(len(old), len(new))
         filled = [_blanked(_at(old, number), _at(new, number), unknown) for number in range(longest)]
-        return tuple([pair[side] for pair in filled if pair[side] is not _MISSING] for side in (0, 1))  # pyrefly: ignore[bad-return]
+        one, other = ([pair[side] for pair in filled if pair[side] is not _MISSING] for side in (0, 1))
+        return one, other
     return _alone(old, unknown), _alone(new, unknown)
 
 

@@ -198,7 +198,7 @@ def place_of(settings: dict[str, Any], written: str) -> Place:
         step: Step = word
         if isinstance(value, list):
             entries: list[Any] = value
-            step = int(word) if word.isdecimal() else next(i for i, each in enumerate(entries) if each["name"] == word)
+            step = int(word) if word.isdecimal() else {each["name"]: i for i, each in enumerate(entries)}[word]
         place.append(step)
         if isinstance(value, list):
             value = value[int(step)] if int(step) < len(value) else None

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     import grpc
     from cloud_world import CloudWorld
 
-EXISTING = {"existing_network": "projects/acme-net/global/networks/shared", "existing_subnetwork": "gpu-nodes"}
+EXISTING = {
+    "existing_network": "projects/acme-net/global/networks/shared",
+    "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
+}
 RUNNER, STRANGER = "10.99.3.4", "10.98.0.1"
 NODES = ("10.8.0.0/20", "10.64.0.0/14")
 """The ranges of prod-gke's nodes and pods."""

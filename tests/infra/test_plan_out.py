@@ -25,7 +25,7 @@ UNKNOWN, SIGNATURE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "4dabf1819307293951
 
 def event(inputs: dict[str, Any] | None = None, verdict: str | None = None) -> Any:
     """An event of the engine's: of a resource, or of a policy."""
-    new = SimpleNamespace(urn=URN, type="aws:eks/cluster:Cluster", parent="", inputs=inputs)
+    new = SimpleNamespace(urn=URN, type="aws:eks/cluster:Cluster", parent="", custom=True, inputs=inputs)
     step = None if inputs is None else SimpleNamespace(metadata=SimpleNamespace(new=new))
     told = None
     if verdict is not None:
@@ -54,6 +54,7 @@ def test_resources_and_verdicts_are_written_with_marks_for_what_is_unknown_or_se
             "type": "aws:eks/cluster:Cluster",
             "name": "cluster-cluster",
             "parent": None,
+            "custom": True,
             "inputs": {"name": "dev", "role": {"$unknown": True}, "keys": [{"$secret": True}, {"$secret": True}], "zones": 2},
         }
     ]

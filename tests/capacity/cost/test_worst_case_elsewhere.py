@@ -99,11 +99,13 @@ def test_no_size_that_pods_may_select_on_gke_costs_more_where_it_fills_the_room(
 
 
 @pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Cloud.GCP).prices}))
-def test_in_every_region_of_gke_with_prices_other_work_is_bounded(region: str) -> None:
+def test_in_every_region_of_gke_other_work_is_bounded_or_the_worst_case_says_that_it_is_not(region: str) -> None:
+    """Families without GPUs have prices in fewer regions than machines with them; elsewhere the sum is "at least"."""
     cost = cost_of("dev-gke", region)
+    missing = [each for each in cost.unbounded if "families" in each]
 
-    assert other_work_usd(cost) > 0
-    assert not [each for each in cost.unbounded if "families" in each]
+    assert bool(missing) is (region not in prices_of(Cloud.GCP).family_regions)
+    assert missing or other_work_usd(cost) > 0
 
 
 @pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Cloud.AWS).prices}))

@@ -245,4 +245,4 @@ def test_a_flavor_of_something_that_nothing_counts_is_refused(register: Register
         refused.append(str(error.value))
 
     assert register(declare).resources == []
-    assert "resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these" in refused[0]
+    assert "resources are nvidia.com/gpu, aws.amazon.com/neuron, google.com/tpu; use one of these" in refused[0]
