@@ -17,7 +17,7 @@ from policies.admission.guarantee import NAME, guarantee_policies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NO_DEVICES = "no container has a limit on nvidia.com/gpu, aws.amazon.com/neuron or google.com/tpu"
+NO_DEVICES = "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron or google.com/tpu"
 ROOT = Path(__file__).parents[3]
 
 
