@@ -72,7 +72,7 @@ def test_a_shipped_stack_passes_the_policies_without_a_cloud_account_and_keeps_n
     printed = shown.stdout + shown.stderr
     assert shown.returncode == 0, printed
     assert "offline: providers echo their inputs" in shown.stdout
-    assert shown.stdout.endswith(f"{resources} would be created\n")
+    assert f"\n{resources} would be created\n" in shown.stdout
     kind, count = pools
     assert len(re.findall(f"{re.escape(kind)} ", shown.stdout)) == count
     assert re.search(r"(✅|⚠️)\s+flexspot@", shown.stdout)
