@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import is_listed
@@ -154,6 +154,19 @@ class PriceUsed:
     undated: bool = False
     spot: bool = False
     listed: bool = False
+
+
+def price_data(price: PriceUsed) -> dict[str, Any]:
+    """A price as data, money as text: what it is of, and whose word it is."""
+    return {
+        "what": price.what,
+        "usd": str(price.usd),
+        "per": price.per,
+        "source": price.source,
+        "as_of": price.as_of.isoformat(),
+        "verified": price.verified,
+        "undated": price.undated,
+    }
 
 
 def days_of(price: PriceUsed) -> int:

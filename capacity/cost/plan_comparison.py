@@ -7,13 +7,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
-from capacity.cost.figures import NOTHING, Figures, Scenario
+from capacity.cost.figures import NOTHING, Figures, Scenario, price_data
 from capacity.cost.plan_cost import PlanCost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from capacity.cost.figures import CostLine, PriceUsed
+    from capacity.cost.figures import CostLine
     from capacity.cost.plan_cost import TeamCost
 
 
@@ -218,21 +218,9 @@ def _line(line: CostLine) -> dict[str, Any]:
         "name": line.name,
         "quantity": line.quantity,
         **figures,
-        "prices": [_price(each) for each in line.prices],
+        "prices": [price_data(each) for each in line.prices],
         "unknown_prices": list(line.unknown),
         "unbounded_prices": list(line.unbounded),
-    }
-
-
-def _price(price: PriceUsed) -> dict[str, Any]:
-    return {
-        "what": price.what,
-        "usd": str(price.usd),
-        "per": price.per,
-        "source": price.source,
-        "as_of": price.as_of.isoformat(),
-        "verified": price.verified,
-        "undated": price.undated,
     }
 
 

@@ -160,18 +160,9 @@ def spot_price(prices: MachinePrices, machine: str, region: str) -> Decimal:
 
 def write_json(content: dict[str, Any], *prices: MachinePrices) -> None:
     """To standard output, with where the prices are from."""
-    told = [
-        {
-            "what": each.what,
-            "usd": str(each.usd),
-            "per": each.per,
-            "source": each.source,
-            "as_of": each.as_of.isoformat(),
-            "undated": each.undated,
-            "verified": each.verified,
-        }
-        for each in _used(prices)
-    ]
+    from capacity.cost.figures import price_data  # noqa: PLC0415
+
+    told = [price_data(each) for each in _used(prices)]
     sys.stdout.write(json.dumps({**content, "prices": told}, indent=2, allow_nan=False) + "\n")
 
 

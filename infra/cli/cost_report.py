@@ -19,7 +19,7 @@ from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import date
 
     from capacity.cost.budget_checks import BudgetCheck
@@ -290,7 +290,7 @@ def _comment(report: CostReport) -> Iterator[str]:
     if report.checks:
         yield ""
     if found is not None:
-        rows = [_cells(each) for each in changes(found)]
+        rows = [cells(each) for each in changes(found)]
         yield from (
             folded(f"{len(rows)} changed lines", ("", "what", "of how much", "expected", "worst case"), rows, 3)
             if rows
@@ -299,18 +299,18 @@ def _comment(report: CostReport) -> Iterator[str]:
                 "",
             )
         )
-    lines = [_cells((line.section, line.name, line.quantity, *of_line(line))) for line in cost.lines]
+    lines = [cells((line.section, line.name, line.quantity, *of_line(line))) for line in cost.lines]
     yield from folded("What is billed", ("", "what", "of how much", "expected", "worst case", "idle"), lines, 3)
-    yield from folded("Whose it is", TEAM_COLUMNS, [_cells(each) for each in team_rows(cost)], 1)
+    yield from folded("Whose it is", TEAM_COLUMNS, [cells(each) for each in team_rows(cost)], 1)
     if cost.unknown:
-        missing = [_cells((each, how_counted(cost, each))) for each in cost.unknown]
+        missing = [cells((each, how_counted(cost, each))) for each in cost.unknown]
         yield from folded(f"{len(cost.unknown)} prices not known", ("price", "counted"), missing, 2)
     if cost.notes:
-        yield from folded(f"{len(cost.notes)} things passed over", ("what",), [_cells((each,)) for each in cost.notes], 1)
+        yield from folded(f"{len(cost.notes)} things passed over", ("what",), [cells((each,)) for each in cost.notes], 1)
     if report.old:
-        old = [_cells((age_words(each, report.cost),)) for each in report.old]
+        old = [cells((age_words(each, report.cost),)) for each in report.old]
         yield from folded(f"{len(old)} sources of prices are old", ("what",), old, 1)
-    sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
+    sources = [cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in price_sources(cost)]
     yield from folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
 
 
@@ -333,21 +333,27 @@ def _sums(report: CostReport) -> Iterator[str]:
         yield f"| {name} | {shown_usd(found.before.total.of(each))} | {shown_usd(total.of(each))} | {change(found.difference.of(each))} |"
 
 
-def _cells(texts: Iterable[str]) -> tuple[str, ...]:
+def cells(texts: Iterable[str]) -> tuple[str, ...]:
+    """A row of a comment's table, in which no text is markup."""
     return tuple(literal(each) for each in texts)
 
 
-def folded(title: str, headings: tuple[str, ...], rows: list[tuple[str, ...]], texts: int) -> Iterator[str]:
-    """A table behind a line to click on; the first `texts` columns are text, the others numbers."""
+def folded(  # noqa: PLR0913, PLR0917 -- what a table is made of
+    title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], texts: int, shown: int = _SHOWN, command: str = "cost"
+) -> Iterator[str]:
+    """A table behind a line to click on; the first `texts` columns are text, the others numbers.
+
+    At most `shown` rows; `command` says which command has all of them.
+    """
     yield f"<details><summary>{title}</summary>"
     # Without an empty line GitHub reads what follows as HTML.
     yield ""
     yield f"| {' | '.join(headings)} |"
     yield f"|{'|'.join(':--' if column < texts else '--:' for column in range(len(headings)))}|"
-    yield from (f"| {' | '.join(row)} |" for row in rows[:_SHOWN])
+    yield from (f"| {' | '.join(row)} |" for row in rows[:shown])
     yield ""
-    if len(rows) > _SHOWN:
-        yield f"... and {len(rows) - _SHOWN} more; `flexspot cost --format json` has them all."
+    if len(rows) > shown:
+        yield f"... and {len(rows) - shown} more; `flexspot {command} --format json` has them all."
         yield ""
     yield "</details>"
     yield ""

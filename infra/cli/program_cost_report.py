@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.cost.figures import day_of, days_of
+from capacity.cost.figures import day_of, days_of, price_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
-from infra.cli.cost_report import change, folded, literal
+from infra.cli.cost_report import cells, change, folded, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from datetime import date
 
     from capacity.cost.figures import Figures, PriceUsed
@@ -189,19 +189,6 @@ def _usd(figures: Figures) -> dict[str, str]:
 
 
 def _resource(line: ResourceCost, report: ProgramReport) -> dict[str, Any]:
-    prices = [
-        {
-            "what": each.what,
-            "usd": str(each.usd),
-            "per": each.per,
-            "source": each.source,
-            "as_of": each.as_of.isoformat(),
-            "undated": each.undated,
-            "verified": each.verified,
-            "old": report.old(each),
-        }
-        for each in line.prices
-    ]
     return {
         "urn": line.urn,
         "type": line.type,
@@ -209,7 +196,7 @@ def _resource(line: ResourceCost, report: ProgramReport) -> dict[str, Any]:
         "of": list(line.what),
         "usd_a_month": _usd(line.figures),
         "at_most_is_a_bound": not line.unbounded,
-        "prices": prices,
+        "prices": [{**price_data(each), "old": report.old(each)} for each in line.prices],
         "not_known": list(line.missing),
         "by_use": list(line.by_use),
     }
@@ -220,15 +207,11 @@ def program_markdown(report: ProgramReport) -> str:
     return "\n".join(_comment(report)) + "\n"
 
 
-def _cells(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(literal(each) for each in texts)
-
-
 def _comment(report: ProgramReport) -> Iterator[str]:
     cost = report.cost
     yield f"### Cost of <code>{literal(cost.name)}</code>: {literal(headline(report))}"
     yield ""
-    changed = [_cells(each) for each in change_rows(cost)]
+    changed = [cells(each) for each in change_rows(cost)]
     if changed:
         yield "| | resource | of what and how much | as declared | at most |"
         yield "|:--|:--|:--|--:|--:|"
@@ -238,20 +221,20 @@ def _comment(report: ProgramReport) -> Iterator[str]:
         yield "No resource's cost changes."
         yield ""
     moved = {side.urn for each in cost.changes for side in (each.before, each.after) if side is not None}
-    rest = [_cells((each.name, each.type, what_of(each), *_of_line(each))) for each in cost.lines if each.what and each.urn not in moved]
+    rest = [cells((each.name, each.type, what_of(each), *_of_line(each))) for each in cost.lines if each.what and each.urn not in moved]
     if rest:
         title = f"{len(rest)} {'resources' if cost.before is None else 'unchanged resources'}"
         yield from folded(title, ("resource", "type", "of what and how much", *MONTHS), rest, 3)
-    left_out = [_cells((f"{count} x {kind}", "no price of this type")) for kind, count in cost.not_priced.items()]
-    left_out += [_cells(each) for each in cost.missing]
+    left_out = [cells((f"{count} x {kind}", "no price of this type")) for kind, count in cost.not_priced.items()]
+    left_out += [cells(each) for each in cost.missing]
     if cost.not_shown:
-        left_out.append(_cells(("the rest", _hint(cost))))
+        left_out.append(cells(("the rest", _hint(cost))))
     if left_out:
         yield from folded(f"{len(left_out)} things are in no sum", ("what", "why"), left_out, 2)
-    used = [_cells(each) for each in by_use(cost)]
+    used = [cells(each) for each in by_use(cost)]
     if used:
         yield from folded(f"{len(used)} things are billed by use", ("resource", "what"), used, 2)
-    sources = [_cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in report.prices]
+    sources = [cells((day_of(each), "yes" if each.verified else "no", each.source)) for each in report.prices]
     if sources:
         yield from folded("Where the prices are from", ("as of", "checked", "source"), sources, 3)
     yield f"<sub>{literal(NOT_IN_IT)} (?): nobody has checked the price against the cloud's own list.</sub>"

@@ -108,7 +108,7 @@ def _stack_files(repository: Repository, project: Project, base: str, head: str 
     """The stacks of either side, each with its file."""
     from infra.review.affected_stacks import stack_file_of  # noqa: PLC0415
 
-    folder = project.stacks.relative_to(repository.root.resolve()) if project.stacks.is_absolute() else project.stacks
+    folder = project.stacks.resolve().relative_to(repository.root.resolve())
     found: dict[str, StackFile] = {}
     for commit in (base, head):
         for path in repository.files(commit, folder):

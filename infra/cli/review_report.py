@@ -14,11 +14,12 @@ from rich.table import Table
 from capacity.cost.plan_comparison import comparison_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
-from infra.cli.cost_report import change, changes, literal
+from infra.cli.cost_report import cells, change, changes, folded, literal
 from infra.review.resource_changes import Becomes
+from policies.lint.formats import SARIF_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from infra.review.resource_changes import ResourceChange
     from infra.review.stack_previews import Verdict
@@ -211,25 +212,18 @@ def _comment_of(review: StackReview) -> list[str]:
     told += [f"- {_MARKS[kind]} {kind}: {literal(line)}" for kind, line in _lines(review)]
     told.append("")
     if review.changes:
-        rows = [(each.becomes.value, each.token.rpartition(":")[2], each.name, why(each)) for each in review.changes]
-        told += _folded(_summed(review.changes), ("", "type", "resource", "because of"), rows)
+        rows = [cells((each.becomes.value, each.token.rpartition(":")[2], each.name, why(each))) for each in review.changes]
+        told += folded(_summed(review.changes), ("", "type", "resource", "because of"), rows, 4, _ROWS, "review")
     if review.comparison is not None and review.comparison.lines:
-        rows = list(changes(review.comparison))
-        told += _folded(_counted(len(rows), "line of the cost") + " changed", ("", "what", "of how much", "expected", "worst case"), rows)
+        lines = [cells(each) for each in changes(review.comparison)]
+        title = f"{_counted(len(lines), 'changed line')} of the cost"
+        told += folded(title, ("", "what", "of how much", "expected", "worst case"), lines, 3, _ROWS, "review")
     return told
 
 
 def _summed(found: Iterable[ResourceChange]) -> str:
     counts = Counter(each.becomes for each in found)
     return "Resources: " + ", ".join(f"{counts[each]} {each.value}" for each in _OPERATIONS if counts[each])
-
-
-def _folded(title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    told = [f"<details><summary>{title}</summary>", "", f"| {' | '.join(headings)} |", "|" + ":--|" * len(headings)]
-    told += [f"| {' | '.join(map(literal, row))} |" for row in rows[:_ROWS]]
-    if len(rows) > _ROWS:
-        told += ["", f"... and {len(rows) - _ROWS} more; `flexspot review --format json` has them all."]
-    return [*told, "", "</details>", ""]
 
 
 def review_json(review: Review) -> str:
@@ -269,9 +263,6 @@ def _verdict_data(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     return [{"policy": each.policy, "urn": each.urn or None, "mandatory": each.mandatory, "message": each.message} for each in verdicts]
 
 
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-
-
 def review_sarif(review: Review, version: str, files: dict[str, str]) -> str:
     """New verdicts, and what refuses a stack, each at the first line of its stack's file (`files` by stack): a resource has no line."""
     results = [
@@ -287,7 +278,7 @@ def review_sarif(review: Review, version: str, files: dict[str, str]) -> str:
     ]
     rules = [{"id": each} for each in dict.fromkeys(result["ruleId"] for result in results)]
     run = {"tool": {"driver": {"name": "flexspot review", "semanticVersion": version, "rules": rules}}, "results": results}
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
 def _results(review: StackReview) -> Iterator[tuple[str, str, str]]:

@@ -24,25 +24,19 @@ class Repository:
 
     def commit(self, revision: str) -> str:
         """The commit that `revision` names. Raises ExplainedError (bad usage) where it names none."""
-        found = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", check=False)
-        if found.returncode != 0:
-            raise ExplainedError(
-                f"{revision!r} is no revision of {self.root}.",
-                "name a branch, a tag or a commit that is here; a shallow clone lacks most: `git fetch origin BRANCH`, or fetch-depth: 0.",
-                exit_code=ExitCode.BAD_USAGE,
-            )
-        return found.stdout.decode().strip()
+        return self._named(
+            f"{revision!r} is no revision of {self.root}.",
+            "name a branch, a tag or a commit that is here; a shallow clone lacks most: `git fetch origin BRANCH`, or fetch-depth: 0.",
+            *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
+        )
 
     def common(self, one: str, other: str) -> str:
         """The last commit that both have. Raises ExplainedError (bad usage) where they have none."""
-        found = _git(self.root, "merge-base", one, other, check=False)
-        if found.returncode != 0:
-            raise ExplainedError(
-                f"{one[:12]} and {other[:12]} have no commit in common here.",
-                "fetch the history of both: a shallow clone lacks it (fetch-depth: 0).",
-                exit_code=ExitCode.BAD_USAGE,
-            )
-        return found.stdout.decode().strip()
+        return self._named(
+            f"{one[:12]} and {other[:12]} have no commit in common here.",
+            "fetch the history of both: a shallow clone lacks it (fetch-depth: 0).",
+            *("merge-base", one, other),
+        )
 
     def changed(self, base: str, head: str | None) -> list[str]:
         """The files that are not the same in both, by their paths from the root; a renamed one by both names. None: what lies there now."""
@@ -69,6 +63,13 @@ class Repository:
             return sorted(each.relative_to(self.root).as_posix() for each in there.iterdir()) if there.is_dir() else []
         listed = _git(self.root, "ls-tree", "--name-only", "-z", commit, "--", f"{folder.as_posix()}/" if folder.parts else ".")
         return sorted(_paths(listed))
+
+    def _named(self, problem: str, remedy: str, *question: str) -> str:
+        """The commit that Git answers; where it has none, the refusal."""
+        found = _git(self.root, *question, check=False)
+        if found.returncode != 0:
+            raise ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
+        return found.stdout.decode().strip()
 
     def written_to(self, folder: Path, commit: str) -> None:
         """Writes all files of a commit into `folder`, those too that archives leave out."""

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExplainedError
@@ -60,7 +61,7 @@ class StackPreview:
             for each in self._content["policies"]
         ]
 
-    @property
+    @cached_property
     def _content(self) -> dict[str, Any]:
         return {"resources": [], "policies": []} if self.plan is None else json.loads(self.plan.read_text(encoding="utf-8"))
 

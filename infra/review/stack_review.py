@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capacity.catalog.platform import Platform
 from capacity.cost.costed_plan import read_plan_file, shipped_use
 from capacity.cost.plan_comparison import PlanComparison, compared
 from capacity.cost.plan_cost import PlanCost, plan_cost
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from infra.review.stack_previews import StackPreview, Verdict
 
 _GONE = frozenset({Becomes.DELETED, Becomes.REPLACED})
-_FREE = "local"
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _cost(base: StackPreview | None, head: StackPreview | None) -> tuple[PlanCos
     if head is None or head.plan is None:
         return None, None
     file, use = read_plan_file(head.plan), shipped_use()
-    if file.plan.cloud == _FREE:
+    if file.plan.cloud is Platform.LOCAL:
         return None, None
     found = plan_cost(file.plan, file.prices(), use)
     if base is None or base.plan is None:

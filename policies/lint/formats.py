@@ -178,7 +178,9 @@ def _finding(placed: Placed) -> dict[str, Any]:
     }
 
 
-_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SARIF_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+"""The form of what code scanning services take."""
+
 _LEVELS: Final = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "note"}
 # GitHub shows over 9.0 as critical, over 7.0 as high, over 4.0 as medium.
 # https://docs.github.com/code-security/reference/code-scanning/sarif-support-for-code-scanning
@@ -197,7 +199,7 @@ def as_sarif(report: Report, version: str, configuration: Configuration | None =
         for each, name in zip(report.findings, fingerprints(report.findings), strict=True)
     ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
 def _rule(rule: AnyRule, page: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from capacity.values.engine_marks import OUTPUT, SECRET, SIGNATURE, UNKNOWNS
@@ -193,23 +194,11 @@ class Parts:
 
     def any(self, holds: Callable[[Field], Tri]) -> Tri:
         """Whether `holds` is so for one of them, those not known yet included."""
-        unknown = not self.complete
-        for _, each in self.named:
-            answer = holds(each)
-            if answer is True:
-                return True
-            unknown = unknown or answer is UNKNOWN
-        return UNKNOWN if unknown else False
+        return any_of(chain((holds(each) for _, each in self.named), () if self.complete else (UNKNOWN,)))
 
     def every(self, holds: Callable[[Field], Tri]) -> Tri:
         """Whether `holds` is so for all of them, those not known yet included; False when there is none."""
-        unknown = not self.complete
-        for _, each in self.named:
-            answer = holds(each)
-            if answer is False:
-                return False
-            unknown = unknown or answer is UNKNOWN
-        return UNKNOWN if unknown else bool(self.named)
+        return all_of(chain((holds(each) for _, each in self.named), (bool(self.named) if self.complete else UNKNOWN,)))
 
 
 _NO_PARTS: Final = Parts((), complete=True)
