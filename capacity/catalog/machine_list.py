@@ -65,7 +65,7 @@ _MODERN = re.compile(r"(?:t3a?|t4g|[cmr][5-9][a-z-]*)\.([a-z0-9]+)")
 def vcpu_of(cloud: Cloud, machine: str) -> int | None:
     """How many vCPU a machine has: as the catalog says, or as its size does of EC2's t3, t4g and c, m and r families from the fifth on.
 
-    Tests hold it against the records of EC2 that moto carries. None: not known.
+    None: not known.
     """
     if (known := machines_of(cloud).get(machine)) is not None:
         return known.vcpu

@@ -150,7 +150,10 @@ def costed(plan: Plan) -> CostedPlan:
 VERSION = 1
 """The form of the file. It changes when a program that reads the old form would misread the new one."""
 
-_REMEDY = "give the file that `flexspot preview --offline --stack NAME --plan-out FILE` writes."
+_REMEDY = (
+    "give what one of these writes: `flexspot preview --offline --stack NAME --plan-out FILE`, `pulumi preview --json --show-sames`, "
+    "`pulumi stack export`."
+)
 _TOLD = 8
 
 
@@ -175,27 +178,38 @@ class PlanFile(_Part):
         return book if own is None else book.with_rows_of(own, "prices_file")
 
 
-def read_plan_file(path: Path) -> PlanFile:
-    """The plan of a file. Raises ExplainedError for what cannot be read, is not JSON, has another version, or is no plan."""
+def read_json(path: Path, text: bytes | None = None) -> Any:
+    """The JSON of a file, or of `text`, with what a command line may have printed before it. Raises ExplainedError for what is none."""
     try:
-        written: Any = json.loads(path.read_bytes())
+        content = path.read_bytes() if text is None else text
+        return json.loads(content[max(content.find(b"{"), 0) :])
     except OSError as error:
-        raise _refused(f"{path} cannot be read: {error.strerror}.") from error
+        raise not_costable(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise _refused(f"{path} is not JSON, or was cut off.", str(error)) from error
+        raise not_costable(f"{path} is not JSON, or was cut off.", str(error)) from error
+
+
+def read_plan_file(path: Path) -> PlanFile:
+    """The plan of a file. Raises what `read_json` and `plan_of` do."""
+    return plan_of(read_json(path), path)
+
+
+def plan_of(written: Any, path: Path) -> PlanFile:
+    """The plan that the JSON of a file is. Raises ExplainedError for what has another version, or is no plan."""
     fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
     if "plan" not in fields or "stack" not in fields:
-        raise _refused(f"{path} is not a plan: it has no stack and plan.")
+        raise not_costable(f"{path} is not a plan: it has no stack and plan.")
     if fields.get("version") != VERSION:
-        raise _refused(f"{path} is a plan of version {fields.get('version')!r}, and this program reads version {VERSION}.")
+        raise not_costable(f"{path} is a plan of version {fields.get('version')!r}, and this program reads version {VERSION}.")
     try:
         return PlanFile.model_validate(fields)
     except ValidationError as error:
         told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise _refused(f"{path} is not a plan: {len(told)} of its fields are not what they must be.", *told[:_TOLD]) from error
+        raise not_costable(f"{path} is not a plan: {len(told)} of its fields are not what they must be.", *told[:_TOLD]) from error
 
 
-def _refused(problem: str, *evidence: str) -> ExplainedError:
+def not_costable(problem: str, *evidence: str) -> ExplainedError:
+    """Why a file has no cost, with what to give instead."""
     return ExplainedError(problem, _REMEDY, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 

@@ -65,7 +65,7 @@ def _slice(pool: AskedPool, topology: str) -> Iterator[SettingsProblem]:
         yield SettingsProblem(option, repr(topology), why, remedy, "topology-of-one-host")
     elif not is_slice_of(machine, topology):
         sides = "; also three sides that are multiples of 4, none smaller than the one before" if topology.count("x") > 1 else ""
-        why = f"machines {machine.name} are not joined so"
+        why = f"is no form of a slice of {machine.name}"
         yield SettingsProblem(option, repr(topology), why, f"allowed: {', '.join(slices_of(machine))}{sides}", "unknown-tpu-topology")
     else:
         yield from _whole(pool, topology, hosts_of(machine, topology))

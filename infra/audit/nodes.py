@@ -15,11 +15,12 @@ from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GK
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
 from capacity.chargeback.nodes import NodeFacts, cloud_of, gpus_of_node, node_facts
 from capacity.chargeback.queries import EKS_POOL_LABEL, label_of
+from capacity.values.quantities import quantity
 from infra.audit import NEW_MINUTES
 from policies.inventory.pod_gpus import asks_for_gpus, exemption
 from policies.inventory.views import Taint
 from policies.pods.scheduling_options import KEEPS_AWAY, tolerates
-from policies.values.field import Field, quantity
+from policies.values.field import Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError, nearest
 
 if TYPE_CHECKING:
     from capacity.catalog.machines import Cloud
@@ -62,21 +62,21 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     Of a plan: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1, too, where missing prices may exceed a budget
     of a stack whose budget.on_unknown_prices is refuse. Of any program: as declared, at most and at least, by resource.
     """
-    from capacity.cost.programs.declared import is_program, read_json  # noqa: PLC0415
+    from capacity.cost.costed_plan import plan_of, read_json, read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
+    from capacity.cost.programs.declared import is_program  # noqa: PLC0415
 
     written = read_json(plan, sys.stdin.buffer.read() if plan == STANDARD_INPUT else None)
     if is_program(written):
         _program(written, plan, base, prices, region, form)
         return
     from capacity.cost.budget_checks import Standing  # noqa: PLC0415
-    from capacity.cost.costed_plan import read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
     from capacity.cost.figures import Scenario  # noqa: PLC0415
     from capacity.cost.plan_comparison import budget_checks, compared  # noqa: PLC0415
     from capacity.cost.plan_cost import plan_cost  # noqa: PLC0415
     from capacity.settings.spending import OnUnknownPrices  # noqa: PLC0415
     from infra.cli.cost_report import CostReport, cost_json, cost_markdown, show_cost  # noqa: PLC0415
 
-    file = read_plan_file(plan)
+    file = plan_of(written, plan)
     base_file = None if base is None else read_plan_file(base)
     expected = shipped_use() if use is None else read_use_file(use)
     book = _with_own(file.prices(), prices)
@@ -104,13 +104,22 @@ def _program(  # noqa: PLR0913, PLR0917 -- the options of the command
     written: dict[str, Any], path: Path, base: Path | None, prices: Path | None, region: str | None, form: ReportFormat
 ) -> None:
     """The same of anybody's program, which has neither pools nor budgets."""
+    from capacity.catalog.machine_list import machine_list  # noqa: PLC0415
     from capacity.catalog.machines import Cloud  # noqa: PLC0415
     from capacity.catalog.price_book import prices_of  # noqa: PLC0415
-    from capacity.cost.programs.declared import read_json, read_program  # noqa: PLC0415
+    from capacity.cost.costed_plan import read_json  # noqa: PLC0415
+    from capacity.cost.programs.declared import read_program  # noqa: PLC0415
     from capacity.cost.programs.program_cost import compared, program_cost  # noqa: PLC0415
     from infra.cli.program_cost_report import ProgramReport, program_json, program_markdown, show_program  # noqa: PLC0415
 
     books = {cloud: prices_of(cloud) for cloud in Cloud}
+    known = {each for cloud in Cloud for each in machine_list(cloud).regions} | {
+        each for book in books.values() for _, each, _ in book.prices
+    }
+    if region is not None and region not in known:
+        raise ExplainedError(
+            f"--region is {region}, of which no price is known.", f"{nearest(region, known)}.", exit_code=ExitCode.BAD_USAGE
+        )
     if prices is not None:
         own = _cloud_of(prices)
         books[own] = _with_own(books[own], prices)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
 
-from policies.values.field import quantity
+from capacity.values.quantities import quantity
 
 NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "variables")
 """What a policy's expressions may begin with."""

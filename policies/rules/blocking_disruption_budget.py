@@ -6,11 +6,12 @@ from decimal import Decimal
 from math import ceil
 from typing import TYPE_CHECKING
 
+from capacity.values.quantities import quantity
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PodDisruptionBudget
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.pods.selection import copies_of, selected
-from policies.values.field import UNKNOWN, Tri, quantity
+from policies.values.field import UNKNOWN, Tri
 from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:

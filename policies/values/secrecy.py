@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.engine_marks import SECRET, SIGNATURE, UNKNOWNS
-from policies.values.field import quantity
+from capacity.values.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

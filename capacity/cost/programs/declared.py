@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, cast
 
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.cost.costed_plan import not_costable
+from capacity.values.engine_marks import SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""What stands in a preview for a value that is known only once something is made (Pulumi's own mark, plugin.UnknownStringValue)."""
+UNKNOWN = UNKNOWN_TEXT
+"""What a value is here that is known only once something is made, of whatever type."""
 
-_SIGNATURE = "4dabf18193072939515e22adb298388d"
 _STACK = "pulumi:pulumi:Stack"
 _PROVIDERS = "pulumi:providers:"
 _GONE = frozenset({"delete", "delete-replaced", "read-discard", "discard", "remove-pending-replace"})
@@ -96,7 +94,7 @@ def _walk(value: Any, path: Iterable[str]) -> Any:
         if not isinstance(value, dict):
             return UNKNOWN if value == UNKNOWN else None
         value = cast("dict[str, Any]", value).get(each)
-    return UNKNOWN if isinstance(value, dict) and _SIGNATURE in value else value
+    return UNKNOWN if (isinstance(value, dict) and SIGNATURE in value) or (isinstance(value, str) and value in UNKNOWNS) else value
 
 
 @dataclass(frozen=True)
@@ -125,33 +123,13 @@ def read_program(written: dict[str, Any], name: str, region: str | None = None) 
     if isinstance(state, dict) and isinstance(resources := cast("dict[str, Any]", state).get("resources") or [], list):
         states = cast("list[dict[str, Any]]", resources)
         return Program(_stack_name(states, name), tuple(_declared(states, settings)), None, region=region)
-    raise _refused(f"{name} is neither a preview nor a state: it has no steps, deployment or checkpoint.")
+    raise not_costable(f"{name} is neither a preview nor a state: it has no steps, deployment or checkpoint.")
 
 
 def is_program(written: Any) -> bool:
     """Whether JSON is a preview's or a state's."""
     fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
     return isinstance(fields.get("steps"), list) or any(isinstance(fields.get(each), dict) for each in ("deployment", "checkpoint"))
-
-
-def read_json(path: Path, text: bytes | None = None) -> Any:
-    """The JSON of a file, with what a command line may have printed before it. Raises ExplainedError for what is none."""
-    try:
-        content = path.read_bytes() if text is None else text
-        start = content.find(b"{")
-        return json.loads(content[max(start, 0) :])
-    except OSError as error:
-        raise _refused(f"{path} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise _refused(f"{path} is not JSON, or was cut off.", str(error)) from error
-
-
-def _refused(problem: str, *evidence: str) -> ExplainedError:
-    remedy = (
-        "give what one of these writes: `flexspot preview --offline --stack NAME --plan-out FILE`, `pulumi preview --json --show-sames`, "
-        "`pulumi stack export`."
-    )
-    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
 def _of_preview(steps: list[dict[str, Any]], written: dict[str, Any], settings: dict[str, Any], name: str, region: str | None) -> Program:

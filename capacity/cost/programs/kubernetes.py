@@ -14,6 +14,7 @@ from capacity.catalog.price_book import ServiceItem
 from capacity.cost.programs import aws, google
 from capacity.cost.programs.billed import NONE, Billed, Counts, Limit, MachinePart, fixed
 from capacity.cost.programs.declared import number_of, region_of
+from capacity.values.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +36,6 @@ _STORAGE_CLASSES = {
 }
 """The classes that EKS and GKE bring along; gp3 is what people call theirs of that type."""
 
-_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _GIB = 2**30
 
 
@@ -63,13 +63,10 @@ def _requirements(found: Declared) -> list[Requirement]:
     return [Requirement(part.text("key") or "", part.text("operator") or "", tuple(map(str, part.items("values")))) for part in parts]
 
 
-def bytes_of(quantity: Any) -> Decimal | None:
+def bytes_of(written: Any) -> Decimal | None:
     """A quantity of Kubernetes in bytes, or in units where it has none; None for what is none."""
-    written = re.fullmatch(r"(\d+(?:\.\d+)?)(m|[kMGT]|[KMGT]i)?", str(quantity))
-    if written is None:
-        return None
-    number = Decimal(written[1])
-    return number / 1000 if written[2] == "m" else number * _UNITS[written[2] or ""]
+    found = quantity(written) if isinstance(written, str | int | float) else None
+    return found if found is not None and found >= 0 else None
 
 
 _TYPE = re.compile(r"([a-z]+)(\d+)([a-z0-9-]*)\.([a-z0-9-]+)")
@@ -136,8 +133,8 @@ def _limits(found: Declared, machines: tuple[str, ...]) -> tuple[Limit, ...]:
     """The limits of a pool that bound each of its machines."""
     limits: list[Limit] = []
     written = found.get("spec", "limits")
-    for resource, quantity in written.items() if isinstance(written, dict) else ():
-        most = bytes_of(quantity)
+    for resource, amount in written.items() if isinstance(written, dict) else ():
+        most = bytes_of(amount)
         sizes = {machine: _size(machine, resource) for machine in machines}
         known = {machine: size for machine, size in sizes.items() if size}
         if most is not None and len(known) == len(machines):

@@ -20,7 +20,7 @@ from capacity.plan.model import Amount, CohortPlan, plan_json
 from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
-from policies.values.field import quantity
+from capacity.values.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.values.quantities import count_quantity, gib_quantity, mib_quantity
-from policies.values.field import quantity
+from capacity.values.quantities import count_quantity, gib_quantity, mib_quantity, quantity
 
 
 @pytest.mark.parametrize("number,written", [(0, "0"), (8, "8"), (999, "999"), (1000, "1k"), (1500, "1500"), (2_000_000, "2M")])

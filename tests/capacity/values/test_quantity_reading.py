@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.values.field import quantity
+from capacity.values.quantities import quantity
 
 
 @pytest.mark.parametrize(
