@@ -333,3 +333,19 @@ def test_for_old_prices_that_no_list_is_asked_for_the_command_is_no_advice(tmp_p
 
     [told] = [each for each in shown.splitlines() if "days old: smallest e2-standard on-demand" in each]
     assert told.endswith("rest on them; no list is asked for them: give newer ones with --prices")
+
+
+def test_a_region_without_any_price_is_refused_with_those_that_are_near(tmp_path: Path) -> None:
+    preview = tmp_path / "preview.json"
+    preview.write_text('{"steps": []}')
+
+    told = run(preview, "--region", "us-east-11", code=2)
+    assert "--region is us-east-11, of which no price is known." in told
+    assert "did you mean us-east-1?" in told
+
+
+def test_a_plan_is_taken_from_a_pipe_as_any_program_is(eks: Path) -> None:
+    result = CliRunner().invoke(app, ["cost", "-"], input=eks.read_bytes())
+
+    assert result.exit_code == 0, result.output
+    assert "dev-eks on eks in us-east-1, USD a month:" in result.output
