@@ -21,7 +21,8 @@ pytestmark = pytest.mark.engine
 
 GOOD = CHECKOUT / "tests" / "policies" / "lint" / "good"
 MOST_MB = 40
-MOST_SECONDS = 0.3
+MOST_STARTS = 5
+"""Of what Python takes to load the two libraries that the linter stands on: 3.5 were measured. `make bench` has the bar in seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +71,15 @@ def test_it_brings_neither_pulumi_nor_the_clouds_and_is_small(linter: Installed)
 
 
 def test_it_starts_within_its_time(linter: Installed, scratch: Path) -> None:
-    """Processor time of one file, the least of several: other programs on the machine make the rest of it."""
-    command = [linter.environment / "bin" / "flexspot-lint", "lint", scratch / "eks" / "queues.yaml"]
+    """In processor time, and in that of the libraries alone on the same machine, whichever it is."""
+    python = linter.environment / "bin" / "python"
+    libraries = least_seconds(python, "-c", "import typer, yaml")
+
+    assert least_seconds(linter.environment / "bin" / "flexspot-lint", "lint", scratch / "eks" / "queues.yaml") < MOST_STARTS * libraries
+
+
+def least_seconds(*command: str | Path) -> float:
+    """The processor time of a command, the least of several: other programs on the machine make the rest of it."""
     environment = {name: value for name, value in outside_of_the_checkout().items() if name != "PYTHONDONTWRITEBYTECODE"}
     taken: list[float] = []
     for _ in range(8):
@@ -80,8 +88,7 @@ def test_it_starts_within_its_time(linter: Installed, scratch: Path) -> None:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == 0, done.stderr
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-
-    assert min(taken) < MOST_SECONDS
+    return min(taken)
 
 
 def told(report: str) -> list[dict[str, Any]]:

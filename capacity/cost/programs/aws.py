@@ -9,6 +9,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import ServiceItem
 from capacity.cost.programs.billed import NONE, Billed, Counts, fixed
+from capacity.settings.pools import GP3_IOPS, GP3_THROUGHPUT_MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 Linked = dict[str, "Declared"]
 """The other resources of the program by URN."""
-
-GP3_FREE_IOPS, GP3_FREE_MIBPS = 3000, 125
-"""What each gp3 volume has without more being paid (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html)."""
 
 _NODE_GROUP_MACHINE = "t3.medium"
 """Of a node group without types (CreateNodegroup's instanceTypes)."""
@@ -37,8 +35,8 @@ def volume(billed: Billed, disk: Declared, nodes: Counts, what: str, otherwise: 
     billed.service(Cloud.AWS, ServiceItem.GP2_STORAGE if kind == "gp2" else ServiceItem.GP3_STORAGE, nodes * size)
     if kind == "gp3":
         for field, item, free in (
-            ("iops", ServiceItem.GP3_IOPS, GP3_FREE_IOPS),
-            ("throughput", ServiceItem.GP3_MIBPS, GP3_FREE_MIBPS),
+            ("iops", ServiceItem.GP3_IOPS, GP3_IOPS),
+            ("throughput", ServiceItem.GP3_MIBPS, GP3_THROUGHPUT_MIB),
         ):
             more = (disk.number(field) or NONE) - free
             if more > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU, Accelerator
+from capacity.catalog.accelerators import NVIDIA, TPU, of_gce_machine
 from policies.inventory.gke_nodes import gpus_of, node_gpus_of, notice_of, offer_of
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint
@@ -48,7 +48,9 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
     concerned = _makes_gpus(written)
     taints = node.at("taints").parts()
     bounds = _pool_bounds(written, where)
-    kind = _kind(node.at("machineType").text())
+    machine = node.at("machineType").text()
+    # Of machines with GPUs attached, and of one that nobody knows yet, the devices are NVIDIA's.
+    kind = of_gce_machine(machine) if isinstance(machine, str) else NVIDIA
     spot = any_of([node.at("spot").equals("true"), node.at("preemptible").equals("true")])
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
@@ -73,11 +75,6 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
         resources=(kind.resource,),
     )
     yield GkeNodePool(source.identity, True, False, where, written)
-
-
-def _kind(machine: object) -> Accelerator:
-    """What the nodes' devices are: of machines with GPUs attached, and of those that nobody knows yet, NVIDIA's."""
-    return next((each for each in ON_GKE if isinstance(machine, str) and is_gpu_machine(machine, (each,))), NVIDIA)
 
 
 _TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already"
