@@ -152,6 +152,7 @@ def declare_stock_out_watch(
         {
             "namespace": QUEUEING_NAMESPACE,
             "labels": plan.labels,
+            "cohort": settings.cohort,
             "image": wanted.image,
             "hold_minutes": wanted.hold_minutes,
             "node_selector": dict(node_selector or {}),

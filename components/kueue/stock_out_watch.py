@@ -5,6 +5,10 @@ ResourceFlavor is what Kueue knows of that flavor's nodes, so that one which no 
 next flavor, or lets the job wait in its place. Nodes get no taint by it, and what runs goes on.
 
 A flavor in which somebody runs on borrowed GPUs stays open: whoever asks for its share gets it by preemption, and only in an open flavor.
+
+Kueue looks at waiting work again when its queue, its cohort or other work of them changes, and not when a flavor does (v0.19.0,
+pkg/controller/core/resourceflavor_controller.go and pkg/cache/queue/manager.go). So a round after a flavor was opened, a cohort without
+queues and without quota, which is there for this alone, is changed.
 """
 
 from __future__ import annotations
@@ -22,9 +26,11 @@ from pathlib import Path
 from typing import Any
 
 CREDENTIALS_VARIABLE, HOLD_VARIABLE = "FLEXSPOT_KUBERNETES_CREDENTIALS", "FLEXSPOT_HOLD_SECONDS"
+COHORT_VARIABLE = "FLEXSPOT_COHORT_TO_CHANGE"
 HOLD_KEY = "flexspot.dev/stock-out"
 """Of the taint. A job that would rather wait for its flavor than take another one tolerates it."""
 UNTIL_ANNOTATION = "flexspot.dev/stock-out-until"
+"""Of a flavor: until when it is closed. It outlives the taint by one round, until the work that waits is looked at again."""
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 KARPENTER_POOL, GKE_POOL = "karpenter.sh/nodepool", "cloud.google.com/gke-nodepool"
 """Node labels that say which pool a node is of; a flavor of one pool has that pool's."""
@@ -147,7 +153,7 @@ def closed_until(flavor: Kube, stock_outs: list[StockOut], hold: float) -> float
 
 
 def change_of(flavor: Kube, until: float, now: float) -> Kube | None:
-    """The patch that closes a flavor until then, or opens it; None where it is as it should be.
+    """The patch that closes a flavor until then, or opens it, or ends that it was closed; None where it is as it should be.
 
     It holds for the version that was read: a change of somebody else's in between is not overwritten.
     """
@@ -163,7 +169,16 @@ def change_of(flavor: Kube, until: float, now: float) -> Kube | None:
         return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: told}}, "spec": {"nodeTaints": [*others, taint]}}
     if len(others) == len(taints) and written is None:
         return None
-    return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: None}}, "spec": {"nodeTaints": others}}
+    if len(others) < len(taints):
+        # The annotation stays, for was_opened: this round Kueue may not know of it yet.
+        return {"metadata": {"resourceVersion": version}, "spec": {"nodeTaints": others}}
+    return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: None}}}
+
+
+def was_opened(flavor: Kube) -> bool:
+    """Whether an earlier round opened a flavor, and what waits was not looked at again since."""
+    closed = any(each["key"] == HOLD_KEY for each in flavor["spec"].get("nodeTaints") or [])
+    return not closed and UNTIL_ANNOTATION in (flavor["metadata"].get("annotations") or {})
 
 
 def call(environment: dict[str, str], path: str, patch: Kube | None = None) -> Kube:
@@ -184,6 +199,13 @@ def call(environment: dict[str, str], path: str, patch: Kube | None = None) -> K
 
 def _listed(environment: dict[str, str], path: str) -> list[Kube]:
     return call(environment, path).get("items") or []
+
+
+def _told(change: Kube) -> str:
+    if "annotations" not in change["metadata"]:
+        return "open again"
+    until = change["metadata"]["annotations"][UNTIL_ANNOTATION]
+    return f"the cloud has no machines for it; closed until {until}" if until else "what waits is looked at again"
 
 
 def _pods_of(environment: dict[str, str], events: list[Kube]) -> dict[tuple[str, str], Kube]:
@@ -218,14 +240,17 @@ def look(environment: dict[str, str]) -> list[str]:
         change = change_of(flavor, until, now)
         if change is None:
             continue
+        if was_opened(flavor):
+            # First, so that a round in which it fails is done again. Any other weight is a change; without queues it weighs nothing.
+            weight = {"spec": {"fairSharing": {"weight": str(1 + int(now) % 1_000_000)}}}
+            call(environment, f"{KUEUE}/cohorts/{environment[COHORT_VARIABLE]}", weight)
         try:
             call(environment, f"{KUEUE}/resourceflavors/{name}", change)
         except urllib.error.HTTPError as error:
             if error.code != _CONFLICT:
                 raise
             continue
-        told = change["metadata"]["annotations"][UNTIL_ANNOTATION]
-        said.append(f"flavor {name}: the cloud has no machines for it; closed until {told}" if told else f"flavor {name}: open again")
+        said.append(f"flavor {name}: {_told(change)}")
     return said
 
 

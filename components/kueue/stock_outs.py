@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
 from pulumi_kubernetes.core.v1 import ContainerArgs, EnvVarArgs, ResourceRequirementsArgs, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
@@ -14,7 +15,8 @@ from capacity.catalog.system_pods import STOCK_OUT_WATCH
 from capacity.settings.teams import StockOuts
 from capacity.values.quantities import mib_quantity, milli_quantity
 from components.controller_pod import single_pod, without_rights
-from components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE
+from components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE
+from components.kueue.topology import API_VERSION
 from components.shared_args import checked_options
 
 
@@ -26,6 +28,9 @@ class StockOutWatchArgs(TypedDict):
 
     labels: dict[str, str]
     """Labels of the objects."""
+
+    cohort: str
+    """The root of the cohorts whose queues wait for the flavors."""
 
     image: NotRequired[str]
     """An image with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
@@ -41,7 +46,7 @@ class StockOutWatchArgs(TypedDict):
 
 
 NAME = STOCK_OUT_WATCH.name
-CLUSTER_ROLE = "flexspot-stock-out-watch"
+CLUSTER_ROLE = COHORT = "flexspot-stock-out-watch"
 
 SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexspot"}
 """What its pod is found by."""
@@ -56,7 +61,8 @@ class StockOutWatch(pulumi.ComponentResource):
 
     Kueue then goes on to the team's next flavor with what it admits anew: a job that was just submitted, or one whose wait for its pods is
     over. A flavor in which somebody runs on borrowed GPUs stays open, because their owner gets them back in an open flavor alone. It reads
-    events, pods and Kueue's objects, and changes flavors. One copy is enough: while it is away, everything is as without it.
+    events, pods and Kueue's objects, and changes flavors; and a cohort of its own, without queues, whose changes have Kueue look at waiting
+    work again. One copy is enough: while it is away, everything is as without it.
 
     Raises ValueError for a time out of bounds.
     """
@@ -78,6 +84,7 @@ class StockOutWatch(pulumi.ComponentResource):
                 PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["get"]),
                 PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["clusterqueues", "workloads"], verbs=["list"]),
                 PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["resourceflavors"], verbs=["list", "patch"]),
+                PolicyRuleArgs(api_groups=["kueue.x-k8s.io"], resources=["cohorts"], resource_names=[COHORT], verbs=["patch"]),
             ],
             opts=child,
         )
@@ -87,6 +94,15 @@ class StockOutWatch(pulumi.ComponentResource):
             role_ref=RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=CLUSTER_ROLE),
             subjects=[SubjectArgs(kind="ServiceAccount", name=NAME, namespace=args["namespace"])],
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role, account]),
+        )
+        cohort = CustomResource(
+            f"{name}-cohort",
+            api_version=API_VERSION,
+            kind="Cohort",
+            metadata=ObjectMetaArgs(name=COHORT, labels=args["labels"]),
+            # No weight, which is the pod's to change.
+            spec={"parentName": args["cohort"]},
+            opts=child,
         )
         made = Deployment(
             f"{name}-deployment",
@@ -99,7 +115,7 @@ class StockOutWatch(pulumi.ComponentResource):
                 node_selector=args.get("node_selector", {}),
                 tolerations=args.get("tolerations", []),
             ),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding, cohort]),
         )
         where = f"{args['namespace']}/{NAME}"
         self.workload = made.id.apply(lambda _: where)
@@ -114,6 +130,7 @@ def _container(wanted: StockOuts) -> ContainerArgs:
         command=["python3", "-c", _SCRIPT.read_text(encoding="utf-8")],
         env=[
             EnvVarArgs(name=CREDENTIALS_VARIABLE, value=_CREDENTIALS),
+            EnvVarArgs(name=COHORT_VARIABLE, value=COHORT),
             EnvVarArgs(name=HOLD_VARIABLE, value=str(60 * wanted.hold_minutes)),
         ],
         resources=ResourceRequirementsArgs(

@@ -19,8 +19,8 @@ from queue_fixtures import RESOURCE_FLAVOR, queues_of
 from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
 from workload_ground import gives_up_waiting, is_queued_again, wait_until_pending
 
-from components.kueue.stock_out_watch import CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
-from components.kueue.stock_outs import NAME, StockOutWatch
+from components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
+from components.kueue.stock_outs import COHORT, NAME, StockOutWatch
 from lab.cluster import condition
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 @pytest.fixture
-def environment(cluster: Cluster, register: Register, tmp_path: Path) -> Iterator[dict[str, str]]:
+def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_path: Path) -> Iterator[dict[str, str]]:
     """What the watch's pod would have: the API server's address, and the token of its account, which may do what its role says."""
     namespace = f"queueing-{uuid4().hex[:6]}"
-    made = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}}))
-    objects = [each for token, _, each in made.resources if "Account" in token or "ClusterRole" in token]
+    made = register(lambda: StockOutWatch("watch", {"namespace": namespace, "labels": {}, "cohort": ground.own("acme")}))
+    objects = [each for token, _, each in made.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(*objects)
     settings = kubernetes_client.Configuration()
@@ -67,10 +67,11 @@ def environment(cluster: Cluster, register: Register, tmp_path: Path) -> Iterato
         "KUBERNETES_SERVICE_HOST": str(address.hostname),
         "KUBERNETES_SERVICE_PORT": str(address.port),
         CREDENTIALS_VARIABLE: str(tmp_path),
+        COHORT_VARIABLE: COHORT,
         HOLD_VARIABLE: "1800",
     }
     for each in objects:
-        if "ClusterRole" in each["kind"]:
+        if each["kind"] != "ServiceAccount":
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
     cluster.delete("v1/Namespace", namespace)
 
@@ -124,11 +125,15 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
 
         ground.submit("alpha", "next", gpus=2)
         assert ground.wait_for_flavors("alpha", "next") == {on_demand}
+        for each in ("stocked-out", "next"):
+            ground.wait_for_workload("alpha", each, lambda seen: condition(seen, "PodsReady"), "runs, and changes no more")
         ground.submit("alpha", "too-many", gpus=1)
         said = ground.wait_for_refusal("alpha", "too-many", "flexspot.dev/stock-out")
         assert spot in said, "who waits is told why"
 
     assert look(environment) == [f"flavor {spot}: open again"]
+    assert look(environment) == [f"flavor {spot}: what waits is looked at again"]
+    assert look(environment) == []
     assert ground.wait_for_flavors("alpha", "too-many") == {spot}, "the quota of the first flavor is there again"
     ground.wait_for_running("alpha", "stocked-out", "next")
 

@@ -18,19 +18,24 @@ if TYPE_CHECKING:
 
 
 def watch(register: Register, **more: Any) -> Registered:
-    args = StockOutWatchArgs(**{"namespace": "flexspot-queueing", "labels": {"flexspot.dev/owner": "ml-platform"}, **more})  # pyrefly: ignore[bad-argument-type] -- a test's own
+    given: dict[str, Any] = {"namespace": "flexspot-queueing", "labels": {"flexspot.dev/owner": "ml-platform"}, "cohort": "ml-platform"}
+    args = StockOutWatchArgs(**given, **more)
     return register(lambda: StockOutWatch("watch", args))
 
 
-def test_it_reads_what_it_judges_by_and_changes_flavors_alone(register: Register) -> None:
-    [role] = watch(register).of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
+def test_it_reads_what_it_judges_by_and_changes_flavors_and_a_cohort_of_its_own_alone(register: Register) -> None:
+    made = watch(register)
+    [role] = made.of("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole")
+    [cohort] = made.of("kubernetes:kueue.x-k8s.io/v1beta2:Cohort")
 
-    assert [(each["apiGroups"], each["resources"], each["verbs"]) for each in role["rules"]] == [
+    assert [(each["apiGroups"], each["resources"], each["verbs"], *each.get("resourceNames", ())) for each in role["rules"]] == [
         ([""], ["events"], ["list"]),
         ([""], ["pods"], ["get"]),
         (["kueue.x-k8s.io"], ["clusterqueues", "workloads"], ["list"]),
         (["kueue.x-k8s.io"], ["resourceflavors"], ["list", "patch"]),
+        (["kueue.x-k8s.io"], ["cohorts"], ["patch"], "flexspot-stock-out-watch"),
     ]
+    assert (cohort["metadata"]["name"], cohort["spec"]) == ("flexspot-stock-out-watch", {"parentName": "ml-platform"})
 
 
 def test_its_pod_is_fit_for_restricted_pod_security_and_carries_its_program(register: Register) -> None:
@@ -64,6 +69,6 @@ def test_its_pod_is_fit_for_restricted_pod_security_and_carries_its_program(regi
 def test_what_the_settings_refuse_the_component_refuses(register: Register, given: dict[str, Any], told: str) -> None:
     def declare() -> None:
         with pytest.raises(ValueError, match=told):
-            StockOutWatch("watch", StockOutWatchArgs(**{"namespace": "a", "labels": {}, **given}))  # pyrefly: ignore[bad-argument-type] -- likewise
+            StockOutWatch("watch", StockOutWatchArgs(**{"namespace": "a", "labels": {}, "cohort": "ml-platform", **given}))  # pyrefly: ignore[bad-argument-type] -- likewise
 
     assert register(declare).resources == []

@@ -11,7 +11,16 @@ import pytest
 from capacity.catalog.accelerators import NEURON, RESOURCES
 from capacity.plan.build import plan_of_stack_file
 from components.kueue import stock_out_watch
-from components.kueue.stock_out_watch import GKE_POOL, change_of, closed_until, gke_stock_outs, karpenter_stock_outs, lent, seconds
+from components.kueue.stock_out_watch import (
+    GKE_POOL,
+    change_of,
+    closed_until,
+    gke_stock_outs,
+    karpenter_stock_outs,
+    lent,
+    seconds,
+    was_opened,
+)
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
@@ -205,8 +214,20 @@ def test_a_flavor_opens_when_its_time_is_over_or_nothing_is_said_of_it_any_more(
     for until in (NOON - 1, 0.0):
         change = change_of(closed, until, NOON)
         assert change is not None
-        assert (change["metadata"]["annotations"], change["spec"]) == ({"flexspot.dev/stock-out-until": None}, {"nodeTaints": [own]})
+        assert change == {"metadata": {"resourceVersion": "7"}, "spec": {"nodeTaints": [own]}}
+        assert not was_opened(closed)
     assert change_of(flavor("l4-spot", own), 0.0, NOON) is None
+
+
+def test_a_round_later_an_opened_flavor_is_known_by_its_annotation_and_forgets_it() -> None:
+    opened = flavor("l4-spot", until="2026-11-25T12:01:00Z")
+
+    assert was_opened(opened)
+    change = change_of(opened, 0.0, NOON)
+    assert change == {"metadata": {"resourceVersion": "7", "annotations": {"flexspot.dev/stock-out-until": None}}}
+    closed_again = change_of(opened, NOON + 60, NOON)
+    assert closed_again is not None
+    assert closed_again["spec"]["nodeTaints"] == [TAINT]
 
 
 def test_it_needs_nothing_but_what_every_python_has() -> None:
