@@ -48,6 +48,7 @@ class _Charges:
         self.idle: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.idle_of: defaultdict[NodeFacts, Fraction] = defaultdict(Fraction)
         self.platform: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
+        self.saved: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.uses: dict[LineKey, Totals] = {}
 
     def add_use(self, key: LineKey, use: Use, *, priced: bool) -> None:
@@ -55,7 +56,7 @@ class _Charges:
         more = Totals(gpu_seconds=seconds, measured=float(use.measured), used=use.used, unpriced=0.0 if priced else seconds)
         self.uses[key] = self.uses.get(key, Totals()) + more
 
-    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None) -> None:
+    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None, saved: Fraction) -> None:
         for owner, use in book.uses.items():
             self.add_use(_line(owner, facts), use, priced=usd is not None)
         if usd is None:
@@ -65,9 +66,11 @@ class _Charges:
         whole = max(book.gpu_seconds, allocated)
         if whole == 0:
             self.platform[_line(Owner(team=PLATFORM), facts)] += usd
+            self.saved[_line(Owner(team=PLATFORM), facts)] += saved
             return
         for owner, use in book.uses.items():
             self.allocated[_line(owner, facts)] += usd * use.allocated / whole
+            self.saved[_line(owner, facts)] += saved * use.allocated / whole
         self.idle_of[facts] += usd * (whole - allocated) / whole
 
     def add_unused(self, facts: NodeFacts, usd: Fraction) -> None:
@@ -99,7 +102,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy."""
     charges = _Charges()
     for key, book in books.nodes.items():
-        charges.add_node(key[1], book, costs.usd.get(key))
+        charges.add_node(key[1], book, costs.usd.get(key), costs.saved.get(key, Fraction(0)))
     for kept, usd in costs.unused:
         if usd:
             charges.add_unused(kept.facts, usd)
@@ -109,9 +112,11 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         **{("platform", key): usd for key, usd in charges.platform.items()},
         **{("idle", key): usd for key, usd in charges.idle.items()},
     }
+    # Apart from them: it is no part of what is paid.
+    saved = to_cents(charges.saved)
     rounded = to_cents(parts)
     keys = sorted({key for _, key in parts} | set(charges.uses))
-    lines = tuple(_totals(key, rounded, charges.uses.get(key, Totals())) for key in keys)
+    lines = tuple(_totals(key, rounded, saved, charges.uses.get(key, Totals())) for key in keys)
     return Report(
         period=books.period,
         asked=asked,
@@ -131,7 +136,11 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         extra=tuple(extra),
         opencost=_opencost(books, costs),
         gaps=tuple(books.gaps),
-        notes=(*books.notes, *notes),
+        notes=(
+            *books.notes,
+            *notes,
+            *(f"The {each} is not known: nothing is counted as saved there." for each in sorted(costs.unsaved, key=str)),
+        ),
         commitments=tuple(
             UnusedCommitment(kept.commitment.what, kept.seconds, kept.unused, cents(Decimal(usd.numerator) / usd.denominator))
             for kept, usd in costs.unused
@@ -141,15 +150,16 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     )
 
 
-def _totals(key: LineKey, rounded: dict[tuple[str, LineKey], Decimal], use: Totals) -> Line:
+def _totals(key: LineKey, rounded: dict[tuple[str, LineKey], Decimal], saved: dict[LineKey, Decimal], use: Totals) -> Line:
     nothing = Decimal("0.00")
     had = rounded.get(("allocated", key), nothing) + rounded.get(("platform", key), nothing)
-    return Line(key, Totals(allocated_usd=had, idle_usd=rounded.get(("idle", key), nothing)) + use)
+    paid = Totals(allocated_usd=had, idle_usd=rounded.get(("idle", key), nothing), saved_usd=saved.get(key, nothing))
+    return Line(key, paid + use)
 
 
 def _line(owner: Owner, facts: NodeFacts) -> LineKey:
     environment = owner.environment if owner.environment != NONE else facts.environment or NONE
-    return LineKey(owner.team, owner.project, owner.workload_type, environment, facts.bought_as, facts.pool)
+    return LineKey(owner.team, owner.project, owner.workload_type, environment, facts.bought_as, facts.pool, facts.gpu)
 
 
 def _opencost(books: Books, costs: NodeCosts) -> OpenCostFigure | None:

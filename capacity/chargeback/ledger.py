@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, Use, add_utilisation
 from capacity.chargeback.nodes import Doubled, KnownLabels, gpus_of_node, unit_share
 from capacity.chargeback.queries import Question
-from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, SpanReader, merged
+from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, Span, SpanReader, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.queries import Owner
@@ -22,6 +23,51 @@ if TYPE_CHECKING:
 _HOUR = 3600
 _MOVING = 600
 """For so many seconds the old and the new may both be told of: Prometheus repeats the last sample of what vanished for five minutes."""
+
+
+class _Presence:
+    """When nodes of one name were there, last before a slice and in it.
+
+    A pod has no GPUs of a node that is not there: it is seen for a while longer than its node.
+    """
+
+    def __init__(self, spans: list[Span]) -> None:
+        self._spans = sorted(spans, key=lambda each: each.start)
+        self.until = max((each.end for each in spans), default=0)
+
+    def cut(self, span: Span) -> Iterator[tuple[Span, bool]]:
+        """The span in pieces, and whether a node was there."""
+        reached = span.start
+        for each in self._spans:
+            start, end = max(each.start, reached), min(each.end, span.end)
+            if start < end:
+                if reached < start:
+                    yield Span(reached, start, span.value), False
+                yield Span(start, end, span.value), True
+                reached = end
+        if reached < span.end:
+            yield Span(reached, span.end, span.value), False
+
+    def near(self, piece: Span) -> bool:
+        """Whether it is so short and so close to when a node was there that one was seen late, or the pod for too long."""
+        after = any(each.end <= piece.start and piece.end - each.end <= _MOVING for each in self._spans)
+        return after or any(piece.end <= each.start <= piece.start + _MOVING for each in self._spans)
+
+
+_NOWHERE = _Presence([])
+
+
+@dataclass(frozen=True)
+class _Allocation:
+    """GPUs that a pod had on a node in a span, in units of `share`."""
+
+    pod: tuple[str, str]
+    node: str
+    facts: NodeFacts
+    owner: Owner
+    gpus: Fraction
+    share: Fraction
+    span: Span
 
 
 class Ledger:
@@ -35,6 +81,8 @@ class Ledger:
         self._pods = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._opencost = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
         self._doubled = Doubled()
+        self._last_spans: dict[str, Span] = {}
+        self._waiting: list[_Allocation] = []
         self._dropped = 0
 
     def take(self, answers: Mapping[Question, Matrix]) -> None:
@@ -44,17 +92,28 @@ class Ledger:
         self._labels.learn(found)
         nodes = merged(found[Question.NODES], "node", "provider_id", "system_uuid")
         self._doubled.see("node", ((key[0], key[1:], [moment for moment, _ in samples]) for key, samples in nodes.items()))
+        there: dict[str, list[Span]] = {}
         for key, samples in nodes.items():
             for span in self._nodes.read(key, samples):
+                there.setdefault(key[0], []).append(span)
                 for facts, piece, units in self._labels.of_node(key[0], span):
                     book = self._book(key[0], facts)
                     book.seconds += piece.seconds
                     if facts.capacity_type is CapacityType.RESERVED:
                         book.there(piece.start, piece.end)
                     book.gpu_seconds += gpus_of_node(facts.catalogued, units) * piece.seconds
+        last = self._last_spans | {node: max(spans, key=lambda each: each.end) for node, spans in there.items()}
+        presence = {
+            node: _Presence([*([self._last_spans[node]] if node in self._last_spans else []), *there.get(node, [])]) for node in last
+        }
         held: dict[tuple[str, str], list[Held]] = {}
+        waiting = [*self._waiting]
+        self._waiting.clear()
+        for each in waiting:
+            self._divide(each, presence.get(each.node, _NOWHERE), held, at_last=True)
         for key, samples in merged(found[Question.ALLOCATIONS], "uid", "namespace", "pod", "node", "resource").items():
-            self._allocate(key, samples, held)
+            self._allocate(key, samples, presence.get(key[3], _NOWHERE), held)
+        self._last_spans = last
         add_utilisation(merged(found[Question.UTILISATION], "namespace", "pod"), held, self._books.step)
         self._lost.take(found, held)
         for (node,), samples in merged(found[Question.OPENCOST], "node").items():
@@ -66,11 +125,13 @@ class Ledger:
     def close(self) -> Books:
         """What was counted."""
         books = self._books
+        for each in self._waiting:
+            was = self._last_spans.get(each.node)
+            self._divide(each, _Presence([was] if was else []), {}, at_last=True)
         books.lost, books.evictions = self._lost.by_owner(), self._lost.evictions()
         for key, book in list(books.nodes.items()):
+            # OpenCost alone knows of it.
             if book.seconds == 0:
-                for owner, use in book.uses.items():
-                    books.homeless[owner] = books.homeless.get(owner, Fraction(0)) + use.allocated
                 del books.nodes[key]
         books.gaps = [
             *(Gap(f"node {key[0]}", start, end) for key, start, end in self._nodes.gaps),
@@ -83,16 +144,30 @@ class Ledger:
         books.notes += self._labels.missing()
         return books
 
-    def _allocate(self, key: tuple[str, ...], samples: list[tuple[Seconds, float]], held: dict[tuple[str, str], list[Held]]) -> None:
+    def _allocate(
+        self, key: tuple[str, ...], samples: list[tuple[Seconds, float]], node_was: _Presence, held: dict[tuple[str, str], list[Held]]
+    ) -> None:
         uid, namespace, pod, node, resource = key
         for span in self._pods.read(key, samples):
             for facts, on_node, units in self._labels.of_node(node, span):
                 share = unit_share(resource, facts.catalogued, units)
-                for owner, piece in self._labels.of_pod(uid, namespace, facts.environment, on_node):
-                    use = self._use(node, facts, owner)
-                    gpus = share * round(piece.value)
-                    use.allocated += gpus * piece.seconds
-                    held.setdefault((namespace, pod), []).append(Held(piece.start, piece.end, owner, gpus, share, use))
+                for owner, whole in self._labels.of_pod(uid, namespace, facts.environment, on_node):
+                    self._divide(
+                        _Allocation((namespace, pod), node, facts, owner, share * round(whole.value), share, whole), node_was, held
+                    )
+
+    def _divide(self, had: _Allocation, node_was: _Presence, held: dict[tuple[str, str], list[Held]], *, at_last: bool = False) -> None:
+        """Counts what a pod had while its node was there. What came after waits for the next slice, in which the node may go on."""
+        for piece, was_there in node_was.cut(had.span):
+            if was_there:
+                use = self._use(had.node, had.facts, had.owner)
+                use.allocated += had.gpus * piece.seconds
+                held.setdefault(had.pod, []).append(Held(piece.start, piece.end, had.owner, had.gpus, had.share, use))
+            elif not at_last and piece.start >= node_was.until:
+                self._waiting.append(replace(had, span=piece))
+            elif not node_was.near(piece):
+                homeless = self._books.homeless
+                homeless[had.owner] = homeless.get(had.owner, Fraction(0)) + had.gpus * piece.seconds
 
     def _book(self, node: str, facts: NodeFacts) -> NodeBook:
         return self._books.nodes.setdefault((node, facts), NodeBook())

@@ -33,6 +33,7 @@ from capacity.chargeback.queries import (
     GKE_FLEX_START_LABEL,
     GKE_PROVISIONING_LABEL,
     NODE_LABELS,
+    NONE,
     OWNER_LABELS,
     REGION_LABEL,
     Owner,
@@ -286,6 +287,14 @@ class NodeFacts:
     def bought_as(self) -> str:
         """The capacity type in a word."""
         return UNKNOWN if self.capacity_type is None else self.capacity_type.value
+
+    @property
+    def gpu(self) -> str:
+        """The model of its GPUs in the catalog: (none) where the machine has no GPU, (unknown) where it is not there."""
+        machine = self.catalogued
+        if machine is None:
+            return UNKNOWN
+        return NONE if machine.gpu is None else machine.gpu.model
 
     @property
     def catalogued(self) -> Machine | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -50,9 +50,12 @@ class NodeCosts:
     """The exact cost of each node whose price is known; of the others, for how long they ran. `sources` are those of the prices.
 
     `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
+    `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
     """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    saved: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    unsaved: set[UnknownPrice] = field(default_factory=set["UnknownPrice"])
     unknown: dict[UnknownPrice, Seconds] = field(default_factory=dict["UnknownPrice", "Seconds"])
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
     unused: list[tuple[Kept, Fraction]] = field(default_factory=list[tuple["Kept", Fraction]])
@@ -66,7 +69,8 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
     """
     costs = NodeCosts()
     for (name, facts), book in books.nodes.items():
-        usd_per_hour, of_type = _usd_per_hour(facts, prices, costs.sources), facts.bought_as
+        paid, of_type = _usd_per_hour(facts, prices, costs.sources), facts.bought_as
+        usd_per_hour = paid
         if usd_per_hour is not None and facts.environment in auto_mode:
             # The fee is a part of the on-demand price, whatever the node was bought as.
             usd_per_hour, of_type = _with_fee(usd_per_hour, facts, prices, costs.sources), CapacityType.ON_DEMAND.value
@@ -75,6 +79,12 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
             costs.unknown[unknown] = costs.unknown.get(unknown, 0) + book.seconds
         else:
             costs.usd[name, facts] = usd_per_hour * book.seconds / _HOUR
+        if paid is not None and facts.capacity_type is not CapacityType.ON_DEMAND:
+            # The fee is the same, however a node was bought.
+            full = _usd_per_hour(replace(facts, capacity_type=CapacityType.ON_DEMAND), prices, costs.sources)
+            costs.saved[name, facts] = Fraction(0) if full is None else (full - paid) * book.seconds / _HOUR
+            if full is None:
+                costs.unsaved.add(UnknownPrice(facts.machine, facts.region, CapacityType.ON_DEMAND.value))
     committed = commitments_of(books, [each for cloud in Cloud for each in prices(cloud).commitments])
     costs.uncommitted = committed.uncommitted
     for kept in committed.kept:
@@ -156,7 +166,7 @@ class IdlePolicy(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class LineKey:
-    """By what a line is told apart: who, for what, on what."""
+    """By what a line is told apart: who, for what, on what. `gpu` is the model of the catalog, (none) for nodes without GPUs."""
 
     team: str
     project: str
@@ -164,6 +174,7 @@ class LineKey:
     environment: str
     capacity_type: str
     pool: str
+    gpu: str
 
 
 DIMENSIONS = tuple(each.name for each in fields(LineKey))
@@ -172,10 +183,14 @@ DIMENSIONS = tuple(each.name for each in fields(LineKey))
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums. Seconds are of GPUs: had, had while somebody measured, and busy. `unpriced` are those on nodes whose price is not known."""
+    """Sums. Seconds are of GPUs: had, had while somebody measured, and busy. `unpriced` are those on nodes whose price is not known.
+
+    `saved_usd` is by how much `allocated_usd` is less than the same GPUs on demand: idle ones save nothing.
+    """
 
     allocated_usd: Decimal = Decimal(0)
     idle_usd: Decimal = Decimal(0)
+    saved_usd: Decimal = Decimal(0)
     gpu_seconds: float = 0.0
     measured: float = 0.0
     used: float = 0.0
@@ -185,6 +200,12 @@ class Totals:
     def usd(self) -> Decimal:
         """What is paid: for what was had, and for what was idle."""
         return self.allocated_usd + self.idle_usd
+
+    @property
+    def saved_share(self) -> float:
+        """Of what the same GPUs had cost on demand; 0 where nothing was had."""
+        whole = self.allocated_usd + self.saved_usd
+        return float(self.saved_usd / whole) if whole else 0.0
 
     @property
     def gpu_hours(self) -> float:

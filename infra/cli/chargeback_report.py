@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from capacity.chargeback.report import Report, Totals
 
 
-_FIGURES = ("allocated_gpu_hours", "measured_gpu_hours", "used_gpu_hours", "unpriced_gpu_hours", "allocated_usd", "idle_usd", "total_usd")
+_FIGURES = (
+    "allocated_gpu_hours",
+    "measured_gpu_hours",
+    "used_gpu_hours",
+    "unpriced_gpu_hours",
+    "saved_usd",
+    "allocated_usd",
+    "idle_usd",
+    "total_usd",
+)
 
 
 def report_json(report: Report) -> str:
@@ -111,6 +120,7 @@ def _figures(totals: Totals) -> dict[str, Any]:
         "measured_gpu_hours": round(totals.measured / HOUR, 4),
         "used_gpu_hours": round(totals.used / HOUR, 4) if totals.measured else None,
         "unpriced_gpu_hours": round(totals.unpriced / HOUR, 4),
+        "saved_usd": str(totals.saved_usd),
         "allocated_usd": str(totals.allocated_usd),
         "idle_usd": str(totals.idle_usd),
         "total_usd": str(totals.usd),

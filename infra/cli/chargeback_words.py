@@ -28,10 +28,11 @@ TITLES = {
     "environment": "by environment",
     "capacity_type": "by capacity type",
     "pool": "by pool",
+    "gpu": "by GPU",
 }
 """The tables, by dimension."""
 
-COLUMNS = ("USD", "allocated USD", "idle USD", "GPU hours", "measured h", "busy")
+COLUMNS = ("USD", "allocated USD", "idle USD", "saved USD", "GPU hours", "measured h", "busy")
 """The headings of their figures."""
 
 
@@ -63,6 +64,8 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
     if unused := sum((each.usd for each in report.commitments), Decimal(0)):
         hours = sum(each.unused for each in report.commitments) / HOUR
         yield "reserved, and not there", f"{unused:,} USD for {hours:,.1f} node hours, billed all the same"
+    if total.saved_usd:
+        yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
     if report.platform_usd:
         yield "nodes without GPUs", f"{report.platform_usd:,} USD"
     yield (
@@ -160,7 +163,7 @@ def price_notes(report: Report) -> Iterator[str]:
 def _figures(totals: Totals) -> tuple[str, ...]:
     unknown = " +?" if totals.unpriced else ""
     hours = (f"{totals.gpu_hours:,.1f}", f"{totals.measured / HOUR:,.1f}", busy(totals) if totals.measured else "")
-    return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", *hours)
+    return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", f"{totals.saved_usd:,}", *hours)
 
 
 def _percent(part: float, whole: float) -> str:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from chargeback_months import HOUR, Month
+from contract_files import contract_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,9 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import to_cents
-from capacity.chargeback.queries import CENTRAL, PLATFORM, Question
+from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
 from capacity.chargeback.report import IdlePolicy, LineKey, cost_nodes
+from infra.cli import chargeback_words as words
 
 ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
 
@@ -52,7 +54,36 @@ def test_a_small_month_comes_to_what_it_comes_to_by_hand(month: Month) -> None:
     assert by_team[PLATFORM].usd == report.platform_usd == Decimal("4.28")
     assert {name: totals.gpu_hours for name, totals in by_team.items()} == {"vision": 48, "speech": 116, CENTRAL: 0, PLATFORM: 0}
     assert report.gpu_seconds == (192 + 80) * HOUR
-    assert LineKey("vision", "maps", "training", "prod", "spot", "a100-spot") in {line.key for line in report.lines}
+    assert LineKey("vision", "maps", "training", "prod", "spot", "a100-spot", "a100-40gb") in {line.key for line in report.lines}
+
+
+def test_what_spot_saved_is_told_of_the_gpus_that_somebody_had(month: Month) -> None:
+    report = month.report(IdlePolicy.PROPORTIONAL)
+
+    # 48 and 36 GPU hours on Spot, an eighth of 21.957642 less 7.6435 for each (85.8849 and 64.4136, to sum to
+    # 150.30); on demand nobody saves, and idle GPUs are no bargain.
+    assert {key[0]: each.saved_usd for key, each in report.by("team").items() if each.saved_usd} == {
+        "vision": Decimal("85.89"),
+        "speech": Decimal("64.41"),
+    }
+    assert report.by("capacity_type")["on-demand",].saved_usd == 0
+    assert dict(words.summary(report))["saved"] == "150.30 USD (32%) against on-demand prices, of what somebody had"
+
+
+def test_where_the_on_demand_price_is_not_known_nothing_is_saved_and_that_is_told() -> None:
+    month = Month()
+    month.node("new", 0, 3 * HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    month.pod("try", "new", 0, 3 * HOUR, gpus=2, team="vision")
+    row = {"machine": "p9.48xlarge", "region": "us-east-1", "capacity_type": "spot", "usd_per_hour": "30.00"}
+    report = month.report(own=contract_file(prices=[row]))
+
+    assert report.total.saved_usd == 0
+    assert report.notes == ("The on-demand price of p9.48xlarge in us-east-1 is not known: nothing is counted as saved there.",)
+    assert report.complete, "what is paid is known"
+
+
+def test_what_is_paid_for_which_gpus_is_told_by_their_model(month: Month) -> None:
+    assert {key[0]: each.gpu_hours for key, each in month.report().by("gpu").items()} == {"a100-40gb": 164.0, "(none)": 0.0}
 
 
 def test_idle_gpus_are_paid_by_whom_the_policy_names(month: Month) -> None:
@@ -94,7 +125,21 @@ def test_a_pod_that_is_seen_for_longer_than_its_node_pays_no_more_than_the_node(
     month.node("brief", 0, HOUR)
     month.pod("late", "brief", 0, 2 * HOUR, gpus=8, team="late")
 
-    assert month.report().by("team")["late",].usd == Decimal("7.64")
+    report = month.report()
+    assert report.by("team")["late",].usd == Decimal("7.64")
+    assert (report.homeless[Owner("late")], report.complete) == (8 * HOUR, False), "an hour more was on a node that nobody saw"
+
+
+def test_a_pod_that_is_seen_for_minutes_more_than_its_node_takes_no_more_of_it_from_the_others(month: Month) -> None:
+    month.node("brief", 0, HOUR)
+    month.pod("first", "brief", 0, HOUR, gpus=4, team="first")
+    month.pod("late", "brief", HOUR - 300, HOUR + 300, gpus=8, team="late", project="other")
+    report = month.report()
+
+    # 4 GPUs for an hour, and 8 for five minutes of it; the five minutes after are nobody's.
+    usd = {key[0]: each.usd for key, each in report.by("team").items() if key[0] in {"first", "late"}}
+    assert usd == {"first": Decimal("3.82"), "late": Decimal("0.64")}
+    assert report.complete
 
 
 def test_gpu_hours_on_a_node_that_nobody_saw_are_told_and_not_priced(month: Month) -> None:
