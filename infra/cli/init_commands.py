@@ -45,6 +45,7 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         list[str] | None,
         typer.Option("--cidr", help="From where the API server of EKS development is reached, too; may be repeated. Default: private."),
     ] = None,
+    ci: Annotated[str, typer.Option("--ci", help="What judges a change: a workflow of github, or a pipeline of gitlab.")] = "github",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the default where there is one.")] = False,
 ) -> None:
     """Write a project: stacks for development, production and the lab, a program, rules, a workflow; nothing that is there is overwritten.
@@ -52,11 +53,12 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     Asks for what no option says, on a terminal. The stacks are checked before they are written, and can be previewed at once, offline.
     """
     from infra.new_project import answers as parts  # noqa: PLC0415
-    from infra.new_project.files import project_files, refuse_what_is_there, write_project  # noqa: PLC0415
+    from infra.new_project.files import project_files, refuse_what_is_there, usual_files, write_project  # noqa: PLC0415
     from infra.project import from_the_root  # noqa: PLC0415
 
     place = from_the_root(folder)
-    refuse_what_is_there(place)
+    host = parts.checked_host(ci)
+    refuse_what_is_there(place, usual_files(host))
     ask = Questions(asks=sys.stdin.isatty() and not yes)
     chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", _told(cloud), _checked_cloud))
     told = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
@@ -67,7 +69,7 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     teams = parts.checked_teams(
         team or [ask.answer("--team", "Teams, with commas between", None, lambda told: ",".join(parts.checked_teams([told])))]
     )
-    found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams)
+    found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams, host=host)
     if chosen is not Platform.LOCAL:
         found = _in_cloud(found, ask, (account, prod_account), region, zone or [], machine, (dev_gpus, prod_gpus), cidr or [])
     made = project_files(found)

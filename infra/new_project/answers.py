@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import machines_of, zone_in_region, zone_names_differ
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.catalog.machines import Machine
+
+
+class CodeHost(StrEnum):
+    """Where the project's repository is, and what judges changes there: a workflow, or a pipeline."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
 
 MACHINES = {Platform.EKS: "g6.xlarge", Platform.GKE: "g2-standard-8", Platform.LOCAL: "g6.xlarge"}
 """The machine of a new project's pools where nobody names one: one L4."""
@@ -55,6 +64,7 @@ class Answers:
     `account` and `prod_account` are the Google Cloud projects or the AWS accounts, empty for a project of the lab alone; `zones` are those
     that the stacks use, none for the lab. `dev_gpus` and `prod_gpus` are on Spot; production has a machine on demand for each team besides.
     `cidrs` are from where the API server of an EKS development cluster is reached; none keeps it private.
+    `host` is where the repository is.
     """
 
     cloud: Platform
@@ -69,6 +79,7 @@ class Answers:
     dev_gpus: int = 4
     prod_gpus: int = 16
     cidrs: tuple[str, ...] = ()
+    host: CodeHost = CodeHost.GITHUB
 
     @property
     def described_machine(self) -> Machine:
@@ -126,6 +137,13 @@ def checked_prod_account(cloud: Platform, account: str, of_development: str) -> 
         allowed = "a project of its own, since teams of one name in one project reach each other's storage"
         raise wrong("--prod-account", account, "is the project of development", allowed)
     return account
+
+
+def checked_host(told: str) -> CodeHost:
+    """Where the repository is. Raises ExplainedError for another place."""
+    if told not in {each.value for each in CodeHost}:
+        raise wrong("--ci", told, "is none", "github or gitlab")
+    return CodeHost(told)
 
 
 def checked_owner(owner: str) -> str:

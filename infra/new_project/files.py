@@ -16,6 +16,7 @@ from capacity.cost.costed_plan import costed, shipped_use
 from capacity.cost.plan_cost import plan_cost
 from capacity.settings.stack_schema import stack_file_schema
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from infra.new_project.answers import CodeHost
 from infra.new_project.deploying import deploying, requirement
 from infra.new_project.stack_files import cloud_stack, flow, lab_stack
 from infra.rules import checked_stack
@@ -59,13 +60,40 @@ _TEMPLATE_OF = {
     RULES: "rules.yaml",
     ".gitignore": "gitignore.txt",
     ".pre-commit-config.yaml": "pre-commit.yaml",
-    ".github/workflows/flexspot.yaml": "workflow.yaml",
+}
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """What judges a change: the file, its template, and what a reader is told of it."""
+
+    file: str
+    template: str
+    words: str
+
+
+_JUDGES = {
+    CodeHost.GITHUB: _Judge(
+        ".github/workflows/flexspot.yaml",
+        "workflow.yaml",
+        "lint, and a review of each pull request as a comment: what becomes of every stack, and what it costs",
+    ),
+    CodeHost.GITLAB: _Judge(
+        ".gitlab-ci.yml",
+        "gitlab.yaml",
+        "lint, and a review of each merge request, which shows it as an artifact: what becomes of every stack, and what it costs",
+    ),
 }
 _SCHEMA = "stacks/platform.schema.json"
 
 
-def refuse_what_is_there(folder: Path, names: Iterable[str] = (*_TEMPLATE_OF, _SCHEMA, "stacks/Pulumi.local.yaml")) -> None:
-    """Raises ExplainedError where files of a project could not be made in `folder`; those that every project has, when none are named.
+def usual_files(host: CodeHost) -> tuple[str, ...]:
+    """The files that every project has whose repository is there."""
+    return (*_TEMPLATE_OF, _JUDGES[host].file, _SCHEMA, "stacks/Pulumi.local.yaml")
+
+
+def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
+    """Raises ExplainedError where these files of a project could not be made in `folder`.
 
     Because one is there already that is not SHARED (a link counts, whatever it leads to), or something that is no folder is where their
     folder must be.
@@ -95,8 +123,11 @@ def project_files(answers: Answers) -> NewProject:
         "requirement": requirement(answers, version("flexspot")),
         "pulumi": version("pulumi"),
         "teams": ", ".join(answers.teams),
+        "judge": _JUDGES[answers.host].file,
+        "judged": _JUDGES[answers.host].words,
     }
-    files = {name: _filled(template, shown) for name, template in _TEMPLATE_OF.items()}
+    judge = _JUDGES[answers.host]
+    files = {name: _filled(template, shown) for name, template in (*_TEMPLATE_OF.items(), (judge.file, judge.template))}
     files[_SCHEMA] = json.dumps(stack_file_schema(), indent=2) + "\n"
     stacks, warnings = _checked_stacks(answers, files[RULES])
     rows = "\n".join(f"| `{name}` | {_about(answers, name)} |" for name in stacks)
