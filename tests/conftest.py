@@ -41,6 +41,18 @@ settings.register_profile("wide", settings.get_profile("same-everywhere"), max_e
 settings.load_profile("same-everywhere")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-cov starts the one of the worker
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Ends the first of two measurements of coverage that pytest-cov starts in a worker of xdist, and whose data nobody reads.
+
+    With two, every line is traced twice, and a test marked no_cover is traced all the same: to pause one has the other go on (pytest-cov
+    7.1, CovPlugin.__init__ and pytest_sessionstart).
+    """
+    measured = session.config.pluginmanager.get_plugin("_cov")
+    if hasattr(session.config, "workerinput") and measured is not None and measured.cov_controller is not None:
+        measured.cov_controller.cov.stop()
+
+
 def pytest_collection_finish() -> None:
     """Has Python look for cyclic garbage in what a test leaves behind, not in every module that is loaded."""
     gc.collect()

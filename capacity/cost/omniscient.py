@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 _MILLION = 1_000_000
-_STEPS = 40
-"""Halvings of the range of values: enough for less than a millionth of it."""
 
 
 def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, *, work_seconds: int, finish_seconds: int) -> Decimal:
@@ -25,16 +23,20 @@ def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, *, work_secon
         return Decimal(0)
     gap = zones[0].gap_seconds
     places = _places(zones, job, rates, -(-finish_seconds // gap))
+    # What it costs at least, for a second of work being worth so much, is concave in that worth and a straight line between the changes of
+    # the path. So where the lines of a worth that is too low and of one that is too high meet is nearer than the middle between the two.
     low, high = 0, 4 * max(price for price, _ in places)
-    best = 0
-    for _ in range(_STEPS):
-        value = (low + high) // 2
-        net, work = _cheapest(places, value, gap, job.restart_seconds)
-        best = max(best, net + value * work_seconds)
+    below, above = _cheapest(places, low, gap, job.restart_seconds), _cheapest(places, high, gap, job.restart_seconds)
+    best = max(net + value * work_seconds for value, (net, _) in ((low, below), (high, above)))
+    while high - low > 1 and below[1] < work_seconds <= above[1]:
+        value = min(max((above[0] + high * above[1] - below[0] - low * below[1]) // (above[1] - below[1]), low + 1), high - 1)
+        found = _cheapest(places, value, gap, job.restart_seconds)
+        best = max(best, found[0] + value * work_seconds)
         # The path does too little work: a second of it must be worth more.
-        low, high = (value, high) if work < work_seconds else (low, value)
-        if high - low <= 1:
-            break
+        if found[1] < work_seconds:
+            low, below = value, found
+        else:
+            high, above = value, found
     return Decimal(best) * job.nodes / (_MILLION * SECONDS_OF_AN_HOUR)
 
 

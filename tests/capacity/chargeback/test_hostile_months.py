@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import cache
 
 import pytest
 from hostile_month import (
@@ -52,19 +53,11 @@ def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy
     return {policy: charge(books, costs, idle=policy, asked=period) for policy in IdlePolicy}
 
 
-@pytest.fixture(scope="module")
-def month() -> HostileMonth:
-    return hostile_month(PODS)
-
-
-@pytest.fixture(scope="module")
-def expected(month: HostileMonth) -> WorkedOut:
-    return worked_out(month)
-
-
-@pytest.fixture(scope="module")
-def reports(month: HostileMonth) -> dict[IdlePolicy, Report]:
-    return reports_of(month)
+@cache
+def played() -> tuple[HostileMonth, WorkedOut, dict[IdlePolicy, Report]]:
+    """A month, what it comes to minute by minute, and what the reports say. No fixture: what a fixture does is traced for coverage."""
+    month = hostile_month(PODS)
+    return month, worked_out(month), reports_of(month)
 
 
 def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[Line, tuple[Decimal, Decimal]]:
@@ -73,14 +66,17 @@ def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[L
     return {key: pair for key, pair in pairs.items() if abs(pair[0] - pair[1]) > CENT}
 
 
-def test_the_month_costs_what_its_minutes_cost_whoever_pays_for_idle_gpus(reports: dict[IdlePolicy, Report], expected: WorkedOut) -> None:
+def test_the_month_costs_what_its_minutes_cost_whoever_pays_for_idle_gpus() -> None:
+    _, expected, reports = played()
+
     for report in reports.values():
         assert report.node_usd == expected.total.quantize(CENT)
         assert report.total.usd == report.node_usd, "the lines are all of it"
         assert report.total.saved_usd == sum(expected.saved.values(), Decimal(0)).quantize(CENT)
 
 
-def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it(reports: dict[IdlePolicy, Report], expected: WorkedOut) -> None:
+def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> None:
+    _, expected, reports = played()
     lines = {(each.key.team, each.key.capacity_type, each.key.pool): each.totals for each in reports[IdlePolicy.CENTRAL].lines}
 
     assert other_than({key: each.allocated_usd for key, each in lines.items()}, expected.allocated) == {}
@@ -90,7 +86,9 @@ def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it(reports
     assert NO_TEAM in hours
 
 
-def test_idle_gpus_are_to_the_cent_whose_the_policy_says(reports: dict[IdlePolicy, Report], expected: WorkedOut) -> None:
+def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
+    _, expected, reports = played()
+
     def idle(policy: IdlePolicy) -> dict[Line, Decimal]:
         of = ((each.key, each.totals.idle_usd) for each in reports[policy].lines if each.totals.idle_usd)
         return {(key.team, key.capacity_type, key.pool): usd for key, usd in of}
@@ -106,7 +104,8 @@ def test_idle_gpus_are_to_the_cent_whose_the_policy_says(reports: dict[IdlePolic
     assert other_than(idle(IdlePolicy.PROPORTIONAL), parts) == {}
 
 
-def test_what_is_not_known_is_told_and_in_no_sum(reports: dict[IdlePolicy, Report], expected: WorkedOut, month: HostileMonth) -> None:
+def test_what_is_not_known_is_told_and_in_no_sum() -> None:
+    month, expected, reports = played()
     report = reports[IdlePolicy.CENTRAL]
 
     assert sum(report.unknown.values()) == expected.unpriced_minutes * MINUTE
