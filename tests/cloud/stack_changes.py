@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from engine_steps import Operation, Run, steps
+from google_models import refused_requests
 from program_declarations import declared, id_of, shipped
 from setting_edits import STACKS_OF, edits_of, edits_on, settings_of, without_edit
 
@@ -53,12 +54,15 @@ def row_of(edit: Edit) -> Row:
     """What an edit does to the stack, and what taking it back does."""
     before, after = _before(edit), declared(edit.stack, edit.applied(), there=True)
     production = is_production(edit.stack.partition("-")[0])
+    # By Google's own descriptions of its APIs. Here, since all edits are played here.
+    unknown = refused_requests(after.made.values())
     return {
         "edit": edit.words,
         "kind": edit.kind,
         "stack": edit.stack,
         "does": outcome(steps(before, after), before, after, production=production),
         "back": outcome(steps(after, before), after, before, production=production),
+        **({"no API has": sorted(unknown)} if unknown else {}),
     }
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import stack_changes
 from autopilot_settings import autopilot_settings
 from google_models import document, refused_of, refused_requests, requests
 from program_declarations import as_shipped, declared
-from setting_edits import edits_of, settings_of
+from setting_edits import edits_of
 from test_shipped_inputs import secured
 
 from lab.providers.cloud_rules.resource_rules import rules_by_type
+
+if TYPE_CHECKING:
+    from program_declarations import Declarations
 
 pytestmark = pytest.mark.thorough
 
@@ -31,18 +35,21 @@ def test_the_apis_have_every_field_and_word_of_a_secured_stack_and_of_one_on_aut
     assert {"container.v1", "container.v1beta1"} == {*requests()[CLUSTER].apis, *requests()[POOL].apis}
 
 
-OF_NO_REQUEST = ("owner", "cohort", "teams", "classes", "budget", "queueing", "admission", "measurement", "gpu_quotas", "controllers")
-"""Settings of what is inside a cluster, or of no resource."""
+def test_what_any_edit_of_a_setting_leads_to_is_refused_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All edits are played for the tables of test_stack_changes.py, in which such a row would be another than the reviewed one."""
+    edit = edits_of("gke", "pools.*.max_nodes")[0]
+    made = declared(edit.stack, edit.applied(), there=True)
+    assert "no API has" not in stack_changes.row_of(edit)
 
+    next(each for each in made.made.values() if each.type == POOL).inputs["nodeConfig"]["spot"] = "yes"
 
-def test_the_apis_have_every_field_and_word_that_any_setting_of_gke_leads_to() -> None:
-    seen: set[str] = set()
-    for setting in settings_of("gke"):
-        if setting.path.partition(".")[0] not in OF_NO_REQUEST:
-            for edit in edits_of("gke", setting.path):
-                made = declared(edit.stack, edit.applied()).made.values()
-                seen |= {f"{setting.path}: {each}" for each in refused_requests(made)}
-    assert seen == set()
+    def planted(_stack: str, _settings: dict[str, Any], *, there: bool) -> Declarations:
+        assert there
+        return made
+
+    monkeypatch.setattr(stack_changes, "declared", planted)
+    [refused] = {each.partition(": ")[2].partition(" ")[2] for each in stack_changes.row_of(edit)["no API has"]}
+    assert refused == "nodeConfig.spot: is 'yes', not of type boolean"
 
 
 def test_every_type_of_google_that_has_rules_of_its_provider_has_its_request() -> None:
