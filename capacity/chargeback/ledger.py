@@ -92,7 +92,7 @@ class Ledger:
         self._labels.learn(found)
         nodes = merged(found[Question.NODES], "node", "provider_id", "system_uuid")
         self._doubled.see("node", ((key[0], key[1:], [moment for moment, _ in samples]) for key, samples in nodes.items()))
-        there: dict[str, list[Span]] = {}
+        there = {node: [span] for node, span in self._last_spans.items()}
         for key, samples in nodes.items():
             for span in self._nodes.read(key, samples):
                 there.setdefault(key[0], []).append(span)
@@ -102,18 +102,14 @@ class Ledger:
                     if facts.capacity_type is CapacityType.RESERVED:
                         book.there(piece.start, piece.end)
                     book.gpu_seconds += gpus_of_node(facts.catalogued, units) * piece.seconds
-        last = self._last_spans | {node: max(spans, key=lambda each: each.end) for node, spans in there.items()}
-        presence = {
-            node: _Presence([*([self._last_spans[node]] if node in self._last_spans else []), *there.get(node, [])]) for node in last
-        }
+        self._last_spans = {node: max(spans, key=lambda each: each.end) for node, spans in there.items()}
+        presence = {node: _Presence(spans) for node, spans in there.items()}
         held: dict[tuple[str, str], list[Held]] = {}
-        waiting = [*self._waiting]
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, list[_Allocation]()
         for each in waiting:
             self._divide(each, presence.get(each.node, _NOWHERE), held, at_last=True)
         for key, samples in merged(found[Question.ALLOCATIONS], "uid", "namespace", "pod", "node", "resource").items():
             self._allocate(key, samples, presence.get(key[3], _NOWHERE), held)
-        self._last_spans = last
         add_utilisation(merged(found[Question.UTILISATION], "namespace", "pod"), held, self._books.step)
         self._lost.take(found, held)
         for (node,), samples in merged(found[Question.OPENCOST], "node").items():

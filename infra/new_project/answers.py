@@ -142,7 +142,7 @@ def checked_prod_account(cloud: Platform, account: str, of_development: str) -> 
 def checked_host(told: str) -> CodeHost:
     """Where the repository is. Raises ExplainedError for another place."""
     if told not in {each.value for each in CodeHost}:
-        raise wrong("--ci", told, "is none", "github or gitlab")
+        raise wrong("--ci", told, "is no host that a project is written for", "github or gitlab")
     return CodeHost(told)
 
 

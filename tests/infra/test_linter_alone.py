@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from git_repositories import git
 from installed_fixtures import CHECKOUT, Installed, outside_of_the_checkout, uv
 from rule_fixtures import cases
 
@@ -53,9 +54,8 @@ def scratch(tmp_path: Path) -> Path:
     taint = "      taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]\n"
     assert taint in text
     nodes.write_text(text.replace(taint, ""))
-    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.c")
     for command in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "one")):
-        subprocess.run([*git, *command], cwd=folder, check=True, capture_output=True)
+        git(folder, *command)
     return folder
 
 

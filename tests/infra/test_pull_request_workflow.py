@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from git_repositories import git
 from github_files import UNLIMITED_POOL, actionlint, used_and_unpinned
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -141,11 +142,6 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gke.write_text(gke.read_text().replace("flexspot:platform:\n", "flexspot:platform:\n    no_such_setting: 1\n"))
     commit(copy)
     return copy
-
-
-def git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-c", "user.name=test", "-c", "user.email=test@example.test", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def commit(folder: Path) -> None:

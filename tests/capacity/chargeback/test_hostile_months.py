@@ -97,10 +97,9 @@ def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
     assert other_than(idle(IdlePolicy.CENTRAL), {(CENTRAL, each.capacity_type, each.pool): expected.idle[each] for each in kinds}) == {}
     owned = {(each.owner or CENTRAL, each.capacity_type, each.pool): expected.idle[each] for each in kinds}
     assert other_than(idle(IdlePolicy.OWNER), owned) == {}
-    shared = {
-        line: usd / sum(each for key, each in expected.allocated.items() if key[1:] == line[1:]) for line, usd in expected.allocated.items()
-    }
-    parts = {line: share * next(expected.idle[each] for each in kinds if each.pool == line[2]) for line, share in shared.items()}
+    had = {each.pool: sum(usd for line, usd in expected.allocated.items() if line[2] == each.pool) for each in kinds}
+    to_pay = {each.pool: expected.idle[each] for each in kinds}
+    parts = {line: to_pay[line[2]] * usd / had[line[2]] for line, usd in expected.allocated.items()}
     assert other_than(idle(IdlePolicy.PROPORTIONAL), parts) == {}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import command_line
 import pytest
 import yaml
+from git_repositories import git
 from new_projects import GKE, init
 
 if TYPE_CHECKING:
@@ -61,9 +62,7 @@ class Project:
         self.git("commit", "-q", "-m", "the platform")
 
     def git(self, *arguments: str) -> str:
-        named = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-        command = ["git", "-C", str(self.folder), *named, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        return git(self.folder, *arguments)
 
     def pull_request(self, name: str, path: str, change: Callable[[str], str]) -> str:
         """A branch from main with one file changed; the name of the branch."""

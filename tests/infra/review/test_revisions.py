@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from git_repositories import git
 
 from capacity.values.errors import ExplainedError
 from infra.review.revisions import Repository, repository_of
@@ -27,9 +27,7 @@ class Clone:
         self.commit("main goes on", {"d.yaml": "d: 1\n"})
 
     def git(self, *arguments: str) -> str:
-        named = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-        command = ["git", "-C", str(self.root), *named, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        return git(self.root, *arguments)
 
     def commit(self, message: str, files: dict[str, str]) -> None:
         for path, content in files.items():
