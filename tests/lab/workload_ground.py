@@ -5,9 +5,11 @@ What ends with which exit code is said by an annotation of the lab's, or written
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kubernetes.client.exceptions import ApiException
+from kubernetes.dynamic.exceptions import NotFoundError
 from queue_fixtures import FOUR_L4, condition_of, queues_of
 from torchrun_ends import KILLED
 
@@ -104,7 +106,9 @@ def let_back_off_pass(ground: QueueGround, job: str) -> None:
                 for each in pod["status"].get("containerStatuses", ())
                 if "terminated" in each["state"]
             ]
-            _write_end(ground, pod, *(ended or [KILLED]), at=_LONG_AGO)
+            # The Job controller deletes a pod that it has counted with its node, also between the list and this.
+            with suppress(NotFoundError):
+                _write_end(ground, pod, *(ended or [KILLED]), at=_LONG_AGO)
 
 
 def job_of(ground: QueueGround, name: str) -> KubeObject:
@@ -214,6 +218,8 @@ def drain(ground: QueueGround, nodes: Iterable[str]) -> list[str]:
             continue
         try:
             ground.cluster.evict(pod["metadata"]["name"], ground.own("alpha"))
+        except NotFoundError:
+            continue
         except ApiException as error:
             if status_of(error) != _TOO_MANY:
                 raise
