@@ -55,7 +55,7 @@ test: setup lint types tools ## everything, as CI runs it
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --fail-under=95)
 	$(call step,other fast tests,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' $(addprefix --ignore=,$(PURE)))
 	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills $(call tests,kills))
-	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --durations=15 -m 'engine and not lab' $(call tests,engine))
+	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --dist loadgroup --durations=15 -m 'engine and not lab' $(call tests,engine))
 	$(call step,tests on real control planes,$(RUN)/pytest -v -n 4 --dist loadgroup --no-loadscope-reorder --durations=15 -m lab $(call tests,lab))
 
 test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselves do with the runtime (5 GB, an hour; KILLS=5 for less)

@@ -53,8 +53,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         measured.cov_controller.cov.stop()
 
 
-def pytest_collection_finish() -> None:
-    """Has Python look for cyclic garbage in what a test leaves behind, not in every module that is loaded."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Has Python look for cyclic garbage in what a test leaves behind, not in every module that is loaded.
+
+    Raises UsageError where xdist shall group tests and does not: each worker would start the same lab.
+    """
+    if getattr(session.config.option, "loadgroup", False):
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("]")[2]:
+                message = f"{item.nodeid} is in a group, and pytest-xdist passes over it: use versions of both that know each other"
+                raise pytest.UsageError(message)
     gc.collect()
     gc.freeze()
     collect_rarely()

@@ -5,6 +5,7 @@ A test writes the tables, and the guides' parts, anew with FLEXSPOT_REWRITE_SNAP
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -56,14 +57,44 @@ def row_of(edit: Edit) -> Row:
     production = is_production(edit.stack.partition("-")[0])
     # By Google's own descriptions of its APIs. Here, since all edits are played here.
     unknown = refused_requests(after.made.values())
+    run = steps(before, after)
     return {
         "edit": edit.words,
         "kind": edit.kind,
         "stack": edit.stack,
-        "does": outcome(steps(before, after), before, after, production=production),
+        "does": outcome(run, before, after, production=production),
         "back": outcome(steps(after, before), after, before, production=production),
+        **({"changes in place": changed} if (changed := changed_objects(edit, run, after)) else {}),
         **({"no API has": sorted(unknown)} if unknown else {}),
     }
+
+
+CHANGED_OFTEN = ("classes", "cohorts", "teams")
+"""Sections of the settings that make Kubernetes objects alone and are edited while work runs."""
+
+
+def changed_objects(edit: Edit, run: Run, after: Declarations) -> list[str]:
+    """Of these sections the fields of Kubernetes objects that an edit changes in place, as `Kind path`.
+
+    A model cannot say what an API server refuses to change: tests/lab/test_cluster_made_objects.py asks one for each field.
+    """
+    if _section(edit.setting) not in CHANGED_OFTEN:
+        return []
+    changed = [
+        (after.made[step.name].inputs["kind"], path)
+        for step in run.of(Operation.UPDATE)
+        if step.kind.startswith("kubernetes:") and "kind" in after.made[step.name].inputs
+        for path in step.paths
+    ]
+    # Which item of a list it is, and which key of a map of names, is nothing to the server.
+    return sorted({f"{kind} {_fields(path)}" for kind, path in changed})
+
+
+_LEVELS = 3
+
+
+def _fields(path: str) -> str:
+    return ".".join(re.sub(r"\[[^]]*\]", "", path).split(".")[:_LEVELS])
 
 
 def outcome(run: Run, before: Declarations, after: Declarations, *, production: bool = True) -> Row:

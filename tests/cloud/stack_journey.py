@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine_steps import Operation, steps
 from program_declarations import as_shipped, declared
 
 from infra.deployment.api_refusals import known_refusals
+from lab.cluster import Cluster, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
     from cloud_folder import Event
     from cloud_world import CloudWorld
+
+    from lab.cluster import KubeObject
 
 Counts = dict[str, int]
 
@@ -35,7 +39,19 @@ def goes_up(world: CloudWorld, stack: str) -> int:
     assert names_of(world, stack) == planned(stack)
     assert made(world, stack) == planned(stack)
     assert refusals(world) == []
+    wait_until_queues_are_active(world)
     return created["created"]
+
+
+def wait_until_queues_are_active(world: CloudWorld) -> None:
+    """Returns once Kueue has taken up every queue: what it lacks, such as a flavor or a check, keeps one inactive."""
+
+    def all_active(queues: list[KubeObject]) -> bool:
+        states = [(condition(each, "Active") or {}).get("status") for each in queues]
+        return bool(states) and {*states} == {"True"}
+
+    on_plane = Cluster(Path(world.cloud.settings["control_plane"]["kubeconfig"]))
+    on_plane.wait_for("kueue.x-k8s.io/v1beta2/ClusterQueue", all_active, "the ClusterQueues to be active")
 
 
 def grows_in_place(world: CloudWorld, stack: str, max_nodes: int, **settings: Any) -> set[str]:

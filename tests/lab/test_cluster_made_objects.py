@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from cluster_made import maker_of
-from program_declarations import as_shipped
+from engine_steps import Operation, steps
+from kubernetes.client.exceptions import ApiException
+from program_declarations import as_shipped, declared
+from server_questions import integers
+from setting_edits import ROOTS, edits_of
+from stack_changes import deployed, reviewed
 
 from lab.cluster import Cluster, condition, read_objects, wait_until_established
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from setting_edits import Edit
 
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
@@ -122,7 +129,8 @@ def let_controllers_do_their_part(cluster: Cluster, objects: list[KubeObject]) -
 def is_done(each: KubeObject) -> bool:
     """Whether a queue is active, a quota counted, a claim bound."""
     status: KubeObject = each.get("status", {})
-    return condition(each, "Active") is not None or bool(status.get("used")) or status.get("phase") == "Bound"
+    active = condition(each, "Active")
+    return (active is not None and active["status"] == "True") or bool(status.get("used")) or status.get("phase") == "Bound"
 
 
 def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:
@@ -177,11 +185,59 @@ def test_every_object_of_a_stack_can_be_created_where_kubernetes_has_made_its_ow
             ours = {entry["manager"] for entry in made["metadata"]["managedFields"]}
             for manager, path in fields_of_others(now, each, ours):
                 found.setdefault(f"{kind_of(each)} {path}", set()).add(manager)
+        refused = refused_edits(on_lab, stack)
     finally:
         delete_and_wait(on_lab, objects)
 
     assert found == {}
     assert len(posted) == len(objects)
+    assert refused == {}
+
+
+def rows_of(cloud: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What each edit of a cloud's settings does, as it was reviewed, by setting; nothing of the local stack."""
+    for setting, rows in reviewed(cloud).items() if cloud in ROOTS else ():
+        yield from ((setting, row) for row in rows if isinstance(rows, list))
+
+
+def edits_in_place(stack: str) -> list[Edit]:
+    """Edits of a stack that change its objects in place: for each field that any of them changes the first one that does."""
+    cloud = stack.rpartition("-")[2]
+    fields: set[str] = set()
+    found: list[Edit] = []
+    for setting, row in rows_of(cloud):
+        changed = set[str](row.get("changes in place", ()) if row["stack"] == stack else ())
+        if not changed <= fields:
+            fields |= changed
+            found += [each for each in edits_of(cloud, setting) if each.words == row["edit"]]
+    return found
+
+
+def refused_edits(cluster: Cluster, stack: str) -> dict[str, str]:
+    """What the API server says of the objects that an edit of the stack would change in place, where it refuses one, by edit.
+
+    What it refuses to change must be made anew, or `up` stops in the middle: a PriorityClass's value was changed in place once.
+    """
+    found: dict[str, str] = {}
+    for edit in edits_in_place(stack):
+        after = declared(stack, edit.applied(), there=True)
+        for step in steps(deployed(stack), after).of(Operation.UPDATE):
+            new = after.made[step.name]
+            if new.type.startswith("kubernetes:") and "kind" in new.inputs:
+                try:
+                    cluster.apply(integers(new.inputs), dry_run=True)
+                except ApiException as error:
+                    found[f"{edit.words}: {step.name}"] = str(error.body)
+    return found
+
+
+def test_a_server_is_asked_about_every_field_that_any_edit_changes_in_place() -> None:
+    asked = {edit.words for stack in STACKS for edit in edits_in_place(stack)}
+    rows = [row for cloud in ROOTS for _, row in rows_of(cloud)]
+
+    every = {field for row in rows for field in row.get("changes in place", ())}
+    assert {field for row in rows if row["edit"] in asked for field in row.get("changes in place", ())} == every
+    assert every >= {"ClusterQueue spec.cohortName", "WorkloadPriorityClass value"}
 
 
 def fields_of_others(live: KubeObject, inputs: KubeObject, ours: set[str]) -> Iterator[tuple[str, str]]:
