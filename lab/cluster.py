@@ -99,11 +99,21 @@ class Cluster:
         )
         return found
 
-    def patch(self, kind: str, name: str, change: KubeObject, namespace: str | None = None, *, subresource: str | None = None) -> None:
-        """JSON merge patch of one object, or of its `subresource`, such as status."""
+    def patch(  # noqa: PLR0913 -- what is changed, and how
+        self,
+        kind: str,
+        name: str,
+        change: KubeObject,
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """JSON merge patch of one object, or of its `subresource`, such as status; a dry run judges and keeps nothing."""
         resource = self._resource(kind)
         changed = resource if subresource is None else resource.subresources[subresource]
-        changed.patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json")
+        how = {"dry_run": "All"} if dry_run else {}
+        changed.patch(body=change, name=name, namespace=namespace, content_type="application/merge-patch+json", **how)
 
     def delete(self, kind: str, name: str, namespace: str | None = None) -> None:
         """Deletes one object and what it owns; no error when it does not exist."""

@@ -220,15 +220,27 @@ def refused_edits(cluster: Cluster, stack: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for edit in edits_in_place(stack):
-        after = declared(stack, edit.applied(), there=True)
-        for step in steps(deployed(stack), after).of(Operation.UPDATE):
+        before, after = deployed(stack), declared(stack, edit.applied(), there=True)
+        for step in steps(before, after).of(Operation.UPDATE):
             new = after.made[step.name]
             if new.type.startswith("kubernetes:") and "kind" in new.inputs:
+                change = merge_patch(integers(before.made[step.name].inputs), integers(new.inputs))
                 try:
-                    cluster.apply(integers(new.inputs), dry_run=True)
+                    cluster.patch(kind_of(new.inputs), placed(new.inputs)[0], change, new.inputs["metadata"].get("namespace"), dry_run=True)
                 except ApiException as error:
                     found[f"{edit.words}: {step.name}"] = str(error.body)
     return found
+
+
+def merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch (RFC 7396) that makes of one object another."""
+    patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
+    for key, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(key), dict):
+            patch[key] = merge_patch(old[key], cast("dict[str, Any]", value))
+        elif value != old.get(key):
+            patch[key] = value
+    return patch
 
 
 def test_a_server_is_asked_about_every_field_that_any_edit_changes_in_place() -> None:
