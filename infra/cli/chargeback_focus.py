@@ -1,7 +1,7 @@
 """The chargeback report as a cost and usage dataset of FOCUS 1.2 in CSV, which the tools of a finance department load.
 
 Source: FinOps Open Cost and Usage Specification 1.2, as the requirements model 1.2.0.1 of finopsfoundation/focus_validator has it, read
-2026-11-27. What each column means here is in docs/guides/chargeback.md. Rows are sums over nodes, so there are no columns of resources; a
+2026-11-27. What each column means here is in docs/guides/chargeback.md. Rows are sums over nodes, so they are of no one resource or zone; a
 reservation is a capacity reservation and no commitment discount, as what was paid for one in advance is not known.
 """
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from capacity.chargeback.report import ExtraCost, LineKey, Report
 
 COLUMNS = (
+    "AvailabilityZone",
     "BilledCost",
     "BillingAccountId",
     "BillingAccountName",
@@ -45,6 +46,13 @@ COLUMNS = (
     "ChargeFrequency",
     "ChargePeriodEnd",
     "ChargePeriodStart",
+    "CommitmentDiscountCategory",
+    "CommitmentDiscountId",
+    "CommitmentDiscountName",
+    "CommitmentDiscountQuantity",
+    "CommitmentDiscountStatus",
+    "CommitmentDiscountType",
+    "CommitmentDiscountUnit",
     "ConsumedQuantity",
     "ConsumedUnit",
     "ContractedCost",
@@ -61,6 +69,9 @@ COLUMNS = (
     "PublisherName",
     "RegionId",
     "RegionName",
+    "ResourceId",
+    "ResourceName",
+    "ResourceType",
     "ServiceCategory",
     "ServiceName",
     "ServiceSubcategory",
@@ -79,7 +90,7 @@ COLUMNS = (
     "x_MachineType",
     "x_NodePool",
 )
-"""Those of FOCUS by name, then our own. A row leaves out what it has no value for."""
+"""Those of FOCUS by name, then our own. A row leaves out what it has no value for; tools ask for some of which no row has a value."""
 
 _PROVIDERS = {Cloud.AWS: "AWS", Cloud.GCP: "Google Cloud"}
 _COMPUTE = {Cloud.AWS: "Amazon Elastic Compute Cloud", Cloud.GCP: "Compute Engine"}

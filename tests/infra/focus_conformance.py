@@ -19,18 +19,21 @@ Row = dict[str, str]
 
 SUPPORTED = frozenset(
     {
+        "BILLING_BASED_ON_PROVISIONED_RESOURCES_SUPPORTED",
         "CAPACITY_RESERVATION_SUPPORTED",
+        "COMMITMENT_DISCOUNT_SUPPORTED",
         "MULTIPLE_PRICING_CATEGORIES_SUPPORTED",
         "NEGOTIATED_PRICING_SUPPORTED",
         "PUBLIC_PRICE_LIST_SUPPORTED",
         "REGION_SUPPORTED",
+        "RESOURCE_TYPE_ASSIGNMENT_SUPPORTED",
         "SUB_ACCOUNT_SUPPORTED",
         "TAGGING_SUPPORTED",
         "UNIT_PRICING_SUPPORTED",
         "USAGE_MEASUREMENT_SUPPORTED",
     }
 )
-"""The criteria that hold of what is exported here."""
+"""The criteria that hold of the clouds whose machines are exported here."""
 
 _FORMATS = {
     # NumericFormat: a point, a sign for what is negative alone, no commas.
@@ -84,21 +87,26 @@ def _of_columns(columns: Sequence[str]) -> Iterator[str]:
 def _of_values(row: Row) -> Iterator[str]:
     for name, each in requirements()["columns"].items():
         value = row.get(name, "")
-        if not value:
-            if each.get("null") == "never":
-                yield f"{name}: null"
-            continue
-        if each["type"] in _FORMATS:
-            if not _FORMATS[each["type"]].fullmatch(value):
-                yield f"{name}: not of type {each['type']}"
-        elif problem := _pairs_problem(value, details=each["type"] == "details"):
-            yield f"{name}: {problem}"
-        if "values" in each and value not in each["values"]:
-            yield f"{name}: not an allowed value"
+        null = each.get("null", "")
+        if (null == "never" and not value) or (null == "always" and value):
+            yield f"{name}: {'not null' if value else 'null'}"
+        if value:
+            yield from (f"{name}: {problem}" for problem in _of_value(value, each))
     if row["ServiceSubcategory"] not in requirements()["subcategories"].get(row["ServiceCategory"], ()):
         yield "ServiceSubcategory-C-004-M"
     if not row["ChargePeriodStart"] < row["ChargePeriodEnd"]:
         yield "ChargePeriodEnd-C-004-M"
+
+
+def _of_value(value: str, column: dict[str, Any]) -> Iterator[str]:
+    kind = column["type"]
+    if kind in _FORMATS:
+        if not _FORMATS[kind].fullmatch(value):
+            yield f"not of type {kind}"
+    elif problem := _pairs_problem(value, details=kind == "details"):
+        yield problem
+    if "values" in column and value not in column["values"]:
+        yield "not an allowed value"
 
 
 def _pairs_problem(value: str, *, details: bool) -> str | None:
