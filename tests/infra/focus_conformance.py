@@ -119,9 +119,9 @@ def _pairs_problem(value: str, *, details: bool) -> str | None:
         found = json.loads(value, object_pairs_hook=unique)
     except ValueError as error:
         return str(error) if "KeyValueFormat" in str(error) else "KeyValueFormat-A-001-M"
-    if not isinstance(found, dict):
+    if not value.startswith("{"):
         return "KeyValueFormat-A-001-M"
-    if any(isinstance(each, dict | list) for each in found.values()):
+    if any(json.dumps(each).startswith(("{", "[")) for each in found.values()):
         return "KeyValueFormat-A-004-M"
     if details and any(not key.startswith("x_") and key not in _DETAILS for key in found):
         return "SkuPriceDetails-C-017-C"
