@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Cloud
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.report import LineKey
+
+
+@dataclass(frozen=True, order=True)
+class LineKey:
+    """By what a line is told apart: who, for what, on what. `gpu` is the model of the catalog, (none) for nodes without GPUs."""
+
+    team: str
+    project: str
+    workload_type: str
+    environment: str
+    capacity_type: str
+    pool: str
+    gpu: str
 
 
 class ChargeKind(StrEnum):

@@ -8,9 +8,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from capacity.chargeback.charges import Charge, ChargeKind, Rate, Supply, supply_of
+from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Supply, supply_of
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals, UnusedCommitment
+from capacity.chargeback.report import IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:

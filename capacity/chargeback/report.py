@@ -13,7 +13,7 @@ from pydantic import Field
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
-from capacity.chargeback.charges import Rate
+from capacity.chargeback.charges import LineKey, Rate
 from capacity.chargeback.commitments import Uncommitted, commitments_of
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.queries import NONE
@@ -181,19 +181,6 @@ class IdlePolicy(StrEnum):
     PROPORTIONAL = "proportional"
     OWNER = "owner"
     CENTRAL = "central"
-
-
-@dataclass(frozen=True, order=True)
-class LineKey:
-    """By what a line is told apart: who, for what, on what. `gpu` is the model of the catalog, (none) for nodes without GPUs."""
-
-    team: str
-    project: str
-    workload_type: str
-    environment: str
-    capacity_type: str
-    pool: str
-    gpu: str
 
 
 DIMENSIONS = tuple(each.name for each in fields(LineKey))

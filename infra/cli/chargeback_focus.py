@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from capacity.chargeback.charges import Charge, Supply
-    from capacity.chargeback.report import ExtraCost, LineKey, Report
+    from capacity.chargeback.charges import Charge, LineKey, Supply
+    from capacity.chargeback.report import ExtraCost, Report
 
 COLUMNS = (
     "AvailabilityZone",
