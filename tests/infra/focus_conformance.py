@@ -33,7 +33,7 @@ SUPPORTED = frozenset(
         "USAGE_MEASUREMENT_SUPPORTED",
     }
 )
-"""The criteria that hold of the clouds whose machines are exported here. Of an account its id alone is given, so naming is not among them."""
+"""The criteria that hold of the clouds whose machines are exported. An account is given by its id alone: naming is not among them."""
 
 _FORMATS = {
     # NumericFormat: a point, a sign for what is negative alone, no commas.
