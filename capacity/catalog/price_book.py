@@ -43,8 +43,8 @@ class ServiceItem(StrEnum):
     at most). LOAD_BALANCER is a network load balancer of AWS, a forwarding rule of Google Cloud. PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in
     one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume has above 3,000 operations and 125 MiB a second.
     EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system with elastic throughput. LUSTRE_SCRATCH is the
-    size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2
-    with so many MB/s for each TiB. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
+    size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2 with so many MB/s for each TiB.
+    INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
     """
 
     CLUSTER = "cluster"
@@ -215,10 +215,9 @@ class PriceFile(Record):
 
     @model_validator(mode="after")
     def _every_price_stands_once(self) -> PriceFile:
-        services = [f"{each.item} in {each.region or 'all regions'}" for each in self.services]
         for what, told in (
             ([each.what for each in self.prices], "has two prices"),
-            (services, "has two prices"),
+            ([f"{each.item} in {each.region or 'all regions'}" for each in self.services], "has two prices"),
             ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
             ([each.what for each in self.discounts], "has two discounts"),
         ):
@@ -239,9 +238,9 @@ class PriceFile(Record):
 class PriceBook:
     """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
 
-    `listed` are the prices that discounts are off: those of the shipped file. `of_pools` are those of a pool's nodes alone. `commitments`
-    are what is paid for whether it runs or not, as far as anybody has said. `family_regions` are where the shipped file has families: a
-    file of one's own, which may price one of them, says nothing of those that it leaves out.
+    `listed` are the prices that discounts are off: those of the shipped file. `undiscounted` are those of every file, without what its
+    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` are what is paid for whether it runs or not, as far as
+    anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those it leaves out.
     """
 
     cloud: Cloud
@@ -254,6 +253,7 @@ class PriceBook:
     families: dict[tuple[str, str], FamilyPrice] = field(default_factory=dict[tuple[str, str], FamilyPrice])
     node_fees: tuple[NodeFee, ...] = ()
     family_regions: frozenset[str] = frozenset()
+    undiscounted: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
 
     @property
     def family_names(self) -> list[str]:
@@ -317,19 +317,19 @@ class PriceBook:
             raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
         sources = {f"{name}: {key}": source for key, source in file.sources.items()}
         rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.prices]
-        services = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.services]
         discounted = list(self._discounted(file, name, sources))
         return PriceBook(
             self.cloud,
             self.prices | _by_key(discounted) | _by_key(rows),
             self.sources | sources,
-            self.services | _by_item(services),
+            self.services | _by_item([price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.services]),
             self.listed,
             self.of_pools | _by_pool(discounted) | _by_pool(rows),
             tuple(file.commitments) or self.commitments,
             self.families | _by_family(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.families),
             (*(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.node_fees), *self.node_fees),
             self.family_regions,
+            self.undiscounted | _by_key(rows),
         )
 
     def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:
@@ -390,6 +390,7 @@ def read_prices(path: Path) -> PriceBook:
         families=_by_family(file.families),
         node_fees=file.node_fees,
         family_regions=frozenset(each.region for each in file.families),
+        undiscounted=listed,
     )
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Supply, supply_of
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals, UnusedCommitment
+from capacity.chargeback.report import IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+    from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.report import ExtraCost, NodeCosts
@@ -25,14 +28,15 @@ KeyT = TypeVar("KeyT", bound="Hashable")
 _CENTS = 100
 
 
-def to_cents(amounts: Mapping[KeyT, Fraction]) -> dict[KeyT, Decimal]:
-    """Exact US dollars in cents. Their sum is that of `amounts`, rounded half up; no part is a cent or more off.
+def to_cents(amounts: Mapping[KeyT, Fraction], of: Decimal | None = None) -> dict[KeyT, Decimal]:
+    """Exact US dollars in cents. Their sum is that of `amounts`, rounded half up, or `of`, to which that was rounded; no part is a cent
+    or more off.
 
     What rounding down leaves over goes, a cent each, to those that lost most by it, the first of equals first.
     """
     exact = {key: amount * _CENTS for key, amount in amounts.items()}
     cents = {key: amount.numerator // amount.denominator for key, amount in exact.items()}
-    whole = sum(exact.values(), Fraction(0)) + Fraction(1, 2)
+    whole = sum(exact.values(), Fraction(0)) + Fraction(1, 2) if of is None else Fraction(of * _CENTS)
     left = whole.numerator // whole.denominator - sum(cents.values())
     by_loss = sorted(exact, key=lambda key: cents[key] - exact[key])
     for key in by_loss[:left]:
@@ -40,13 +44,34 @@ def to_cents(amounts: Mapping[KeyT, Fraction]) -> dict[KeyT, Decimal]:
     return {key: Decimal(each).scaleb(-2) for key, each in cents.items()}
 
 
+@dataclass
+class _Amount:
+    """Exact: US dollars, and the machine and GPU seconds that they are for."""
+
+    usd: Fraction = Fraction(0)
+    machine_seconds: Fraction = Fraction(0)
+    gpu_seconds: Fraction = Fraction(0)
+
+    def add(self, more: _Amount, part: Fraction = Fraction(1)) -> None:
+        self.usd += more.usd * part
+        self.machine_seconds += more.machine_seconds * part
+        self.gpu_seconds += more.gpu_seconds * part
+
+
+_What = tuple[ChargeKind, Supply]
+_Part = tuple[str, "LineKey"]
+"""A figure of a line, in which charges of several kinds and supplies are summed."""
+
+
 class _Charges:
-    """Exact sums by line: what is paid for GPUs had, and what for idle ones."""
+    """Exact sums by line: what is paid for GPUs had, and what for idle ones. `of_part` takes each sum apart by what it is of."""
 
     def __init__(self) -> None:
         self.allocated: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.idle: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.idle_of: defaultdict[NodeFacts, Fraction] = defaultdict(Fraction)
+        self.idle_what: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
+        self.of_part: defaultdict[_Part, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.platform: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.saved: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.uses: dict[LineKey, Totals] = {}
@@ -56,29 +81,42 @@ class _Charges:
         more = Totals(gpu_seconds=seconds, measured=float(use.measured), used=use.used, unpriced=0.0 if priced else seconds)
         self.uses[key] = self.uses.get(key, Totals()) + more
 
-    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None, saved: Fraction) -> None:
+    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None, saved: Fraction, rate: Rate | None) -> None:
         for owner, use in book.uses.items():
             self.add_use(_line(owner, facts), use, priced=usd is not None)
-        if usd is None:
+        if usd is None or rate is None:
             return
+        supply = supply_of(facts, rate)
         allocated = book.allocated
         # A pod can be seen for longer than its node: then its GPUs are all that the node had.
         whole = max(book.gpu_seconds, allocated)
         if whole == 0:
-            self.platform[_line(Owner(team=PLATFORM), facts)] += usd
-            self.saved[_line(Owner(team=PLATFORM), facts)] += saved
+            line = _line(Owner(team=PLATFORM), facts)
+            self.platform[line] += usd
+            self.saved[line] += saved
+            self.of_part["platform", line][ChargeKind.PLATFORM, supply].add(_Amount(usd, Fraction(book.seconds)))
             return
+        node = _Amount(usd, Fraction(book.seconds), whole)
         for owner, use in book.uses.items():
-            self.allocated[_line(owner, facts)] += usd * use.allocated / whole
-            self.saved[_line(owner, facts)] += saved * use.allocated / whole
-        self.idle_of[facts] += usd * (whole - allocated) / whole
+            line, part = _line(owner, facts), use.allocated / whole
+            self.allocated[line] += usd * part
+            self.saved[line] += saved * part
+            self.of_part["allocated", line][ChargeKind.ALLOCATED, supply].add(node, part)
+        part = (whole - allocated) / whole
+        self.idle_of[facts] += usd * part
+        self.idle_what[facts][ChargeKind.IDLE, supply].add(node, part)
 
-    def add_unused(self, facts: NodeFacts, usd: Fraction) -> None:
+    def add_unused(self, kept: Kept, usd: Fraction, rate: Rate) -> None:
         """What was committed to and not there: idle GPUs, or nodes of the platform."""
+        facts, what = kept.facts, (ChargeKind.UNUSED, supply_of(kept.facts, rate))
+        amount = _Amount(usd, Fraction(kept.unused))
         if facts.catalogued is not None and facts.catalogued.gpu is None:
-            self.platform[_line(Owner(team=PLATFORM), facts)] += usd
+            line = _line(Owner(team=PLATFORM), facts)
+            self.platform[line] += usd
+            self.of_part["platform", line][what].add(amount)
         else:
             self.idle_of[facts] += usd
+            self.idle_what[facts][what].add(amount)
 
     def charge_idle(self, policy: IdlePolicy) -> None:
         """Gives every idle dollar to somebody."""
@@ -86,14 +124,31 @@ class _Charges:
         had = {key: usd for key, usd in self.allocated.items() if usd}
         for facts, usd in self.idle_of.items():
             if policy is IdlePolicy.OWNER and facts.owner:
-                self.idle[_line(Owner(team=facts.owner), facts)] += usd
+                self._give(facts, _line(Owner(team=facts.owner), facts), usd)
             elif policy is IdlePolicy.PROPORTIONAL and had:
                 pool = {key: each for key, each in had.items() if (key.pool, key.capacity_type) == (facts.pool, facts.bought_as)} or had
                 whole = sum(pool.values(), Fraction(0))
                 for key, each in pool.items():
-                    self.idle[key] += usd * each / whole
+                    self._give(facts, key, usd, each / whole)
             else:
-                self.idle[_line(Owner(team=CENTRAL), facts)] += usd
+                self._give(facts, _line(Owner(team=CENTRAL), facts), usd)
+
+    def _give(self, facts: NodeFacts, line: LineKey, usd: Fraction, part: Fraction = Fraction(1)) -> None:
+        self.idle[line] += usd * part
+        for what, amount in self.idle_what[facts].items():
+            self.of_part["idle", line][what].add(amount, part)
+
+    def taken_apart(self, rounded: Mapping[_Part, Decimal]) -> Iterator[Charge]:
+        """Each figure of a line as charges, which sum to it. What is of nothing is left out."""
+        for part in sorted(self.of_part):
+            amounts = {what: amount for what, amount in self.of_part[part].items() if amount.machine_seconds}
+            usd = to_cents({what: amount.usd for what, amount in amounts.items()}, rounded[part])
+            for (kind, supply), amount in amounts.items():
+                yield Charge(part[1], kind, supply, usd[kind, supply], amount.machine_seconds, amount.gpu_seconds)
+
+
+def _amounts() -> defaultdict[_What, _Amount]:
+    return defaultdict(_Amount)
 
 
 def charge(  # noqa: PLR0913 -- what a report is made of, given by name
@@ -102,10 +157,10 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy."""
     charges = _Charges()
     for key, book in books.nodes.items():
-        charges.add_node(key[1], book, costs.usd.get(key), costs.saved.get(key, Fraction(0)))
+        charges.add_node(key[1], book, costs.usd.get(key), costs.saved.get(key, Fraction(0)), costs.rates.get(key))
     for kept, usd in costs.unused:
         if usd:
-            charges.add_unused(kept.facts, usd)
+            charges.add_unused(kept, usd, costs.unused_rates[kept])
     charges.charge_idle(idle)
     parts = {
         **{("allocated", key): usd for key, usd in charges.allocated.items()},
@@ -147,6 +202,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         ),
         uncommitted=costs.uncommitted,
         doubled=books.doubled,
+        charges=tuple(charges.taken_apart(rounded)),
     )
 
 

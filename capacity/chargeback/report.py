@@ -13,6 +13,7 @@ from pydantic import Field
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
+from capacity.chargeback.charges import LineKey, Rate
 from capacity.chargeback.commitments import Uncommitted, commitments_of
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.queries import NONE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.data_files import Source
     from capacity.catalog.price_book import PriceBook
+    from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, Lost, NodeKey
     from capacity.chargeback.nodes import NodeFacts
@@ -51,6 +53,7 @@ class NodeCosts:
 
     `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
     `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
+    `rates` are what an hour of each node in `usd` costs, `unused_rates` what an hour of what is in `unused` does, as far as it has a price.
     """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
@@ -60,6 +63,8 @@ class NodeCosts:
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
     unused: list[tuple[Kept, Fraction]] = field(default_factory=list[tuple["Kept", Fraction]])
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
+    rates: dict[NodeKey, Rate] = field(default_factory=dict["NodeKey", Rate])
+    unused_rates: dict[Kept, Rate] = field(default_factory=dict["Kept", Rate])
 
 
 def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode: Collection[str] = ()) -> NodeCosts:
@@ -79,6 +84,7 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
             costs.unknown[unknown] = costs.unknown.get(unknown, 0) + book.seconds
         else:
             costs.usd[name, facts] = usd_per_hour * book.seconds / _HOUR
+            costs.rates[name, facts] = Rate(usd_per_hour, _listed(facts, prices, fee=usd_per_hour - (paid or 0)))
         if paid is not None and facts.capacity_type is not CapacityType.ON_DEMAND:
             # The fee is the same, however a node was bought.
             full = _usd_per_hour(replace(facts, capacity_type=CapacityType.ON_DEMAND), prices, costs.sources)
@@ -92,6 +98,8 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
         if usd_per_hour is None and kept.unused:
             unknown = UnknownPrice(kept.facts.machine, kept.facts.region, kept.facts.bought_as)
             costs.unknown[unknown] = costs.unknown.get(unknown, 0) + kept.unused
+        elif usd_per_hour is not None:
+            costs.unused_rates[kept] = Rate(usd_per_hour, _listed(kept.facts, prices))
         costs.unused.append((kept, (usd_per_hour or Fraction(0)) * kept.unused / _HOUR))
     return costs
 
@@ -106,6 +114,13 @@ def _usd_per_hour(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], source
         return None
     sources[price.source] = book.source_of(price)
     return Fraction(price.usd_per_hour)
+
+
+def _listed(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], fee: Fraction = Fraction(0)) -> Fraction | None:
+    """The on-demand price with no discount off. One that a file of one's own names counts as the list's."""
+    cloud = cloud_of(facts.machine)
+    price = None if cloud is None else prices(cloud).undiscounted.get((facts.machine, facts.region, CapacityType.ON_DEMAND))
+    return None if price is None else Fraction(price.usd_per_hour) + fee
 
 
 def _with_fee(
@@ -129,13 +144,17 @@ class ExtraKind(StrEnum):
 
 
 class ExtraCost(Record):
-    """What a team is billed for one of these in the period, in US dollars and cents; `what` says what it is, such as a bucket's name."""
+    """What a team is billed for one of these in the period, in US dollars and cents; `what` says what it is, such as a bucket's name.
+
+    `cloud` is whose bill it is from. Default: the one whose nodes the report is of.
+    """
 
     team: Annotated[str, Field(min_length=1)]
     kind: ExtraKind
     usd: Annotated[Decimal, Field(ge=Decimal(0), decimal_places=2)]
     project: str = NONE
     what: str = ""
+    cloud: Cloud | None = None
 
 
 class ExtraCostFile(Record):
@@ -162,19 +181,6 @@ class IdlePolicy(StrEnum):
     PROPORTIONAL = "proportional"
     OWNER = "owner"
     CENTRAL = "central"
-
-
-@dataclass(frozen=True, order=True)
-class LineKey:
-    """By what a line is told apart: who, for what, on what. `gpu` is the model of the catalog, (none) for nodes without GPUs."""
-
-    team: str
-    project: str
-    workload_type: str
-    environment: str
-    capacity_type: str
-    pool: str
-    gpu: str
 
 
 DIMENSIONS = tuple(each.name for each in fields(LineKey))
@@ -253,6 +259,7 @@ class Report:
     """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes.
 
     What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
+    `charges` are the lines taken apart by what they are of; theirs is the same sum.
     """
 
     period: Period
@@ -277,6 +284,7 @@ class Report:
     commitments: tuple[UnusedCommitment, ...] = ()
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
+    charges: tuple[Charge, ...] = ()
 
     @property
     def complete(self) -> bool:

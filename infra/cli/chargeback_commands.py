@@ -6,10 +6,12 @@ import re
 import sys
 import time
 from enum import StrEnum
+from functools import partial
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from capacity.catalog.data_files import DataFileError, read_records
 from capacity.catalog.price_book import PriceFile, prices_of
@@ -77,13 +79,14 @@ def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
 
 
 class ChargebackFormat(StrEnum):
-    """How the report is written: for a terminal, a spreadsheet, programs, a comment, or a browser and a printer."""
+    """How the report is written: for a terminal, a spreadsheet, programs, a comment, a browser and a printer, or a finance tool."""
 
     TEXT = "text"
     CSV = "csv"
     JSON = "json"
     MARKDOWN = "markdown"
     HTML = "html"
+    FOCUS = "focus"
 
 
 def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
@@ -106,9 +109,15 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
             "--auto-mode", metavar="ENVIRONMENT", help="Its nodes are run by EKS Auto Mode, whose fee is counted; may be repeated."
         ),
     ] = None,
-    form: Annotated[ChargebackFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs, html.")] = (
-        ChargebackFormat.TEXT
-    ),
+    form: Annotated[
+        ChargebackFormat,
+        typer.Option(
+            "--format", help="text and markdown for people, csv and json for programs, html; focus: a FOCUS 1.2 dataset for finance tools."
+        ),
+    ] = ChargebackFormat.TEXT,
+    billing_account: Annotated[
+        str, typer.Option("--billing-account", metavar="ID", help="The account that is billed; needed with --format focus.")
+    ] = "",
     write_to: Annotated[Path | None, typer.Option("--out", help="Write the report there instead of printing it.")] = None,
     step: Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples: the scrape interval.")] = 60,
     bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
@@ -126,12 +135,18 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     now = int(time.time())
     asked = period_asked(month, start, end, timezone)
     period = period_begun(asked, now)
+    if form is ChargebackFormat.FOCUS and not billing_account.strip():
+        raise ExplainedError(
+            "FOCUS asks for the id of the account that is billed, and none is given.",
+            "give it with --billing-account, as in --billing-account 123456789012.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
     access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
     extra = extra_costs(storage)
     book = own_prices(prices)
     source = _Source(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
-    _write(report, form, write_to)
+    _write(report, form, write_to, billing_account.strip())
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
 
@@ -205,9 +220,12 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     return report
 
 
-def _write(report: Report, form: ChargebackFormat, path: Path | None) -> None:
+def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_account: str) -> None:
+    from infra.cli.chargeback_focus import report_focus  # noqa: PLC0415
     from infra.cli.chargeback_html import report_html  # noqa: PLC0415
     from infra.cli.chargeback_report import report_csv, report_json, report_markdown, report_text  # noqa: PLC0415
+    from infra.cli.chargeback_words import warnings  # noqa: PLC0415
+    from infra.cli.console import err  # noqa: PLC0415
 
     writers = {
         ChargebackFormat.TEXT: report_text,
@@ -215,8 +233,13 @@ def _write(report: Report, form: ChargebackFormat, path: Path | None) -> None:
         ChargebackFormat.JSON: report_json,
         ChargebackFormat.MARKDOWN: report_markdown,
         ChargebackFormat.HTML: report_html,
+        ChargebackFormat.FOCUS: partial(report_focus, billing_account=billing_account),
     }
     text = writers[form](report)
+    if form is ChargebackFormat.FOCUS:
+        # A dataset has no place for what is missing from it.
+        for each in warnings(report):
+            err.print(Text(f"warning: {each}"))
     if path is None:
         sys.stdout.write(text)
         return

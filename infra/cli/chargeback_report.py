@@ -47,9 +47,11 @@ def report_csv(report: Report) -> str:
     writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
     for line in report.lines:
         figures = _figures(line.totals)
-        writer.writerow((report.period.name, *map(_cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES)))
+        writer.writerow(
+            (report.period.name, *map(spreadsheet_cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES))
+        )
     for each in report.extra:
-        key = (_cell(each.team), _cell(each.project), *("",) * (len(DIMENSIONS) - 2))
+        key = (spreadsheet_cell(each.team), spreadsheet_cell(each.project), *("",) * (len(DIMENSIONS) - 2))
         writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
     return text.getvalue()
 
@@ -58,7 +60,7 @@ def report_data(report: Report) -> dict[str, Any]:
     """As plain data."""
     period = report.period
     return {
-        "period": {"name": period.name, "timezone": period.timezone, "from": _utc(period.start), "to": _utc(period.end)},
+        "period": {"name": period.name, "timezone": period.timezone, "from": utc(period.start), "to": utc(period.end)},
         "step_seconds": report.step,
         "idle_policy": report.idle.value,
         "complete": report.complete,
@@ -70,7 +72,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "total": _figures(report.total),
         "lines": [{**asdict(line.key), **_figures(line.totals)} for line in report.lines],
         "by": {each: [{each: key[0], **_figures(totals)} for key, totals in report.by(each).items()] for each in DIMENSIONS},
-        "extra": [{**each.model_dump(mode="json"), "usd": str(each.usd)} for each in report.extra],
+        "extra": [{**each.model_dump(mode="json", exclude_none=True), "usd": str(each.usd)} for each in report.extra],
         "extra_usd": str(report.extra_usd),
         "lost": [
             {
@@ -105,7 +107,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "doubled": [{"of": name, "hours": round(seconds / HOUR, 4)} for name, seconds in report.doubled.items()],
         "unknown_prices": [{**asdict(price), "node_hours": round(seconds / HOUR, 4)} for price, seconds in report.unknown.items()],
         "homeless": [{**asdict(owner), "gpu_hours": round(float(seconds) / HOUR, 4)} for owner, seconds in report.homeless.items()],
-        "gaps": [{"of": each.name, "from": _utc(each.start), "to": _utc(each.end)} for each in report.gaps],
+        "gaps": [{"of": each.name, "from": utc(each.start), "to": utc(each.end)} for each in report.gaps],
         "prices": [
             {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}
             for name, source in report.sources.items()
@@ -127,12 +129,13 @@ def _figures(totals: Totals) -> dict[str, Any]:
     }
 
 
-def _cell(text: str) -> str:
+def spreadsheet_cell(text: str) -> str:
     """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
-def _utc(moment: int) -> str:
+def utc(moment: int) -> str:
+    """A moment in seconds since 1970 as ISO 8601 has it, with Z."""
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus, refused, served
+from focus_conformance import broken
 from typer.testing import CliRunner
 
 from capacity.chargeback.queries import Question
@@ -88,6 +89,34 @@ def test_a_spreadsheet_sums_to_all_that_is_paid_and_runs_no_formula(prometheus: 
     assert sum(Decimal(row["total_usd"]) for row in rows) == Decimal("188.00")
     assert {row["team"] for row in rows} == {"vision", "'=cmd|' /C calc'!A0", "(central)"}
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_finance_tool_gets_a_focus_dataset_in_one_piece_that_sums_to_all_that_is_paid(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    (tmp_path / "storage.yaml").write_text("costs: [{team: vision, kind: egress, usd: '4.56', cloud: aws}]")
+    out = tmp_path / "focus.csv"
+    out.write_text("the last month's")
+    run(prometheus, *DAY, "--format", "focus", "--billing-account", " 12-34 ", "--storage", tmp_path / "storage.yaml", "--out", out)
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+
+    assert broken(list(rows[0]), rows) == []
+    assert sum(Decimal(row["EffectiveCost"]) for row in rows) == Decimal("188.00")
+    assert {row["BillingAccountId"] for row in rows} == {"12-34"}
+    assert {row["SubAccountId"] for row in rows} == {"vision", "'=cmd|' /C calc'!A0", ""}
+    assert {json.loads(row["Tags"]).get("team") for row in rows} == {"vision", "=cmd|' /C calc'!A0", None}
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_a_focus_dataset_leaves_out_is_told_on_standard_error_and_is_exit_code_1(prometheus: FakePrometheus) -> None:
+    prometheus.month.node("new", 0, HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    arguments = ["chargeback", "--prometheus", prometheus.url, *DAY, "--format", "focus", "--billing-account", "12-34"]
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 1
+    assert "warning: not known, and in no sum: spot price of p9.48xlarge in us-east-1 (1.0 node hours)" in result.stderr
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert broken(list(rows[0]), rows) == []
+    assert sum(Decimal(row["EffectiveCost"]) for row in rows) == Decimal("183.44")
+    assert {row["x_MachineType"] for row in rows} == {"p4d.24xlarge"}
 
 
 class Page(HTMLParser):
@@ -190,6 +219,10 @@ def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakeProme
         ((*DAY, "--storage", "missing.yaml"), 2, "missing.yaml cannot be used"),
         ((*DAY, "--prices", "missing.yaml"), 2, "the prices of missing.yaml cannot be used"),
         ((*DAY, "--out", "missing/report"), 2, "cannot be written to missing/report"),
+        ((*DAY, "--format", "focus"), 2, "give it with --billing-account"),
+        ((*DAY, "--format", "focus", "--billing-account", " "), 2, "the id of the account that is billed, and none is given"),
+        ((*DAY, "--format", "focus", "--billing-account", "1", "--out", "missing/report"), 2, "cannot be written to missing/report"),
+        ((*DAY, "--format", "FOCUS-1.0"), 2, ""),
         (("--from", "2026-08-01", "--to", "2026-08-02"), 1, "knows of no node in 2026-08-01 to 2026-08-02"),
     ],
 )

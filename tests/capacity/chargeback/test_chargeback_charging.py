@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
+from capacity.chargeback.charges import LineKey
 from capacity.chargeback.charging import to_cents
 from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
-from capacity.chargeback.report import IdlePolicy, LineKey, cost_nodes
+from capacity.chargeback.report import IdlePolicy, cost_nodes
 from infra.cli import chargeback_words as words
 
 ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}

@@ -1,0 +1,296 @@
+"""The chargeback report as a cost and usage dataset of FOCUS 1.2 in CSV, which the tools of a finance department load.
+
+Source: FinOps Open Cost and Usage Specification 1.2, as the requirements model 1.2.0.1 of finopsfoundation/focus_validator has it, read
+2026-11-27. What each column means here is in docs/guides/chargeback.md. Rows are sums over nodes, so they are of no one resource or zone; a
+reservation is a capacity reservation and no commitment discount, as what was paid for one in advance is not known.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any
+
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.chargeback.charges import ChargeKind
+from capacity.chargeback.nodes import UNKNOWN
+from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
+from capacity.chargeback.report import HOUR, ExtraKind
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.chargeback_report import spreadsheet_cell, utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from capacity.chargeback.charges import Charge, LineKey, Supply
+    from capacity.chargeback.report import ExtraCost, Report
+
+COLUMNS = (
+    "AvailabilityZone",
+    "BilledCost",
+    "BillingAccountId",
+    "BillingAccountName",
+    "BillingCurrency",
+    "BillingPeriodEnd",
+    "BillingPeriodStart",
+    "CapacityReservationId",
+    "CapacityReservationStatus",
+    "ChargeCategory",
+    "ChargeClass",
+    "ChargeDescription",
+    "ChargeFrequency",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "CommitmentDiscountCategory",
+    "CommitmentDiscountId",
+    "CommitmentDiscountName",
+    "CommitmentDiscountQuantity",
+    "CommitmentDiscountStatus",
+    "CommitmentDiscountType",
+    "CommitmentDiscountUnit",
+    "ConsumedQuantity",
+    "ConsumedUnit",
+    "ContractedCost",
+    "ContractedUnitPrice",
+    "EffectiveCost",
+    "InvoiceId",
+    "InvoiceIssuerName",
+    "ListCost",
+    "ListUnitPrice",
+    "PricingCategory",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+    "PublisherName",
+    "RegionId",
+    "RegionName",
+    "ResourceId",
+    "ResourceName",
+    "ResourceType",
+    "ServiceCategory",
+    "ServiceName",
+    "ServiceSubcategory",
+    "SkuId",
+    "SkuMeter",
+    "SkuPriceDetails",
+    "SkuPriceId",
+    "SubAccountId",
+    "SubAccountName",
+    "Tags",
+    "x_ChargedTo",
+    "x_ChargeKind",
+    "x_CapacityType",
+    "x_GpuModel",
+    "x_ListPriceKnown",
+    "x_MachineType",
+    "x_NodePool",
+)
+"""Those of FOCUS by name, then our own. A row leaves out what it has no value for; tools ask for some of which no row has a value."""
+
+_PROVIDERS = {Cloud.AWS: "AWS", Cloud.GCP: "Google Cloud"}
+_COMPUTE = {Cloud.AWS: "Amazon Elastic Compute Cloud", Cloud.GCP: "Compute Engine"}
+_NOBODY = frozenset({NO_TEAM, NONE, CENTRAL, PLATFORM, UNKNOWN})
+"""What stands in a line for nothing. FOCUS has null for that, and no words."""
+
+_FOR = {
+    ChargeKind.ALLOCATED: "GPUs that pods had",
+    ChargeKind.IDLE: "GPUs that no pod had",
+    ChargeKind.PLATFORM: "nodes without GPUs",
+    ChargeKind.UNUSED: "reserved and not there",
+}
+
+_PLACES = Decimal("1e-9")
+"""Quantities are rounded to so much of an hour: of the dearest machine that is a ten-millionth of a dollar."""
+
+
+@dataclass(frozen=True)
+class _Extra:
+    """How FOCUS names a cost that is no node's."""
+
+    category: str
+    subcategory: str
+    service: str
+    said: str
+
+
+_EXTRAS = {
+    ExtraKind.STORAGE: _Extra("Storage", "Other (Storage)", "Storage", "Storage"),
+    ExtraKind.EGRESS: _Extra("Networking", "Other (Networking)", "Data transfer", "Data transfer"),
+}
+
+
+def report_focus(report: Report, billing_account: str) -> str:
+    """The charges of the report and its extra costs, with a heading.
+
+    Raises ExplainedError where it is not known which cloud an extra cost is of.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in (*_charges(report), *_extras(report)):
+        writer.writerow(_common(report, billing_account) | row)
+    return text.getvalue()
+
+
+def _common(report: Report, billing_account: str) -> dict[str, str]:
+    return {
+        "BillingAccountId": spreadsheet_cell(billing_account),
+        "BillingCurrency": "USD",
+        "BillingPeriodStart": utc(report.asked.start),
+        "BillingPeriodEnd": utc(report.asked.end),
+        "ChargeCategory": "Usage",
+        "ChargeFrequency": "Usage-Based",
+        "ChargePeriodStart": utc(report.period.start),
+        "ChargePeriodEnd": utc(report.period.end),
+    }
+
+
+def _charges(report: Report) -> Iterator[dict[str, str]]:
+    def order(charge: Charge) -> tuple[Any, ...]:
+        supply = charge.supply
+        return (charge.line, charge.kind, supply.region, supply.machine, supply.capacity_type, supply.pool, supply.rate.paid)
+
+    for charge in sorted(report.charges, key=order):
+        supply, line = charge.supply, charge.line
+        hours = _hours(charge.machine_seconds)
+        listed = supply.rate.paid if supply.rate.listed is None else supply.rate.listed
+        yield {
+            **_usd(charge.usd),
+            **_priced("Contracted", supply.rate.paid, hours),
+            **_priced("List", listed, hours),
+            "PricingQuantity": _text(hours),
+            "PricingUnit": "Hours",
+            # Spot alone has a price that the cloud changes without notice; a contract's is an agreed one.
+            "PricingCategory": "Dynamic" if supply.capacity_type == CapacityType.SPOT else "Standard",
+            **_consumed(charge, hours),
+            **_reservation(charge),
+            **_provider(supply.cloud),
+            "RegionId": spreadsheet_cell(supply.region),
+            # No table here has the clouds' display names of regions.
+            "RegionName": spreadsheet_cell(supply.region),
+            "ServiceCategory": "Compute",
+            "ServiceSubcategory": "Virtual Machines",
+            "ServiceName": _COMPUTE[supply.cloud],
+            **_sku(supply),
+            **_owner(line.team),
+            "Tags": _tags(line),
+            "ChargeDescription": f"{supply.capacity_type} {supply.machine} in {supply.region}: {_FOR[charge.kind]}",
+            "x_ChargeKind": charge.kind.value,
+            "x_CapacityType": supply.capacity_type,
+            "x_GpuModel": "" if supply.gpu in _NOBODY else supply.gpu,
+            "x_ListPriceKnown": "false" if supply.rate.listed is None else "true",
+            "x_MachineType": spreadsheet_cell(supply.machine),
+            "x_NodePool": "" if supply.pool in _NOBODY else spreadsheet_cell(supply.pool),
+        }
+
+
+def _extras(report: Report) -> Iterator[dict[str, str]]:
+    clouds = {each.supply.cloud for each in report.charges}
+    for each in report.extra:
+        named = _EXTRAS[each.kind]
+        tags = {"team": each.team, "project": each.project}
+        one = {"ConsumedQuantity": "1", "ConsumedUnit": "Charges", "PricingQuantity": "1", "PricingUnit": "Charges"}
+        yield {
+            **_usd(each.usd),
+            **dict.fromkeys(("ContractedCost", "ContractedUnitPrice", "ListCost", "ListUnitPrice"), _text(each.usd)),
+            **one,
+            "PricingCategory": "Standard",
+            **_provider(_cloud_of(each, clouds)),
+            "ServiceCategory": named.category,
+            "ServiceSubcategory": named.subcategory,
+            "ServiceName": named.service,
+            **dict.fromkeys(("SkuId", "SkuPriceId", "x_ChargeKind"), each.kind.value),
+            "SkuMeter": named.said,
+            **_owner(each.team),
+            "Tags": json.dumps({key: value for key, value in tags.items() if value not in _NOBODY}),
+            "ChargeDescription": f"{named.said}: {each.what}" if each.what else named.said,
+            "x_ListPriceKnown": "false",
+        }
+
+
+def _cloud_of(extra: ExtraCost, clouds: set[Cloud]) -> Cloud:
+    if extra.cloud is not None:
+        return extra.cloud
+    if len(clouds) == 1:
+        return next(iter(clouds))
+    raise ExplainedError(
+        f"it is not known which cloud bills {extra.kind} {extra.what or f'of {extra.team}'}, as the report has nodes of "
+        f"{' and '.join(sorted(clouds)) or 'no cloud whose prices are known'}.",
+        "give each cost in the file of --storage its cloud, as in cloud: aws.",
+        exit_code=ExitCode.BAD_USAGE,
+    )
+
+
+def _usd(usd: Decimal) -> dict[str, str]:
+    """What is billed is what is used: nothing here was paid in advance."""
+    return {"BilledCost": str(usd), "EffectiveCost": str(usd)}
+
+
+def _priced(which: str, usd_per_hour: Fraction, hours: Decimal) -> dict[str, str]:
+    """The unit price and the cost at it, which is their product to the last digit, as FOCUS has it."""
+    with localcontext(prec=60):
+        price = Decimal(usd_per_hour.numerator) / usd_per_hour.denominator
+        return {f"{which}UnitPrice": _text(price), f"{which}Cost": _text(price * hours)}
+
+
+def _consumed(charge: Charge, hours: Decimal) -> dict[str, str]:
+    """GPU hours of what has GPUs, machine hours of what has none; of what was reserved and not there nothing was consumed."""
+    if charge.kind is ChargeKind.PLATFORM or charge.supply.gpu == NONE:
+        return {"ConsumedQuantity": "0" if charge.kind is ChargeKind.UNUSED else _text(hours), "ConsumedUnit": "Hours"}
+    return {"ConsumedQuantity": _text(_hours(charge.gpu_seconds)), "ConsumedUnit": "GPU-Hours"}
+
+
+def _reservation(charge: Charge) -> dict[str, str]:
+    reservation = charge.supply.reservation
+    if reservation is None:
+        return {}
+    status = "Unused" if charge.kind is ChargeKind.UNUSED else "Used"
+    return {"CapacityReservationId": reservation, "CapacityReservationStatus": status}
+
+
+def _provider(cloud: Cloud) -> dict[str, str]:
+    """All three are the cloud. With another issuer of invoices FOCUS wants a BilledCost of 0 (BilledCost-C-005-C)."""
+    return dict.fromkeys(("ProviderName", "PublisherName", "InvoiceIssuerName"), _PROVIDERS[cloud])
+
+
+def _sku(supply: Supply) -> dict[str, str]:
+    """The keys of the price book, which is the price list here; the clouds' own ids of SKUs are not in it."""
+    sku = f"{supply.region}/{supply.machine}"
+    details: dict[str, str | int] = {"InstanceType": supply.machine}
+    machine = machines_of(supply.cloud).get(supply.machine)
+    if machine is not None:
+        details["CoreCount"] = machine.vcpu
+        if machine.gpu is not None and len(machine.gpu.counts) == 1:
+            details["GpuCount"] = machine.gpu.count
+    return {
+        "SkuId": spreadsheet_cell(sku),
+        "SkuPriceId": spreadsheet_cell(f"{sku}/{supply.capacity_type}"),
+        "SkuMeter": "Instance hours",
+        "SkuPriceDetails": json.dumps(details),
+    }
+
+
+def _owner(team: str) -> dict[str, str]:
+    account = "" if team in _NOBODY else spreadsheet_cell(team)
+    return {"SubAccountId": account, "SubAccountName": account, "x_ChargedTo": spreadsheet_cell(team)}
+
+
+def _tags(line: LineKey) -> str:
+    names = ("team", "project", "workload_type", "environment", "pool")
+    return json.dumps({name: value for name in names if (value := getattr(line, name)) not in _NOBODY})
+
+
+def _hours(seconds: Fraction) -> Decimal:
+    with localcontext(prec=60):
+        return (Decimal(seconds.numerator) / seconds.denominator / HOUR).quantize(_PLACES)
+
+
+def _text(number: Decimal) -> str:
+    """As FOCUS writes numbers: a point, no exponent, no digit that says nothing."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,239 @@
+"""The dataset of `--format focus`: it sums to the report to the cent, breaks no rule of FOCUS 1.2, and the rules can be broken."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from chargeback_months import HOUR, Month
+from contract_files import contract_file
+from focus_conformance import Row, broken
+from hostile_month import CONTRACT, MINUTE, answers, hostile_month
+
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
+from capacity.chargeback.charges import ChargeKind
+from capacity.chargeback.charging import charge
+from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.queries import PLATFORM
+from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report, cost_nodes
+from capacity.chargeback.samples import month_period
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.chargeback_focus import COLUMNS, report_focus
+
+DAY = 24 * HOUR
+P5 = {"machine": "p5.48xlarge", "region": "us-east-1", "nodes": 2, "pool": "h100"}
+STORAGE = ExtraCost(team="vision", kind=ExtraKind.STORAGE, usd=Decimal("120.50"), what="bucket datasets")
+EGRESS = ExtraCost(team="=cmd|' /C calc'!A0", kind=ExtraKind.EGRESS, usd=Decimal("14.07"), project="@asr")
+
+
+def rows_of(report: Report) -> list[Row]:
+    return list(csv.DictReader(io.StringIO(report_focus(report, "123456789012"))))
+
+
+def total(rows: list[Row], column: str) -> Decimal:
+    return sum((Decimal(row[column]) for row in rows), Decimal(0))
+
+
+def mixed_month() -> Month:
+    """Spot and reserved GPUs of two regions, of which a half is had, a node without GPUs, and one without a price."""
+    month = Month(hours=48)
+    month.node("spot-1", 0, 36 * HOUR)
+    month.node("spot-2", 0, 7 * HOUR + 60, labels={"topology.kubernetes.io/region": "us-west-2"})
+    month.node("h100-1", 0, 30 * HOUR, labels=reserved("h100"))
+    month.node(
+        "system", 0, 48 * HOUR, gpus=0, labels={"node.kubernetes.io/instance-type": "m6i.xlarge", "karpenter.sh/capacity-type": "on-demand"}
+    )
+    month.node("new", 0, HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    month.pod("train", "spot-1", 0, 20 * HOUR, gpus=3, team="vision", project="segmentation", workload_type="training")
+    month.pod("serve", "spot-2", HOUR, 5 * HOUR + 420, gpus=1, team="speech")
+    month.pod("tune", "h100-1", 2 * HOUR, 29 * HOUR, gpus=7, team="search", environment="prod")
+    return month
+
+
+def reserved(pool: str) -> dict[str, str]:
+    return {"node.kubernetes.io/instance-type": "p5.48xlarge", "karpenter.sh/capacity-type": "reserved", "karpenter.sh/nodepool": pool}
+
+
+def mixed_report(policy: IdlePolicy = IdlePolicy.CENTRAL) -> Report:
+    """With what a contract says: a price of reservations, a discount, and twice as many machines as are ever there."""
+    row = {"capacity_type": "reserved", "usd_per_hour": "38.015", "source": "contract", "machine": "p5.48xlarge", "region": "us-east-1"}
+    own = contract_file(prices=[row], discounts=[{"capacity_type": "on-demand", "percent": "12"}], commitments=[P5])
+    return replace(mixed_month().report(policy, own=own), extra=(STORAGE, EGRESS))
+
+
+def small_hostile_report(policy: IdlePolicy) -> Report:
+    def prices(cloud: Cloud) -> PriceBook:
+        book = prices_of(cloud)
+        return book.with_rows_of(PriceFile.model_validate(CONTRACT), "contract") if cloud is Cloud.AWS else book
+
+    period = month_period("2026-03", "Europe/Berlin")
+    ledger = Ledger(period, MINUTE)
+    for each in answers(hostile_month(200, seed=5), 24 * 60):
+        ledger.take(each)
+    books = ledger.close()
+    return charge(books, cost_nodes(books, prices), idle=policy, asked=period)
+
+
+REPORTS = [*(pytest.param(mixed_report, policy, id=f"mixed-{policy}") for policy in IdlePolicy)]
+HOSTILE = [pytest.param(small_hostile_report, policy, id=f"hostile-{policy}", marks=pytest.mark.thorough) for policy in IdlePolicy]
+
+
+@pytest.mark.parametrize("made,policy", [*REPORTS, *HOSTILE])
+def test_every_row_keeps_the_rules_and_all_sum_to_what_the_report_says(made: Any, policy: IdlePolicy) -> None:
+    report: Report = made(policy)
+    rows = rows_of(report)
+
+    assert broken(COLUMNS, rows) == []
+    assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.node_usd + report.extra_usd
+    # The product of quantity and price has more digits than cents; all together they are within half a cent of the exact sum.
+    assert abs(total(rows, "ContractedCost") - report.node_usd - report.extra_usd) < Decimal("0.0051")
+    for line in report.lines:
+        kinds = {each.kind: Decimal(0) for each in report.charges}
+        for each in report.charges:
+            kinds[each.kind] += each.usd if each.line == line.key else 0
+        had = kinds.get(ChargeKind.ALLOCATED, Decimal(0)) + line.totals.idle_usd
+        assert sum(kinds.values()) == line.totals.usd
+        assert line.key.team == PLATFORM or had == line.totals.usd
+    for team, totals in report.by("team").items():
+        own = [row for row in rows if row["x_ChargedTo"] == team[0] and row["ServiceCategory"] == "Compute"]
+        assert total(own, "EffectiveCost") == totals.usd
+    had_hours = total([row for row in rows if row["x_ChargeKind"] == "allocated"], "ConsumedQuantity")
+    assert float(had_hours) == pytest.approx((report.total.gpu_seconds - report.total.unpriced) / HOUR, abs=1e-4)
+    gpu_hours = total([row for row in rows if row["ConsumedUnit"] == "GPU-Hours"], "ConsumedQuantity")
+    assert float(had_hours) < float(gpu_hours) < report.gpu_seconds / HOUR, "with the idle ones, without those that have no price"
+
+
+def test_no_row_is_a_cent_off_what_its_quantity_costs() -> None:
+    for row in rows_of(mixed_report(IdlePolicy.PROPORTIONAL)):
+        assert abs(Decimal(row["EffectiveCost"]) - Decimal(row["ContractedCost"])) < Decimal("0.01") + Decimal("1e-6"), row
+
+
+def test_what_was_saved_is_the_list_cost_less_the_effective_cost_of_what_was_had() -> None:
+    report = mixed_month().report()
+    had = [row for row in rows_of(report) if row["x_ChargeKind"] in {"allocated", "platform"}]
+
+    assert {row["x_ListPriceKnown"] for row in had} <= {"true", "false"}
+    assert abs(total(had, "ListCost") - total(had, "ContractedCost") - report.total.saved_usd) < Decimal("0.0051")
+
+
+def test_rows_say_how_a_machine_was_bought_and_for_what() -> None:
+    rows = {(row["x_MachineType"], row["RegionId"], row["x_ChargeKind"]): row for row in rows_of(mixed_report())}
+
+    spot = rows["p4d.24xlarge", "us-east-1", "allocated"]
+    assert (spot["ProviderName"], spot["InvoiceIssuerName"], spot["PricingCategory"]) == ("AWS", "AWS", "Dynamic")
+    assert (spot["PricingQuantity"], spot["PricingUnit"]) == ("7.5", "Hours"), "three eighths of twenty hours of the machine"
+    assert (spot["ConsumedQuantity"], spot["ConsumedUnit"]) == ("60", "GPU-Hours")
+    assert spot["SubAccountId"] == "vision"
+    assert json.loads(spot["Tags"]) == {"team": "vision", "project": "segmentation", "workload_type": "training", "pool": "a100-spot"}
+    assert json.loads(spot["SkuPriceDetails"]) == {"InstanceType": "p4d.24xlarge", "CoreCount": 96, "GpuCount": 8}
+    assert (spot["SkuId"], spot["SkuPriceId"]) == ("us-east-1/p4d.24xlarge", "us-east-1/p4d.24xlarge/spot")
+    # On demand 12 % are off; the list is the cloud's own.
+    assert Decimal(spot["ListUnitPrice"]) == Decimal("21.957642")
+    used, unused = rows["p5.48xlarge", "us-east-1", "allocated"], rows["p5.48xlarge", "us-east-1", "unused"]
+    assert used["CapacityReservationId"] == unused["CapacityReservationId"] == "reserved/us-east-1/p5.48xlarge/h100"
+    assert (used["CapacityReservationStatus"], unused["CapacityReservationStatus"]) == ("Used", "Unused")
+    assert (used["PricingCategory"], used["ContractedUnitPrice"], used["ListUnitPrice"]) == ("Standard", "38.015", "55.04")
+    assert (unused["PricingQuantity"], unused["ConsumedQuantity"]) == ("66", "0"), "two machines for 48 hours, and one for 30 of them"
+    assert (unused["SubAccountId"], unused["x_ChargedTo"]) == ("", "(central)")
+    platform = rows["m6i.xlarge", "us-east-1", "platform"]
+    assert (platform["ConsumedQuantity"], platform["ConsumedUnit"], platform["x_GpuModel"]) == ("48", "Hours", "")
+    assert not [key for key in rows if key[0] == "p9.48xlarge"], "what has no price is in no row"
+    assert {row["BillingPeriodStart"] for row in rows.values()} == {spot["ChargePeriodStart"]} == {"2026-10-01T00:00:00Z"}
+
+
+def test_idle_gpus_that_another_pool_pays_for_stay_where_they_were() -> None:
+    month = Month()
+    month.node("spot-1", 0, 10 * HOUR)
+    month.node("h100-1", 0, 10 * HOUR, labels=reserved("h100"))
+    month.pod("train", "spot-1", 0, 10 * HOUR, gpus=8, team="vision")
+    [row] = [each for each in rows_of(month.report(IdlePolicy.PROPORTIONAL)) if each["x_ChargeKind"] == "idle"]
+
+    assert (row["x_ChargedTo"], json.loads(row["Tags"])["pool"]) == ("vision", "a100-spot")
+    assert (row["x_NodePool"], row["x_MachineType"], row["CapacityReservationStatus"]) == ("h100", "p5.48xlarge", "Used")
+
+
+def test_costs_of_storage_and_traffic_are_rows_and_no_text_is_a_formula() -> None:
+    storage, egress = rows_of(mixed_report())[-2:]
+
+    assert (storage["ServiceCategory"], storage["EffectiveCost"], storage["ListUnitPrice"]) == ("Storage", "120.50", "120.5")
+    assert storage["ChargeDescription"] == "Storage: bucket datasets"
+    assert (egress["SubAccountId"], egress["x_ChargedTo"]) == ("'=cmd|' /C calc'!A0",) * 2
+    assert json.loads(egress["Tags"]) == {"team": EGRESS.team, "project": "@asr"}, "tags are as they were given"
+    for row in (storage, egress):
+        assert not [value for value in row.values() if value.startswith(("=", "+", "-", "@"))]
+
+
+def test_a_cost_of_which_no_cloud_is_known_is_refused_until_it_has_one() -> None:
+    month = Month()
+    month.node("spot-1", 0, HOUR)
+    google = {"node.kubernetes.io/instance-type": "g2-standard-4", "topology.kubernetes.io/region": "us-central1"}
+    month.node("l4-1", 0, HOUR, gpus=1, labels=google)
+    report = month.report()
+    assert {row["ProviderName"] for row in rows_of(report)} == {"AWS", "Google Cloud"}
+
+    with pytest.raises(ExplainedError, match="not known which cloud bills storage bucket datasets") as caught:
+        rows_of(replace(report, extra=(STORAGE,)))
+    assert caught.value.exit_code is ExitCode.BAD_USAGE
+    rows = rows_of(replace(report, extra=(STORAGE.model_copy(update={"cloud": Cloud.GCP}),)))
+    assert rows[-1]["ProviderName"] == "Google Cloud"
+    assert broken(COLUMNS, rows) == []
+
+
+@pytest.mark.parametrize(
+    "changed,told",
+    [
+        ({"BilledCost": ""}, "BilledCost: null"),
+        ({"BilledCost": "1,000.00"}, "BilledCost: not of type decimal"),
+        ({"EffectiveCost": "+1"}, "EffectiveCost: not of type decimal"),
+        ({"ListUnitPrice": "-1", "ListCost": "-7.5"}, "ListUnitPrice: not of type price"),
+        ({"CommitmentDiscountStatus": "Used"}, "CommitmentDiscountStatus: not null"),
+        ({"BillingCurrency": "Euro"}, "BillingCurrency: not of type currency"),
+        ({"ChargePeriodEnd": "2026-10-03"}, "ChargePeriodEnd: not of type datetime"),
+        ({"ChargePeriodEnd": "2026-10-01T00:00:00Z"}, "ChargePeriodEnd-C-004-M"),
+        ({"ProviderName": " "}, "ProviderName: not of type string"),
+        ({"ChargeCategory": "Idle"}, "ChargeCategory: not an allowed value"),
+        ({"CapacityReservationId": "r", "CapacityReservationStatus": "Idle"}, "CapacityReservationStatus: not an allowed value"),
+        ({"CapacityReservationStatus": "Unused"}, "CapacityReservationId-C-005-C"),
+        ({"CapacityReservationId": "r"}, "CapacityReservationStatus-C-004-C"),
+        ({"ServiceSubcategory": "Object Storage"}, "ServiceSubcategory-C-004-M"),
+        ({"InvoiceIssuerName": "Finance"}, "BilledCost-C-005-C"),
+        ({"ChargeCategory": "Purchase"}, "ChargeFrequency-C-004-C"),
+        ({"ChargeCategory": "Tax"}, "ListUnitPrice-C-004-C"),
+        ({"ConsumedQuantity": "", "ConsumedUnit": ""}, "ConsumedQuantity-C-006-C"),
+        ({"ConsumedUnit": ""}, "ConsumedUnit-C-006-C"),
+        ({"PricingQuantity": ""}, "PricingUnit-C-005-C"),
+        ({"SkuId": ""}, "SkuMeter-C-004-C"),
+        ({"RegionName": ""}, "RegionName-C-005-C"),
+        ({"SubAccountName": ""}, "SubAccountName-C-005-C"),
+        ({"ListCost": "1"}, "ListCost-C-009-C"),
+        ({"ContractedCost": "57.33"}, "ContractedUnitPrice-C-011-C"),
+        ({"Tags": "team=vision"}, "Tags: KeyValueFormat-A-001-M"),
+        ({"Tags": '["vision"]'}, "Tags: KeyValueFormat-A-001-M"),
+        ({"Tags": '{"team": "a", "team": "b"}'}, "Tags: KeyValueFormat-A-002-M"),
+        ({"Tags": '{"team": ["a"]}'}, "Tags: KeyValueFormat-A-004-M"),
+        ({"SkuPriceDetails": '{"Gpu": "a100"}'}, "SkuPriceDetails: SkuPriceDetails-C-017-C"),
+    ],
+)
+def test_a_row_that_breaks_a_rule_is_found(changed: Row, told: str) -> None:
+    row = next(each for each in rows_of(mixed_report()) if each["SubAccountId"] == "vision" and each["x_ChargeKind"] == "allocated")
+    assert broken(COLUMNS, [row]) == []
+
+    assert told in {each.removesuffix(" (row 0)") for each in broken(COLUMNS, [row | changed])}
+
+
+def test_a_dataset_that_breaks_a_rule_is_found() -> None:
+    rows = rows_of(mixed_report())
+    assert "Tags: missing" in broken([each for each in COLUMNS if each != "Tags"], [])
+    assert "ColumnHandling-A-010-M: Team" in broken([*COLUMNS, "Team"], [])
+    assert "ColumnHandling-A-013-O" in broken(COLUMNS[::-1], [])
+    assert "a column stands twice" in broken([*COLUMNS, "x_NodePool"], [])
+    two = [rows[0], rows[0] | {"ServiceCategory": "Storage", "SkuId": "another"}]
+    assert {"ServiceName-C-005-C (Amazon Elastic Compute Cloud)", f"SkuPriceId-C-008-M ({rows[0]['SkuPriceId']})"} <= set(
+        broken(COLUMNS, two)
+    )
