@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from capacity.catalog.price_book import PriceBook
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, Lost, NodeKey
+    from capacity.chargeback.node_groups import NodeGroup
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.queries import Owner
     from capacity.chargeback.samples import Gap, Period, Seconds
@@ -49,12 +50,14 @@ class UnknownPrice:
 class NodeCosts:
     """The exact cost of each node whose price is known; of the others, for how long they ran. `sources` are those of the prices.
 
+    `fees` says how much of a node's cost is the fee of EKS Auto Mode.
     `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
     `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
     """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
     saved: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    fees: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
     unsaved: set[UnknownPrice] = field(default_factory=set["UnknownPrice"])
     unknown: dict[UnknownPrice, Seconds] = field(default_factory=dict["UnknownPrice", "Seconds"])
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
@@ -79,6 +82,8 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
             costs.unknown[unknown] = costs.unknown.get(unknown, 0) + book.seconds
         else:
             costs.usd[name, facts] = usd_per_hour * book.seconds / _HOUR
+            if paid is not None and usd_per_hour != paid:
+                costs.fees[name, facts] = (usd_per_hour - paid) * book.seconds / _HOUR
         if paid is not None and facts.capacity_type is not CapacityType.ON_DEMAND:
             # The fee is the same, however a node was bought.
             full = _usd_per_hour(replace(facts, capacity_type=CapacityType.ON_DEMAND), prices, costs.sources)
@@ -253,6 +258,7 @@ class Report:
     """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes.
 
     What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
+    `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
     """
 
     period: Period
@@ -277,6 +283,7 @@ class Report:
     commitments: tuple[UnusedCommitment, ...] = ()
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
+    nodes: tuple[NodeGroup, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -47,9 +47,9 @@ def report_csv(report: Report) -> str:
     writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
     for line in report.lines:
         figures = _figures(line.totals)
-        writer.writerow((report.period.name, *map(_cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES)))
+        writer.writerow((report.period.name, *map(cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES)))
     for each in report.extra:
-        key = (_cell(each.team), _cell(each.project), *("",) * (len(DIMENSIONS) - 2))
+        key = (cell(each.team), cell(each.project), *("",) * (len(DIMENSIONS) - 2))
         writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
     return text.getvalue()
 
@@ -68,6 +68,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "idle_usd": str(report.idle_usd),
         "platform_usd": str(report.platform_usd),
         "total": _figures(report.total),
+        "nodes": [{**asdict(each), "node_hours": round(each.node_seconds / HOUR, 4), "usd": str(each.usd)} for each in report.nodes],
         "lines": [{**asdict(line.key), **_figures(line.totals)} for line in report.lines],
         "by": {each: [{each: key[0], **_figures(totals)} for key, totals in report.by(each).items()] for each in DIMENSIONS},
         "extra": [{**each.model_dump(mode="json"), "usd": str(each.usd)} for each in report.extra],
@@ -127,7 +128,7 @@ def _figures(totals: Totals) -> dict[str, Any]:
     }
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
