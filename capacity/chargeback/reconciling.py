@@ -86,7 +86,8 @@ class LineKey:
 class Line:
     """One kind of machine in both. `hours` are of nodes, or of vCPUs for a family; None: cannot be counted.
 
-    `capacity_types` are the report's own. `parts` say why, and sum to the difference.
+    `capacity_types` are the report's own. The prices are by the hour, of hours that have one and that no commitment pays. `parts` say why,
+    and sum to the difference.
     """
 
     key: LineKey
@@ -95,6 +96,8 @@ class Line:
     report_hours: Fraction | None
     bill_usd: Decimal
     bill_hours: Fraction
+    report_price: Fraction | None
+    bill_price: Fraction | None
     parts: tuple[tuple[Reason, Decimal], ...]
 
     @property
@@ -136,7 +139,7 @@ class Reconciliation:
     @property
     def unexplained_usd(self) -> Decimal:
         """What nothing explains; more here does not make up for less there."""
-        return sum((abs(usd) for reason, usd in self._amounts() if not reason.explains), Decimal(0))
+        return sum((abs(usd) for reason, usd in self._amounts() if not reason.explains), Decimal("0.00"))
 
     def within(self, percent: Decimal) -> bool:
         """Whether what is unexplained is at most so much of what the report says."""
@@ -158,6 +161,16 @@ class _Reported:
     unpriced: Fraction = Fraction(0)
     nodes: Fraction = Fraction(0)
     capacity_types: tuple[str, ...] = ()
+
+    @property
+    def priced(self) -> Fraction:
+        """The hours whose price the report knows."""
+        return max((self.hours or Fraction(0)) - self.unpriced, Fraction(0))
+
+    @property
+    def price(self) -> Fraction | None:
+        """Of an hour."""
+        return Fraction(self.usd) / self.priced if self.priced else None
 
     def add(self, nodes: ReportedNodes, factor: int | None) -> None:
         """`factor` None: how its hours compare is not known."""
@@ -193,7 +206,8 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
         mine, theirs = reported.get(key, _Reported()), billed.get(key, Machines())
         parts = tuple((reason, rounded[0, key, reason]) for reason in Reason if (0, key, reason) in exact)
         bill_usd = mine.usd + sum((usd for _, usd in parts), Decimal(0))
-        lines.append(Line(key, mine.capacity_types, mine.usd, mine.hours, bill_usd, theirs.hours + theirs.covered_hours, parts))
+        prices = (mine.price, theirs.usd / theirs.hours if theirs.hours > 0 else None)
+        lines.append(Line(key, mine.capacity_types, mine.usd, mine.hours, bill_usd, theirs.hours + theirs.covered_hours, *prices, parts))
     others = tuple(
         Other(cloud, reason, what, rows[cloud, what, reason], rounded[1, (cloud, what), reason])
         for cloud, what, reason in sorted(rows, key=lambda each: (each[0], list(Reason).index(each[2]), each[1]))
@@ -244,8 +258,7 @@ def _why(mine: _Reported | None, theirs: Machines | None, step_seconds: int, *, 
         return {Reason.NOT_IN_REPORT: theirs.usd + theirs.covered_usd}
     if mine.hours is None:
         return {Reason.UNEXPLAINED: theirs.usd + theirs.covered_usd - Fraction(mine.usd)}
-    priced = max(mine.hours - mine.unpriced, Fraction(0))
-    price = Fraction(mine.usd) / priced if priced else None
+    priced, price = mine.priced, mine.price
     # Hours that a commitment pays are first of all those that have a price in the report.
     covered = max(min(theirs.covered_hours, priced), Fraction(0))
     left = priced - covered

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capacity.chargeback.bills.gcp import FAMILY
+from capacity.chargeback.reconciling import Reason
 from infra.cli.chargeback_report import cell
 from infra.cli.console import new_console, out
 from infra.cli.cost_report import literal
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from fractions import Fraction
 
-    from capacity.chargeback.reconciling import Line, Reason, Reconciliation
+    from capacity.chargeback.reconciling import Line, Reconciliation
 
 _WIDTH = 110
 _OTHERS_TOLD = 40
@@ -52,6 +53,8 @@ def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
                 "report_hours": None if each.report_hours is None else round(float(each.report_hours), 4),
                 "bill_usd": str(each.bill_usd),
                 "bill_hours": round(float(each.bill_hours), 4),
+                "report_usd_per_hour": None if each.report_price is None else round(float(each.report_price), 6),
+                "bill_usd_per_hour": None if each.bill_price is None else round(float(each.bill_price), 6),
                 "difference_usd": str(each.difference),
                 "why": [{"reason": reason.value, "explained": reason.explains, "usd": str(usd)} for reason, usd in each.parts],
             }
@@ -99,7 +102,7 @@ def reconcile_text(found: Reconciliation, percent: Decimal) -> str:
     for title, headings, rows, texts in _tables(found):
         table = Table(title=Text(title), title_justify="left")
         for number, heading in enumerate(headings):
-            table.add_column(heading, justify="left" if number < texts else "right", overflow="fold")
+            table.add_column(heading, justify="left" if number < texts or heading == "why" else "right", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
         console.print(table)
@@ -122,7 +125,7 @@ def _markdown(found: Reconciliation, percent: Decimal) -> Iterator[str]:
         yield f"## {title}"
         yield ""
         yield f"| {' | '.join(headings)} |"
-        yield f"|{'|'.join(':--' if column < texts else '--:' for column in range(len(headings)))}|"
+        yield f"|{'|'.join(':--' if column < texts or heading == 'why' else '--:' for column, heading in enumerate(headings))}|"
         yield from (f"| {' | '.join(map(literal, row))} |" for row in rows)
     if found.notes:
         yield ""
@@ -144,7 +147,7 @@ def _tables(found: Reconciliation) -> Iterator[_Rows]:
     whole: list[tuple[str, ...]] = [("report", f"{found.report_usd:,}"), *reasons, ("bill", f"{found.bill_usd:,}")]
     yield "from the report to the bill", ("why", "USD"), whole, 1
     if found.lines:
-        headings = ("machine", "bought as", "report USD", "bill USD", "report h", "bill h", "difference and why")
+        headings = ("machine", "bought as", "report USD", "bill USD", "report h", "bill h", "difference", "why")
         yield "by machine", headings, [_row(each) for each in found.lines], 2
     if found.others:
         rows: list[tuple[str, ...]] = [
@@ -161,7 +164,7 @@ def _tables(found: Reconciliation) -> Iterator[_Rows]:
 def _row(line: Line) -> tuple[str, ...]:
     key = line.key
     unit = " (vCPU hours)" if _unit(line) == "vCPU hours" else ""
-    why = "; ".join(f"{_signed(usd)} {reason.value}" for reason, usd in line.parts)
+    why = "; ".join(f"{_signed(usd)} {reason.value}{_prices(line) if reason is Reason.PRICE else ''}" for reason, usd in line.parts)
     return (
         f"{key.machine} {key.region}{unit}",
         ", ".join(line.capacity_types) or key.bought,
@@ -169,8 +172,15 @@ def _row(line: Line) -> tuple[str, ...]:
         f"{line.bill_usd:,}",
         _hours(line.report_hours),
         _hours(line.bill_hours),
-        f"{_signed(line.difference)}: {why}" if why else "0.00",
+        _signed(line.difference),
+        why,
     )
+
+
+def _prices(line: Line) -> str:
+    if line.report_price is None or line.bill_price is None:
+        return ""
+    return f" ({float(line.report_price):,.4f} an hour, billed {float(line.bill_price):,.4f})"
 
 
 def _unit(line: Line) -> str:

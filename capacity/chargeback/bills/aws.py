@@ -1,8 +1,8 @@
 """AWS's Cost and Usage Report: CUR 2.0 of Data Exports, and the legacy one, whose columns have other names for the same.
 
 Columns and line item types: https://docs.aws.amazon.com/cur/latest/userguide/table-dictionary-cur2.html and Lineitem-columns.html there;
-the header of a legacy report as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it in its tests (read 2026-11-27). No report of an
-account of our own has been read.
+the header of a legacy report as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it in its tests (read 2026-11-27). No report
+of an account of our own has been read.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ _USAGE = re.compile(
     r"(?P<kind>BoxUsage|DedicatedUsage|SpotUsage|UnusedBox|UnusedDed|Reservation|DedicatedRes|HeavyUsage):(?P<machine>[a-z0-9-]+\.[a-z0-9-]+)"
 )
 _AUTO_MODE = re.compile(r"(?:[A-Z0-9]{2,6}-)?EKS-Auto:(?P<machine>[a-z0-9-]+\.[a-z0-9-]+?)-management-hours")
+
+_PREFIX = re.compile(r"[A-Z]{2,4}[A-Z0-9]?\d?-(?=[A-Z])")
+_FIRST_WORD = re.compile(r"[:\-.].*", re.DOTALL)
 
 _NO_TIME = frozenset({"Reservation", "DedicatedRes", "HeavyUsage"})
 """All of a capacity reservation: the machines in it are BoxUsage, the rest of it is UnusedBox, so its own hours would count twice."""
@@ -104,6 +107,9 @@ def charges(row: Mapping[str, str]) -> Iterator[Charge]:
     own = row.get("identity_line_item_id", "").strip()
     identity = f"{own} {row.get('identity_time_interval', '').strip()} {usage} {written} {usd}" if own else ""
     if found is None:
+        if what == "AmazonEC2":
+            # Disks, gateways and traffic are all of this product.
+            what = f"AmazonEC2 {_FIRST_WORD.sub('', _PREFIX.sub('', usage))}".strip()
         yield Charge(kind, Cloud.AWS, what, usd, start=start, end=end, identity=identity)
     else:
         place, is_time = found

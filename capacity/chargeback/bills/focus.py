@@ -105,7 +105,7 @@ def _hours(row: Mapping[str, str]) -> Fraction:
 
 
 def _details(row: Mapping[str, str]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in _object(row, "skupricedetails").items()}
+    return {key: str(value) for key, value in _object(row, "skupricedetails").items()}
 
 
 def _system_labels(row: Mapping[str, str]) -> str:
@@ -115,7 +115,7 @@ def _system_labels(row: Mapping[str, str]) -> str:
 
 
 def _in_cluster(row: Mapping[str, str]) -> bool:
-    keys = {re.sub(r"[^a-z0-9]+", "_", str(key).lower()) for key, value in _object(row, "tags").items() if value}
+    keys = {re.sub(r"[^a-z0-9]+", "_", key.lower()) for key, value in _object(row, "tags").items() if value}
     return bool(
         keys & {"aws_eks_cluster_name", "eks_cluster_name", "eks_eks_cluster_name", "karpenter_sh_nodepool", "goog_k8s_cluster_name"}
     )
