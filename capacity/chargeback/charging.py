@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.node_groups import node_groups
+from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import IdlePolicy, Line, LineKey, OpenCostFigure, Report, Totals, UnusedCommitment
 from capacity.chargeback.rounding import to_cents

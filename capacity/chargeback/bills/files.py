@@ -77,7 +77,7 @@ class _Bytes:
         raw.seek(0)
         self.digest = hashlib.sha256()
         self.row = 0
-        self._stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if start[:2] == b"\x1f\x8b" else raw  # pyrefly: ignore[bad-assignment]
+        self._stream: IO[bytes] | gzip.GzipFile = gzip.GzipFile(fileobj=raw) if start[:2] == b"\x1f\x8b" else raw
         self._most = max(_ALWAYS_ALLOWED, size * MAX_EXPANSION)
         self._read = 0
         if start == b"PAR1":
