@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus, served
 from made_bills import cur_row, focus_row, node, report_file, table
 from typer.testing import CliRunner
 
@@ -136,6 +138,27 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     assert "No such file" in run("--report", tmp_path / "none.json", "--bill", bill, code=2)
     bill.write_text("[" * 100_000)
     assert "no report of flexspot" in run("--report", bill, "--bill", bill, code=2)
+
+
+def test_a_report_as_it_is_written_is_held_against_a_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR)
+    month.node("spot-2", 0, 6 * HOUR)
+    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
+    report, bill = tmp_path / "report.json", tmp_path / "bill.csv"
+    with served(FakePrometheus(month)) as prometheus:
+        days = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json", "--out", str(report))
+        result = CliRunner().invoke(app, ["chargeback", "--prometheus", prometheus.url, *days])
+    assert result.exit_code == 0, result.output
+    usage = {"usage_start_date": "2026-10-01T00:00:00Z", "usage_end_date": "2026-10-02T00:00:00Z"}
+    bill.write_text(table([cur_row(usage_type="SpotUsage:p4d.24xlarge", usage_amount="30.1", unblended_cost="231.77", **usage)]))
+
+    found = json.loads(run("--report", report, "--bill", bill, "--format", "json"))
+
+    # 30 hours at 7.6435 in the report; on the bill six minutes more, at 7.70.
+    assert (found["report_usd"], found["bill_usd"], found["unexplained_usd"]) == ("229.31", "231.77", "0.00")
+    assert {each["reason"]: each["usd"] for each in found["by_reason"]} == {"price differs": "1.70", "start and end of nodes": "0.76"}
 
 
 def _fine(folder: Path) -> Path:
