@@ -214,6 +214,12 @@ def _names() -> SkuFile:
     return read_records(Path(__file__).parent / "gcp_skus.yaml", SkuFile)
 
 
+def gcp_gpu_skus() -> tuple[tuple[str, str], ...]:
+    """GPUs by the machine catalog's names, and what Google's SKUs call them; a Spot name of its own stands beside the other."""
+    file = _names()
+    return (*file.gpus.items(), *file.spot_gpus.items())
+
+
 _HEADER = """\
 # Prices of one's own, before the shipped ones: `prices_file` of a stack and `--prices` of commands take this file.
 # `flexspot prices refresh` writes it. It replaces rows that it asked for, keeps all others, and keeps no comments.

@@ -6,42 +6,23 @@ from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Supply, supply_of
+from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
+from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.report import ExtraCost, NodeCosts
     from capacity.chargeback.samples import Period
-
-
-KeyT = TypeVar("KeyT", bound="Hashable")
-
-_CENTS = 100
-
-
-def to_cents(amounts: Mapping[KeyT, Fraction], of: Decimal | None = None) -> dict[KeyT, Decimal]:
-    """Exact US dollars in cents. Their sum is that of `amounts`, rounded half up, or `of`, to which that was rounded; no part is a cent
-    or more off.
-
-    What rounding down leaves over goes, a cent each, to those that lost most by it, the first of equals first.
-    """
-    exact = {key: amount * _CENTS for key, amount in amounts.items()}
-    cents = {key: amount.numerator // amount.denominator for key, amount in exact.items()}
-    whole = sum(exact.values(), Fraction(0)) + Fraction(1, 2) if of is None else Fraction(of * _CENTS)
-    left = whole.numerator // whole.denominator - sum(cents.values())
-    by_loss = sorted(exact, key=lambda key: cents[key] - exact[key])
-    for key in by_loss[:left]:
-        cents[key] += 1
-    return {key: Decimal(each).scaleb(-2) for key, each in cents.items()}
 
 
 @dataclass
@@ -203,6 +184,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         uncommitted=costs.uncommitted,
         doubled=books.doubled,
         charges=tuple(charges.taken_apart(rounded)),
+        nodes=node_groups(books, costs),
     )
 
 

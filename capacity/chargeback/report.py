@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, Lost, NodeKey
+    from capacity.chargeback.node_groups import NodeGroup
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.queries import Owner
     from capacity.chargeback.samples import Gap, Period, Seconds
@@ -51,6 +52,7 @@ class UnknownPrice:
 class NodeCosts:
     """The exact cost of each node whose price is known; of the others, for how long they ran. `sources` are those of the prices.
 
+    `fees` says how much of a node's cost is the fee of EKS Auto Mode.
     `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
     `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
     `rates` are what an hour of each node in `usd` costs, `unused_rates` what an hour of what is in `unused` does, as far as it has a price.
@@ -58,6 +60,7 @@ class NodeCosts:
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
     saved: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    fees: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
     unsaved: set[UnknownPrice] = field(default_factory=set["UnknownPrice"])
     unknown: dict[UnknownPrice, Seconds] = field(default_factory=dict["UnknownPrice", "Seconds"])
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
@@ -85,6 +88,8 @@ def cost_nodes(books: Books, prices: Callable[[Cloud], PriceBook], *, auto_mode:
         else:
             costs.usd[name, facts] = usd_per_hour * book.seconds / _HOUR
             costs.rates[name, facts] = Rate(usd_per_hour, _listed(facts, prices, fee=usd_per_hour - (paid or 0)))
+            if paid is not None and usd_per_hour != paid:
+                costs.fees[name, facts] = (usd_per_hour - paid) * book.seconds / _HOUR
         if paid is not None and facts.capacity_type is not CapacityType.ON_DEMAND:
             # The fee is the same, however a node was bought.
             full = _usd_per_hour(replace(facts, capacity_type=CapacityType.ON_DEMAND), prices, costs.sources)
@@ -260,6 +265,7 @@ class Report:
 
     What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
     `charges` are the lines taken apart by what they are of; theirs is the same sum.
+    `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
     """
 
     period: Period
@@ -285,6 +291,7 @@ class Report:
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
     charges: tuple[Charge, ...] = ()
+    nodes: tuple[NodeGroup, ...] = ()
 
     @property
     def complete(self) -> bool:

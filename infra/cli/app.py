@@ -17,6 +17,7 @@ from infra.cli import (
     lab_commands,
     lint_commands,
     price_commands,
+    reconcile_commands,
     render_commands,
     review_commands,
     rule_commands,
@@ -49,6 +50,7 @@ app.command()(audit_commands.audit)
 app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
 app.command()(chargeback_commands.chargeback_rules)
+app.command()(reconcile_commands.chargeback_reconcile)
 app.command()(render_commands.render)
 # What comes after the script is its own, `--lr 1` too.
 app.command(context_settings={"allow_interspersed_args": False})(run_commands.run)

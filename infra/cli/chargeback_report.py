@@ -70,6 +70,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "idle_usd": str(report.idle_usd),
         "platform_usd": str(report.platform_usd),
         "total": _figures(report.total),
+        "nodes": [{**asdict(each), "node_hours": round(each.node_seconds / HOUR, 4), "usd": str(each.usd)} for each in report.nodes],
         "lines": [{**asdict(line.key), **_figures(line.totals)} for line in report.lines],
         "by": {each: [{each: key[0], **_figures(totals)} for key, totals in report.by(each).items()] for each in DIMENSIONS},
         "extra": [{**each.model_dump(mode="json", exclude_none=True), "usd": str(each.usd)} for each in report.extra],

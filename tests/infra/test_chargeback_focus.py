@@ -7,7 +7,7 @@ import io
 import json
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from chargeback_months import HOUR, Month
@@ -17,14 +17,22 @@ from hostile_month import CONTRACT, MINUTE, answers, hostile_month
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
+from capacity.chargeback.billed import Bill
+from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.charging import charge
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.queries import PLATFORM
+from capacity.chargeback.reconciling import Reason, reconcile
 from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report, cost_nodes
+from capacity.chargeback.reported_nodes import read_report
 from capacity.chargeback.samples import month_period
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.chargeback_focus import COLUMNS, report_focus
+from infra.cli.chargeback_report import report_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DAY = 24 * HOUR
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1", "nodes": 2, "pool": "h100"}
@@ -107,6 +115,26 @@ def test_every_row_keeps_the_rules_and_all_sum_to_what_the_report_says(made: Any
     assert float(had_hours) == pytest.approx((report.total.gpu_seconds - report.total.unpriced) / HOUR, abs=1e-4)
     gpu_hours = total([row for row in rows if row["ConsumedUnit"] == "GPU-Hours"], "ConsumedQuantity")
     assert float(had_hours) < float(gpu_hours) < report.gpu_seconds / HOUR, "with the idle ones, without those that have no price"
+
+
+@pytest.mark.parametrize("policy", IdlePolicy)
+def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
+    """By `flexspot chargeback-reconcile`, which knows FOCUS from the clouds' own exports and the report from its JSON alone."""
+    report = mixed_report(policy)
+    bill, told = tmp_path / "focus.csv", tmp_path / "report.json"
+    bill.write_text(report_focus(report, "123456789012"))
+    told.write_text(report_json(report))
+    month = read_report(told)
+    billed = Bill(month.start, month.end)
+    for row in read_bill(bill, {}):
+        billed.add(row)
+
+    found = reconcile(month, billed)
+
+    assert (found.report_usd, found.bill_usd) == (report.node_usd, report.node_usd + report.extra_usd)
+    assert {reason for reason, usd in found.by_reason.items() if usd} == {Reason.SERVICE}, "storage and egress"
+    assert {line.key.machine: line.difference for line in found.lines if line.difference} == {}
+    assert found.unexplained_usd == 0
 
 
 def test_no_row_is_a_cent_off_what_its_quantity_costs() -> None:

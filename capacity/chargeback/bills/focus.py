@@ -1,0 +1,139 @@
+"""FOCUS 1.0 to 1.3, as AWS and Google Cloud export it.
+
+Columns: https://focus.finops.org/focus-specification/v1-2/ and the samples FOCUS-1.2/focus_sample_costandusage_{aws,gcp}_1000.csv of
+github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS-Sample-Data; AWS's x_UsageType of its FOCUS 1.0 and Google's x_SystemLabels as public
+repositories list them (read 2026-11-27). No export of an account of our own has been read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from capacity.catalog.machines import Cloud
+from capacity.chargeback.bills import aws, gcp
+from capacity.chargeback.bills.charges import BillError, Bought, Charge, Kind, Place, in_usd, moment, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NEEDED = ("billedcost", "billingcurrency", "chargecategory", "chargeperiodstart", "servicename", "regionid")
+"""The columns without which nothing can be said; and a provider's name."""
+
+PROVIDERS = ("providername", "serviceprovidername", "invoiceissuername")
+"""Where the cloud is named; the first is gone from FOCUS 1.4."""
+
+_MACHINES = frozenset({"amazonec2", "amazon elastic compute cloud", "amazon elastic compute cloud - compute", "compute engine"})
+_KINDS = {"tax": Kind.TAX, "credit": Kind.CREDIT, "adjustment": Kind.CORRECTION}
+_HOURS = frozenset({"hour", "hours", "hrs"})
+
+
+def column(name: str) -> str:
+    """A column's name; exports differ in how they write capital letters."""
+    return name.strip().lower()
+
+
+def charges(row: Mapping[str, str]) -> Iterator[Charge]:
+    """What a row says. Raises BillError."""
+    in_usd(row["billingcurrency"])
+    cloud = _cloud(row)
+    usd = number(row["billedcost"], "BilledCost")
+    start = moment(row["chargeperiodstart"], "ChargePeriodStart")
+    end = moment(row.get("chargeperiodend", ""), "ChargePeriodEnd")
+    service = row["servicename"].strip() or "(no service)"
+    category = row["chargecategory"].strip().lower()
+    kind = _KINDS.get(category, Kind.SERVICE)
+    commitment = row.get("commitmentdiscountid", "").strip()
+    status = row.get("commitmentdiscountstatus", "").strip().lower()
+    if row.get("chargeclass", "").strip().lower() == "correction":
+        kind = Kind.CORRECTION
+    elif commitment and (category == "purchase" or status == "unused"):
+        kind = Kind.COMMITMENT
+    found = _machine(row, cloud) if kind is Kind.SERVICE and category == "usage" else None
+    if found is None:
+        what = service if kind is Kind.SERVICE and category == "usage" else f"{service} {category}"
+        yield Charge(kind, cloud, what, usd, start=start, end=end)
+        return
+    place, hours = found
+    covered = bool(commitment) or row.get("pricingcategory", "").strip().lower() == "committed"
+    yield Charge(Kind.MACHINE, cloud, service, usd, place, hours, covered, _in_cluster(row), start, end)
+
+
+def _cloud(row: Mapping[str, str]) -> Cloud:
+    name = next((row[each].strip() for each in PROVIDERS if row.get(each, "").strip()), "")
+    if re.search(r"\b(aws|amazon)\b", name, re.IGNORECASE):
+        return Cloud.AWS
+    if re.search(r"\b(google|gcp)\b", name, re.IGNORECASE):
+        return Cloud.GCP
+    raise BillError(f"the provider is {name[:40]!r}; bills of AWS and of Google Cloud can be read")
+
+
+def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[Place, Fraction] | None:
+    region = row["regionid"].strip() or "(no region)"
+    if cloud is Cloud.AWS:
+        for name in ("x_usagetype", "skumeter", "skuid"):
+            if found := aws.place_of(row.get(name, "").strip(), region):
+                place, is_time = found
+                return place, _hours(row) if is_time else Fraction(0)
+    if row["servicename"].strip().lower() not in _MACHINES:
+        return None
+    machine = _details(row).get("InstanceType", "").strip()
+    for measured in ("Consumed", "Pricing"):
+        # What has GPUs may be consumed in GPU hours and priced by the machine's.
+        if machine and row.get(f"{measured}Unit".lower(), "").strip().lower() in _HOURS:
+            dynamic = row.get("pricingcategory", "").strip().lower() == "dynamic"
+            place = Place(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND)
+            return place, Fraction(number(row.get(f"{measured}Quantity".lower(), ""), f"{measured}Quantity"))
+    if cloud is not Cloud.GCP:
+        return None
+    # Google's rows are of parts, as in its own export.
+    return gcp.machine_part(
+        "Compute Engine",
+        row.get("chargedescription", "").strip(),
+        {
+            "location_region": region,
+            "system_labels": _system_labels(row),
+            "usage_pricing_unit": row.get("consumedunit", ""),
+            "usage_unit": row.get("consumedunit", ""),
+            "usage_amount": row.get("consumedquantity", ""),
+            "usage_amount_in_pricing_units": row.get("consumedquantity", ""),
+        },
+    )
+
+
+def _hours(row: Mapping[str, str]) -> Fraction:
+    return Fraction(number(row.get("consumedquantity", ""), "ConsumedQuantity"))
+
+
+def _details(row: Mapping[str, str]) -> dict[str, str]:
+    return {key: str(value) for key, value in _object(row, "skupricedetails").items()}
+
+
+def _system_labels(row: Mapping[str, str]) -> str:
+    """Google writes Key and Value here with capital letters."""
+    written = row.get("x_systemlabels", "").strip()
+    return written.replace('"Key"', '"key"').replace('"Value"', '"value"')
+
+
+def _in_cluster(row: Mapping[str, str]) -> bool:
+    keys = {re.sub(r"[^a-z0-9]+", "_", key.lower()) for key, value in _object(row, "tags").items() if value}
+    return bool(
+        keys & {"aws_eks_cluster_name", "eks_cluster_name", "eks_eks_cluster_name", "karpenter_sh_nodepool", "goog_k8s_cluster_name"}
+    )
+
+
+def _object(row: Mapping[str, str], name: str) -> dict[str, object]:
+    written = row.get(name, "").strip()
+    if not written or written.lower() == "null":
+        return {}
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        raise BillError(f"{name} is no object in JSON") from None
+    if isinstance(found, list):
+        return {str(each.get("key", "")): each.get("value", "") for each in found if isinstance(each, dict)}
+    if not isinstance(found, dict):
+        raise BillError(f"{name} is no object in JSON")
+    return found

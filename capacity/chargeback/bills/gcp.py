@@ -1,0 +1,189 @@
+"""Google Cloud's billing export to BigQuery, out of it again as JSON lines or CSV.
+
+Columns: https://docs.cloud.google.com/billing/docs/how-to/export-data-bigquery-tables/detailed-usage and standard-usage there; rows as
+github.com/project-koku/nise makes them (read 2026-11-27). What SKUs are called is in capacity/catalog/gcp_skus.yaml. No export of a project
+of our own has been read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from capacity.catalog.fresh_prices import gcp_gpu_skus
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.chargeback.bills.charges import BillError, Bought, Charge, Kind, Place, in_usd, moment, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NEEDED = ("service_description", "sku_description", "cost", "currency", "credits", "usage_start_time")
+"""The columns without which nothing can be said."""
+
+FAMILY = "-*"
+"""Ends the name of a family of machines."""
+
+_COMPUTE = "Compute Engine"
+_CORES = "compute.googleapis.com/cores"
+_MACHINE = "compute.googleapis.com/machine_spec"
+_CLUSTER = "goog-k8s-cluster-name"
+_SECONDS = 3600
+
+_TAKEN = re.compile(r"Licensing Fee|Sole Tenancy|Reserved |Commitment")
+_PART = re.compile(
+    r"(?:(?:Spot Preemptible|Preemptible|DWS Defined Duration) )?"
+    r"(?P<family>[A-Z]\d?[A-Z]?)(?:Plus|Mega|Ultra)? (?:AMD |Arm |Predefined |Custom |Memory-optimized )*(?:Instance )?(?P<part>Core|Ram)\b"
+)
+_SSD = "SSD backed Local Storage"
+
+_COVERED = ("COMMITTED_USAGE_DISCOUNT", "FEE_UTILIZATION_OFFSET")
+_DISCOUNTS = frozenset({"SUSTAINED_USAGE_DISCOUNT", "DISCOUNT", "RESELLER_MARGIN", "SUBSCRIPTION_BENEFIT"})
+_COST_TYPES = {"tax": Kind.TAX, "adjustment": Kind.CORRECTION, "rounding_error": Kind.CORRECTION}
+
+
+def column(name: str) -> str:
+    """A column's name, whether it was flattened with dots or with underscores."""
+    return name.strip().lower().replace(".", "_")
+
+
+def flat(row: dict[str, Any]) -> dict[str, str]:
+    """A JSON object as a row of text: usage.amount becomes usage_amount, lists stay JSON."""
+    found: dict[str, str] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            found.update({column(f"{name}_{inner}"): _text(each) for inner, each in value.items()})
+        found[column(name)] = _text(value)
+    return found
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def charges(row: Mapping[str, str]) -> Iterator[Charge]:
+    """What a row says; its credits as charges of their own. Raises BillError."""
+    in_usd(row["currency"])
+    service, sku = row["service_description"].strip(), row["sku_description"].strip()
+    start = moment(row["usage_start_time"], "usage_start_time")
+    end = moment(row.get("usage_end_time", ""), "usage_end_time")
+    usd = number(row["cost"], "cost")
+    kind = _COST_TYPES.get(row.get("cost_type", "").strip().lower(), Kind.SERVICE)
+    if kind is Kind.SERVICE and sku.startswith("Commitment"):
+        kind = Kind.COMMITMENT
+    found = machine_part(service, sku, row) if kind is Kind.SERVICE else None
+    place, hours = found or (None, Fraction(0))
+    cluster = place is not None and bool(_labels(row, "labels").get(_CLUSTER))
+    what = f"{service}: {sku}" if kind is Kind.COMMITMENT else service or "(no service)"
+    given = list(_credits(row))
+    if place is None:
+        yield Charge(kind, Cloud.GCP, what, usd, start=start, end=end)
+    else:
+        # A commitment may pay for a part of the row's time only.
+        taken = min(-sum((amount for name, amount in given if name.startswith(_COVERED)), Decimal(0)), usd)
+        share = Fraction(taken) / Fraction(usd) if taken > 0 else Fraction(0)
+        if share:
+            yield Charge(Kind.MACHINE, Cloud.GCP, what, taken, place, hours * share, True, cluster, start, end)
+        if share < 1:
+            rest = usd - taken if share else usd
+            yield Charge(Kind.MACHINE, Cloud.GCP, what, rest, place, hours * (1 - share), False, cluster, start, end)
+    for name, amount in given:
+        if place is not None and name.startswith(_COVERED):
+            yield Charge(Kind.MACHINE, Cloud.GCP, what, amount, place, Fraction(0), True, cluster, start, end)
+        else:
+            of = Kind.DISCOUNT if name in _DISCOUNTS or name.startswith(_COVERED) else Kind.CREDIT
+            yield Charge(of, Cloud.GCP, f"{service} {name}", amount, start=start, end=end)
+
+
+def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Place, Fraction] | None:
+    """The machine that a part belongs to, and for how long the part says that it ran: cores do, memory and GPUs do not count again."""
+    if service != _COMPUTE or _TAKEN.search(sku):
+        return None
+    region = row.get("location_region", "").strip() or "(no region)"
+    spot = "Spot Preemptible" in sku or sku.startswith("Preemptible")
+    bought = Bought.SPOT if spot else Bought.FLEX_START if "DWS Defined Duration" in sku else Bought.ON_DEMAND
+    part, gpu = _PART.match(sku), _gpu_family(sku)
+    if part is None and gpu is None and not sku.startswith(_SSD):
+        return None
+    labels = _labels(row, "system_labels")
+    machine = labels.get(_MACHINE, "").strip()
+    if not machine:
+        family = gpu if part is None else part["family"].lower()
+        if not family:
+            return None
+        return Place(Cloud.GCP, region, f"{family}{FAMILY}", bought), _hours(row) if part and part["part"] == "Core" else Fraction(0)
+    hours = Fraction(0)
+    if part is not None and part["part"] == "Core":
+        cores = _cores(machine, labels.get(_CORES, ""))
+        hours = _hours(row) / cores
+    return Place(Cloud.GCP, region, machine, bought), hours
+
+
+def cores_of(machine: str) -> int | None:
+    """The vCPUs of a machine of the catalog."""
+    known = machines_of(Cloud.GCP).get(machine)
+    return None if known is None else known.vcpu
+
+
+def _cores(machine: str, label: str) -> Fraction:
+    written = Fraction(number(label, _CORES)) if label.strip() else Fraction(cores_of(machine) or 0)
+    if written <= 0:
+        raise BillError(f"how many cores a {machine[:60]} has is not known; the row's system label {_CORES} would say it")
+    return written
+
+
+def _hours(row: Mapping[str, str]) -> Fraction:
+    """Hours of vCPUs: in the pricing unit where that is the hour, else of seconds used."""
+    unit, used = row.get("usage_pricing_unit", "").strip().lower(), row.get("usage_unit", "").strip().lower()
+    if unit in {"hour", "hours"} and row.get("usage_amount_in_pricing_units", "").strip():
+        return Fraction(number(row["usage_amount_in_pricing_units"], "usage.amount_in_pricing_units"))
+    if used in {"seconds", "second"}:
+        return Fraction(number(row.get("usage_amount", ""), "usage.amount")) / _SECONDS
+    raise BillError("cores are in neither hours (usage.pricing_unit) nor seconds (usage.unit)")
+
+
+@cache
+def _gpu_families() -> tuple[tuple[str, str], ...]:
+    """What GPUs are called in SKUs, and the family of machines that has them."""
+    return tuple(
+        (name, next(each.name.partition("-")[0] for each in machines_of(Cloud.GCP).values() if each.gpu and each.gpu.name == gpu))
+        for gpu, name in gcp_gpu_skus()
+    )
+
+
+def _gpu_family(sku: str) -> str | None:
+    """The family of a GPU's SKU; empty for a GPU of which only a label can say the machine; None: it is of no GPU."""
+    for name, family in _gpu_families():
+        if sku == name or sku.startswith((f"{name} running", f"{name} attached")):
+            return family
+    return "" if re.search(r"\bGPU\b", sku, re.IGNORECASE) else None
+
+
+def _credits(row: Mapping[str, str]) -> Iterator[tuple[str, Decimal]]:
+    for each in _list(row, "credits"):
+        kind = str(each.get("type") or "CREDIT").strip().upper()
+        yield kind, number(_text(each.get("amount")), "credits.amount")
+
+
+def _labels(row: Mapping[str, str], name: str) -> dict[str, str]:
+    return {str(each.get("key", "")): _text(each.get("value")) for each in _list(row, name)}
+
+
+def _list(row: Mapping[str, str], name: str) -> list[dict[str, Any]]:
+    written = row.get(name, "").strip()
+    if not written:
+        return []
+    try:
+        found = json.loads(written, parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        raise BillError(f"{name} is no JSON list of objects") from None
+    if isinstance(found, dict):
+        found = [{"key": key, "value": value} for key, value in found.items()]
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise BillError(f"{name} is no JSON list of objects")
+    return found

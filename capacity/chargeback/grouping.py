@@ -1,0 +1,56 @@
+"""Adds up the nodes of the books by what a cloud's bill tells apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from capacity.chargeback.node_groups import AUTO_MODE, NodeGroup
+from capacity.chargeback.nodes import UNKNOWN, cloud_of
+from capacity.chargeback.rounding import to_cents
+
+if TYPE_CHECKING:
+    from capacity.chargeback.gpu_use import Books
+    from capacity.chargeback.nodes import NodeFacts
+    from capacity.chargeback.report import NodeCosts
+
+
+@dataclass
+class _Sums:
+    nodes: int = 0
+    seconds: int = 0
+    unpriced: int = 0
+    unused: int = 0
+    usd: Fraction = field(default_factory=Fraction)
+
+
+_Key = tuple[str, str, str, str]
+
+
+def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
+    """All nodes of the books and what was committed to and not there; their cents sum to those of the whole cost, rounded once."""
+    found: dict[_Key, _Sums] = {}
+    for key, book in books.nodes.items():
+        sums = found.setdefault(_key(key[1]), _Sums())
+        usd, fee = costs.usd.get(key), costs.fees.get(key)
+        sums.nodes += 1
+        sums.seconds += book.seconds
+        sums.unpriced += book.seconds if usd is None else 0
+        sums.usd += (usd or Fraction(0)) - (fee or Fraction(0))
+        if fee is not None:
+            fees = found.setdefault((*_key(key[1])[:3], AUTO_MODE), _Sums())
+            fees.nodes += 1
+            fees.seconds += book.seconds
+            fees.usd += fee
+    for kept, usd in costs.unused:
+        sums = found.setdefault(_key(kept.facts), _Sums())
+        sums.unused += kept.unused
+        sums.usd += usd
+    rounded = to_cents({key: sums.usd for key, sums in found.items()})
+    return tuple(NodeGroup(*key, sums.nodes, sums.seconds, sums.unpriced, sums.unused, rounded[key]) for key, sums in sorted(found.items()))
+
+
+def _key(facts: NodeFacts) -> _Key:
+    cloud = cloud_of(facts.machine)
+    return (UNKNOWN if cloud is None else cloud.value, facts.region, facts.machine, facts.bought_as)

@@ -1,0 +1,120 @@
+"""`flexspot chargeback-reconcile`: a month's report held against the cloud's bill of that month, both from files."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.values.errors import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from capacity.chargeback.billed import Bill
+    from capacity.chargeback.reported_nodes import ReportedMonth
+
+TOLERANCE_PERCENT = "2"
+"""What may stay unexplained. A node of an hour that is seen for a minute less is 2 % off."""
+
+MAX_PERCENT = 100
+
+
+class ReconcileFormat(StrEnum):
+    """How the comparison is written: for a terminal, a spreadsheet, programs, or a comment."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def chargeback_reconcile(
+    report: Annotated[Path, typer.Option("--report", metavar="FILE", help="What `flexspot chargeback --format json` wrote.")],
+    bills: Annotated[
+        list[Path],
+        typer.Option(
+            "--bill",
+            metavar="FILE",
+            help="A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export as JSON lines or CSV), or a FOCUS export of "
+            "either; plain or in gzip; may be repeated.",
+        ),
+    ],
+    tolerance: Annotated[
+        str, typer.Option("--tolerance-percent", help="Of the report's amount: how much may stay unexplained.")
+    ] = TOLERANCE_PERCENT,
+    form: Annotated[ReconcileFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs.")] = (
+        ReconcileFormat.TEXT
+    ),
+) -> None:
+    """Say by how much a chargeback report and the cloud's bill differ, and why; all differences sum to the bill, to the cent.
+
+    Exit code 1: more than --tolerance-percent of the report is unexplained. 2: bad usage or input.
+    """
+    from capacity.chargeback.reconciling import reconcile  # noqa: PLC0415
+    from infra.cli.reconcile_report import reconcile_csv, reconcile_json, reconcile_markdown, reconcile_text  # noqa: PLC0415
+
+    percent = _percent(tolerance)
+    month = _month(report)
+    found = reconcile(month, _bill(bills, month))
+    writers = {
+        ReconcileFormat.TEXT: reconcile_text,
+        ReconcileFormat.CSV: reconcile_csv,
+        ReconcileFormat.JSON: reconcile_json,
+        ReconcileFormat.MARKDOWN: reconcile_markdown,
+    }
+    sys.stdout.write(writers[form](found, percent))
+    if not found.within(percent):
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _percent(written: str) -> Decimal:
+    try:
+        percent = Decimal(written)
+    except InvalidOperation:
+        percent = Decimal(-1)
+    if not percent.is_finite() or not 0 <= percent <= MAX_PERCENT:
+        raise ExplainedError(
+            f"--tolerance-percent is {written!r}.", f"give a number from 0 to {MAX_PERCENT}, such as 2.", exit_code=ExitCode.BAD_USAGE
+        )
+    return percent
+
+
+def _month(path: Path) -> ReportedMonth:
+    from capacity.chargeback.reported_nodes import ReportError, read_report  # noqa: PLC0415
+
+    try:
+        return read_report(path)
+    except (ReportError, OSError) as error:
+        raise ExplainedError(
+            f"the report {path} cannot be used.",
+            "write one with flexspot chargeback --format json --out FILE.",
+            exit_code=ExitCode.BAD_USAGE,
+            evidence=(_told(error),),
+        ) from error
+
+
+def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
+    from capacity.chargeback.billed import Bill  # noqa: PLC0415
+    from capacity.chargeback.bills.charges import BillError  # noqa: PLC0415
+    from capacity.chargeback.bills.files import read_bill  # noqa: PLC0415
+
+    bill, seen = Bill(month.start, month.end), dict[str, str]()
+    for path in paths:
+        try:
+            for row in read_bill(path, seen):
+                bill.add(row)
+        except (BillError, OSError) as error:
+            raise ExplainedError(
+                f"the bill {path} cannot be used.",
+                "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
+                exit_code=ExitCode.BAD_USAGE,
+                evidence=(_told(error),),
+            ) from error
+    return bill
+
+
+def _told(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

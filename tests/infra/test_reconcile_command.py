@@ -1,0 +1,170 @@
+"""`flexspot chargeback-reconcile` as a person, a spreadsheet and a program meet it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus, served
+from made_bills import cur_row, focus_row, node, report_file, table
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from infra.cli.console import out
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = '=cmd|<img src=x onerror=alert(1)>&"`@everyone\x1b[2J'
+
+
+def run(*arguments: str | Path, code: int = 0) -> str:
+    """What it prints on standard output; an ExplainedError as `main` would show it."""
+    result = CliRunner().invoke(app, ["chargeback-reconcile", *map(str, arguments)], env={"COLUMNS": "160"})
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, ...]:
+    """A report and the bill in two files, of which 0.83 of 150 USD is not explained."""
+    first, second = tmp_path / "bill-1.csv", tmp_path / "focus.csv"
+    first.write_text(
+        table(
+            [
+                cur_row(usage_amount="100", unblended_cost="61.5"),
+                cur_row(usage_type="BoxUsage:p4d.24xlarge", usage_amount="10.25", unblended_cost="102.5"),
+                cur_row(line_item_type="Credit", product_code=HOSTILE, unblended_cost="-7"),
+            ]
+        )
+    )
+    second.write_text(table([focus_row(ServiceName="Cloud Storage", ProviderName="Google Cloud", SkuPriceDetails="", BilledCost="3.004")]))
+    report = report_file(tmp_path, node(), node("p4d.24xlarge", "100.00", 10, capacity_type="on-demand"))
+    return ("--report", str(report), "--bill", str(first), "--bill", str(second))
+
+
+def test_a_person_reads_the_sums_and_why_they_differ(files: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    # The width of the terminal in which the module was imported, so that no cell is folded.
+    monkeypatch.setattr(out, "width", 200)
+    shown = run(*files)
+
+    for told in (
+        "report: 150.00 USD",
+        "bill: 160.00 USD",
+        "difference: +10.00 USD",
+        "unexplained: 0.83 USD, within 2 % of the report",
+        "price differs (0.5000 an hour, billed 0.6150)",
+        "=cmd|<img",
+        "Cloud Storage",
+        "names a cluster",
+    ):
+        assert told in shown
+    assert "\x1b" not in shown
+
+
+def test_a_program_gets_money_as_text_that_sums_to_the_bill(files: tuple[str, ...]) -> None:
+    found = json.loads(run(*files, "--format", "json"))
+
+    parts = [part["usd"] for line in found["lines"] for part in line["why"]] + [each["usd"] for each in found["others"]]
+    assert Decimal(found["report_usd"]) + sum(map(Decimal, parts)) == Decimal(found["bill_usd"]) == Decimal("160.00")
+    assert (found["unexplained_usd"], found["within_tolerance"]) == ("0.83", True)
+    assert {each["reason"]: each["usd"] for each in found["by_reason"]} == {
+        "price differs": "11.50",
+        "start and end of nodes": "1.67",
+        "credits": "-7.00",
+        "other services": "3.00",
+        "unexplained: more hours billed": "0.83",
+    }
+
+
+def test_a_spreadsheet_gets_rows_that_sum_to_the_bill_and_no_formula(files: tuple[str, ...]) -> None:
+    rows = list(csv.DictReader(io.StringIO(run(*files, "--format", "csv"))))
+
+    assert sum(Decimal(each["usd"]) for each in rows) == Decimal("160.00")
+    [hostile] = [each["what"] for each in rows if "cmd" in each["what"]]
+    assert hostile.startswith("'=cmd")
+
+
+def test_a_comment_shows_names_as_they_are(files: tuple[str, ...]) -> None:
+    shown = run(*files, "--format", "markdown")
+
+    assert "| bill | 160.00 |" in shown
+    assert not any(each in shown for each in ("<img", "@everyone", "\x1b"))
+
+
+def test_the_exit_code_says_whether_what_is_unexplained_is_tolerated(files: tuple[str, ...]) -> None:
+    assert "more than 0.5 %" in run(*files, "--tolerance-percent", "0.5", code=1)
+    assert "within 0.6 %" in run(*files, "--tolerance-percent", "0.6")
+
+
+@pytest.mark.parametrize("percent", ["-1", "101", "NaN", "two"])
+def test_a_tolerance_that_is_none_is_refused(files: tuple[str, ...], percent: str) -> None:
+    assert "from 0 to 100" in run(*files, "--tolerance-percent", percent, code=2)
+
+
+@pytest.mark.parametrize(
+    "more, told",
+    [
+        ({"nodes": None}, "make the report anew"),
+        ({"node_usd": "51.00"}, "its nodes sum to 50.00 USD and not to its 51.00 USD"),
+        ({"node_usd": "NaN"}, "node_usd"),
+        ({"step_seconds": 0}, "step_seconds"),
+        ({"period": {"name": "x", "from": "2026-10-02", "to": "2026-10-01"}}, "ends before it begins"),
+        ({"period": {"name": "x", "from": "soon", "to": "2026-10-01"}}, "soon"),
+    ],
+)
+def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, object], told: str) -> None:
+    bill = tmp_path / "bill.csv"
+    bill.write_text(table([cur_row()]))
+
+    assert told in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
+
+
+def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path) -> None:
+    bill, report = tmp_path / "bill.csv", report_file(tmp_path, node())
+    bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
+
+    told = run("--report", report, "--bill", bill, code=2)
+    assert f"the bill {bill} cannot be used" in told
+    assert "row 2: the amount is in EUR" in told
+    assert "the same bill" in run("--report", report, *("--bill", _fine(tmp_path)) * 2, code=2)
+    assert "No such file" in run("--report", report, "--bill", tmp_path / "none.csv", code=2)
+    assert "No such file" in run("--report", tmp_path / "none.json", "--bill", bill, code=2)
+    bill.write_text("[" * 100_000)
+    assert "no report of flexspot" in run("--report", bill, "--bill", bill, code=2)
+
+
+def test_a_report_as_it_is_written_is_held_against_a_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR)
+    month.node("spot-2", 0, 6 * HOUR)
+    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
+    report, bill = tmp_path / "report.json", tmp_path / "bill.csv"
+    with served(FakePrometheus(month)) as prometheus:
+        days = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json", "--out", str(report))
+        result = CliRunner().invoke(app, ["chargeback", "--prometheus", prometheus.url, *days])
+    assert result.exit_code == 0, result.output
+    usage = {"usage_start_date": "2026-10-01T00:00:00Z", "usage_end_date": "2026-10-02T00:00:00Z"}
+    bill.write_text(table([cur_row(usage_type="SpotUsage:p4d.24xlarge", usage_amount="30.1", unblended_cost="231.77", **usage)]))
+
+    found = json.loads(run("--report", report, "--bill", bill, "--format", "json"))
+
+    # 30 hours at 7.6435 in the report; on the bill six minutes more, at 7.70.
+    assert (found["report_usd"], found["bill_usd"], found["unexplained_usd"]) == ("229.31", "231.77", "0.00")
+    assert {each["reason"]: each["usd"] for each in found["by_reason"]} == {"price differs": "1.70", "start and end of nodes": "0.76"}
+
+
+def _fine(folder: Path) -> Path:
+    path = folder / "fine.csv"
+    path.write_text(table([cur_row()]))
+    return path
