@@ -68,6 +68,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     collect_rarely()
 
 
+_LONG_ID = 120
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Names a long value by its length: workers send each other the names of all tests, and what is packed differs by when it was."""
+    return f"{argname} of {len(val)}" if isinstance(val, (str, bytes)) and len(val) > _LONG_ID else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
