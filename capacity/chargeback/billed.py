@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.bills.charges import BillError, Kind, Place
+from capacity.chargeback.bills.entries import BillError, Kind, Place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from capacity.catalog.machines import Cloud
-    from capacity.chargeback.bills.charges import Charge
+    from capacity.chargeback.bills.entries import Entry
 
 MAX_SUMS = 50_000
 """How many different machines and services a bill may name; more would fill the memory."""
@@ -70,8 +70,8 @@ class Bill:
         self.unchecked = 0
         self._seen: set[int] = set()
 
-    def add(self, row: Sequence[Charge]) -> None:
-        """The charges of one row. Raises BillError where the bill names more than is to be remembered."""
+    def add(self, row: Sequence[Entry]) -> None:
+        """The entries of one row. Raises BillError where the bill names more than is to be remembered."""
         again = self._is_repeated(row)
         for each in row:
             self.clouds.add(each.cloud)
@@ -87,7 +87,7 @@ class Bill:
         if len(self.machines) + len(self.others) > MAX_SUMS:
             raise BillError(f"it names more than {MAX_SUMS} different machines and services, as no bill does")
 
-    def _is_repeated(self, row: Sequence[Charge]) -> bool:
+    def _is_repeated(self, row: Sequence[Entry]) -> bool:
         if not row or not row[0].identity:
             return False
         mark = hash(row[0].identity)
@@ -99,32 +99,32 @@ class Bill:
             self.unchecked += 1
         return False
 
-    def _is_in_period(self, charge: Charge) -> bool:
-        if charge.start is None:
+    def _is_in_period(self, entry: Entry) -> bool:
+        if entry.start is None:
             return True
-        end = charge.end if charge.end is not None and charge.end > charge.start else charge.start + 1
-        return charge.start < self.end and end > self.start
+        end = entry.end if entry.end is not None and entry.end > entry.start else entry.start + 1
+        return entry.start < self.end and end > self.start
 
-    def _add_machine(self, charge: Charge, place: Place) -> None:
+    def _add_machine(self, entry: Entry, place: Place) -> None:
         sums = self.machines.setdefault(place, Machines())
-        usd = Fraction(charge.usd)
-        if charge.covered:
+        usd = Fraction(entry.usd)
+        if entry.covered:
             sums.covered_usd += usd
-            sums.covered_hours += charge.hours
+            sums.covered_hours += entry.hours
         else:
             sums.usd += usd
-            sums.hours += charge.hours
-            sums.loose_hours += Fraction(0) if charge.cluster else charge.hours
-        if charge.cluster:
-            self.with_clusters.add(charge.cloud)
-        if charge.start is not None:
-            end = charge.start if charge.end is None else charge.end
-            self.first[charge.cloud] = min(charge.start, self.first.get(charge.cloud, charge.start))
-            self.last[charge.cloud] = max(end, self.last.get(charge.cloud, end))
-            if charge.start < self.start or end > self.end:
-                _add(self.partly, charge)
+            sums.hours += entry.hours
+            sums.loose_hours += Fraction(0) if entry.cluster else entry.hours
+        if entry.cluster:
+            self.with_clusters.add(entry.cloud)
+        if entry.start is not None:
+            end = entry.start if entry.end is None else entry.end
+            self.first[entry.cloud] = min(entry.start, self.first.get(entry.cloud, entry.start))
+            self.last[entry.cloud] = max(end, self.last.get(entry.cloud, end))
+            if entry.start < self.start or end > self.end:
+                _add(self.partly, entry)
 
 
-def _add(to: Sum, charge: Charge) -> None:
-    to.usd += Fraction(charge.usd)
+def _add(to: Sum, entry: Entry) -> None:
+    to.usd += Fraction(entry.usd)
     to.rows += 1

@@ -45,17 +45,17 @@ _Part = tuple[str, "LineKey"]
 
 
 class _Charges:
-    """Exact sums by line: what is paid for GPUs had, and what for idle ones. `of_part` takes each sum apart by what it is of."""
+    """Exact amounts by figure of a line and by what they are of. `idle_of` are those of idle GPUs until somebody pays them."""
 
     def __init__(self) -> None:
-        self.allocated: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
-        self.idle: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
-        self.idle_of: defaultdict[NodeFacts, Fraction] = defaultdict(Fraction)
-        self.idle_what: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.of_part: defaultdict[_Part, defaultdict[_What, _Amount]] = defaultdict(_amounts)
-        self.platform: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
+        self.idle_of: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.saved: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.uses: dict[LineKey, Totals] = {}
+
+    def usd(self, figure: str) -> dict[LineKey, Fraction]:
+        """What each line pays of a figure."""
+        return {line: _sum(amounts) for (of, line), amounts in self.of_part.items() if of == figure}
 
     def add_use(self, key: LineKey, use: Use, *, priced: bool) -> None:
         seconds = float(use.allocated)
@@ -73,50 +73,42 @@ class _Charges:
         whole = max(book.gpu_seconds, allocated)
         if whole == 0:
             line = _line(Owner(team=PLATFORM), facts)
-            self.platform[line] += usd
             self.saved[line] += saved
             self.of_part["platform", line][ChargeKind.PLATFORM, supply].add(_Amount(usd, Fraction(book.seconds)))
             return
         node = _Amount(usd, Fraction(book.seconds), whole)
         for owner, use in book.uses.items():
             line, part = _line(owner, facts), use.allocated / whole
-            self.allocated[line] += usd * part
             self.saved[line] += saved * part
             self.of_part["allocated", line][ChargeKind.ALLOCATED, supply].add(node, part)
-        part = (whole - allocated) / whole
-        self.idle_of[facts] += usd * part
-        self.idle_what[facts][ChargeKind.IDLE, supply].add(node, part)
+        self.idle_of[facts][ChargeKind.IDLE, supply].add(node, (whole - allocated) / whole)
 
     def add_unused(self, kept: Kept, usd: Fraction, rate: Rate) -> None:
         """What was committed to and not there: idle GPUs, or nodes of the platform."""
         facts, what = kept.facts, (ChargeKind.UNUSED, supply_of(kept.facts, rate))
         amount = _Amount(usd, Fraction(kept.unused))
         if facts.catalogued is not None and facts.catalogued.gpu is None:
-            line = _line(Owner(team=PLATFORM), facts)
-            self.platform[line] += usd
-            self.of_part["platform", line][what].add(amount)
+            self.of_part["platform", _line(Owner(team=PLATFORM), facts)][what].add(amount)
         else:
-            self.idle_of[facts] += usd
-            self.idle_what[facts][what].add(amount)
+            self.idle_of[facts][what].add(amount)
 
     def charge_idle(self, policy: IdlePolicy) -> None:
         """Gives every idle dollar to somebody."""
         # What is given below must not make anybody's part of what is given later greater.
-        had = {key: usd for key, usd in self.allocated.items() if usd}
-        for facts, usd in self.idle_of.items():
+        had = {key: usd for key, usd in self.usd("allocated").items() if usd}
+        for facts, idle in self.idle_of.items():
             if policy is IdlePolicy.OWNER and facts.owner:
-                self._give(facts, _line(Owner(team=facts.owner), facts), usd)
+                self._give(idle, _line(Owner(team=facts.owner), facts))
             elif policy is IdlePolicy.PROPORTIONAL and had:
                 pool = {key: each for key, each in had.items() if (key.pool, key.capacity_type) == (facts.pool, facts.bought_as)} or had
                 whole = sum(pool.values(), Fraction(0))
                 for key, each in pool.items():
-                    self._give(facts, key, usd, each / whole)
+                    self._give(idle, key, each / whole)
             else:
-                self._give(facts, _line(Owner(team=CENTRAL), facts), usd)
+                self._give(idle, _line(Owner(team=CENTRAL), facts))
 
-    def _give(self, facts: NodeFacts, line: LineKey, usd: Fraction, part: Fraction = Fraction(1)) -> None:
-        self.idle[line] += usd * part
-        for what, amount in self.idle_what[facts].items():
+    def _give(self, idle: Mapping[_What, _Amount], line: LineKey, part: Fraction = Fraction(1)) -> None:
+        for what, amount in idle.items():
             self.of_part["idle", line][what].add(amount, part)
 
     def taken_apart(self, rounded: Mapping[_Part, Decimal]) -> Iterator[Charge]:
@@ -126,6 +118,10 @@ class _Charges:
             usd = to_cents({what: amount.usd for what, amount in amounts.items()}, rounded[part])
             for (kind, supply), amount in amounts.items():
                 yield Charge(part[1], kind, supply, usd[kind, supply], amount.machine_seconds, amount.gpu_seconds)
+
+
+def _sum(amounts: Mapping[_What, _Amount]) -> Fraction:
+    return sum((each.usd for each in amounts.values()), Fraction(0))
 
 
 def _amounts() -> defaultdict[_What, _Amount]:
@@ -143,11 +139,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         if usd:
             charges.add_unused(kept, usd, costs.unused_rates[kept])
     charges.charge_idle(idle)
-    parts = {
-        **{("allocated", key): usd for key, usd in charges.allocated.items()},
-        **{("platform", key): usd for key, usd in charges.platform.items()},
-        **{("idle", key): usd for key, usd in charges.idle.items()},
-    }
+    parts = {(figure, key): usd for figure in ("allocated", "platform", "idle") for key, usd in charges.usd(figure).items()}
     # Apart from them: it is no part of what is paid.
     saved = to_cents(charges.saved)
     rounded = to_cents(parts)

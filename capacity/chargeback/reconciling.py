@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.chargeback.billed import Machines
-from capacity.chargeback.bills.charges import Bought, Kind, Place
+from capacity.chargeback.bills.entries import Bought, Kind, Place
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
 from capacity.chargeback.rounding import to_cents
 
@@ -73,7 +73,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, order=True)
-class LineKey:
+class MachineKey:
     """What a bill tells apart. `bought` is on-demand for reserved machines too; a `machine` that ends in -* is a family."""
 
     cloud: str
@@ -83,14 +83,14 @@ class LineKey:
 
 
 @dataclass(frozen=True)
-class Line:
+class MachineLine:
     """One kind of machine in both. `hours` are of nodes, or of vCPUs for a family; None: cannot be counted.
 
     `capacity_types` are the report's own. The prices are by the hour, of hours that have one and that no commitment pays. `parts` say why,
     and sum to the difference.
     """
 
-    key: LineKey
+    key: MachineKey
     capacity_types: tuple[str, ...]
     report_usd: Decimal
     report_hours: Fraction | None
@@ -124,7 +124,7 @@ class Reconciliation:
     name: str
     report_usd: Decimal
     bill_usd: Decimal
-    lines: tuple[Line, ...]
+    lines: tuple[MachineLine, ...]
     others: tuple[Other, ...]
     notes: tuple[str, ...]
 
@@ -189,7 +189,7 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
     families = {each for each in bill.machines if each.machine.endswith(FAMILY)}
     reported = _reported(month, families)
     billed = _billed(bill, families)
-    exact: dict[tuple[int, LineKey | tuple[str, str], Reason], Fraction] = {}
+    exact: dict[tuple[int, MachineKey | tuple[str, str], Reason], Fraction] = {}
     for key in sorted({*reported, *billed}):
         with_bill = key.cloud in {each.value for each in bill.clouds}
         tagged = key.cloud in {each.value for each in bill.with_clusters}
@@ -201,13 +201,15 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
         exact[1, (cloud, what), reason] = exact.get((1, (cloud, what), reason), Fraction(0)) + each.usd
         rows[cloud, what, reason] = rows.get((cloud, what, reason), 0) + each.rows
     rounded = to_cents(exact)
-    lines: list[Line] = []
+    lines: list[MachineLine] = []
     for key in sorted({*reported, *billed}):
         mine, theirs = reported.get(key, _Reported()), billed.get(key, Machines())
         parts = tuple((reason, rounded[0, key, reason]) for reason in Reason if (0, key, reason) in exact)
         bill_usd = mine.usd + sum((usd for _, usd in parts), Decimal(0))
         prices = (mine.price, theirs.usd / theirs.hours if theirs.hours > 0 else None)
-        lines.append(Line(key, mine.capacity_types, mine.usd, mine.hours, bill_usd, theirs.hours + theirs.covered_hours, *prices, parts))
+        lines.append(
+            MachineLine(key, mine.capacity_types, mine.usd, mine.hours, bill_usd, theirs.hours + theirs.covered_hours, *prices, parts)
+        )
     others = tuple(
         Other(cloud, reason, what, rows[cloud, what, reason], rounded[1, (cloud, what), reason])
         for cloud, what, reason in sorted(rows, key=lambda each: (each[0], list(Reason).index(each[2]), each[1]))
@@ -219,8 +221,8 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
 _AS_BILLED = {CapacityType.RESERVED: Bought.ON_DEMAND, CapacityType.QUEUED: Bought.FLEX_START}
 
 
-def _reported(month: ReportedMonth, families: Iterable[Place]) -> dict[LineKey, _Reported]:
-    found: dict[LineKey, _Reported] = {}
+def _reported(month: ReportedMonth, families: Iterable[Place]) -> dict[MachineKey, _Reported]:
+    found: dict[MachineKey, _Reported] = {}
     for each in month.nodes:
         known = each.capacity_type in set(CapacityType)
         bought = _AS_BILLED.get(CapacityType(each.capacity_type), each.capacity_type) if known else each.capacity_type
@@ -230,8 +232,8 @@ def _reported(month: ReportedMonth, families: Iterable[Place]) -> dict[LineKey, 
     return found
 
 
-def _billed(bill: Bill, families: Iterable[Place]) -> dict[LineKey, Machines]:
-    found: dict[LineKey, Machines] = {}
+def _billed(bill: Bill, families: Iterable[Place]) -> dict[MachineKey, Machines]:
+    found: dict[MachineKey, Machines] = {}
     for place, sums in bill.machines.items():
         key, family = _key(place.cloud, place.region, place.machine, place.bought, families)
         factor = (cores_of(place.machine) or 0) if family and not place.machine.endswith(FAMILY) else 1
@@ -241,12 +243,12 @@ def _billed(bill: Bill, families: Iterable[Place]) -> dict[LineKey, Machines]:
     return found
 
 
-def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[Place]) -> tuple[LineKey, bool]:
+def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[Place]) -> tuple[MachineKey, bool]:
     """The line of a machine, and whether it is one of a family: all its machines are compared together where a row names none."""
     for each in families:
         if (each.cloud, each.region, each.bought) == (cloud, region, bought) and f"{machine}-".startswith(each.machine.removesuffix("*")):
-            return LineKey(cloud, region, each.machine, bought), True
-    return LineKey(cloud, region, machine, bought), False
+            return MachineKey(cloud, region, each.machine, bought), True
+    return MachineKey(cloud, region, machine, bought), False
 
 
 def _why(mine: _Reported | None, theirs: Machines | None, step_seconds: int, *, with_bill: bool, tagged: bool) -> dict[Reason, Fraction]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.chargeback.report import Report
+    from infra.cli.report_tables import Table
 
 
 _BARS = 12
@@ -135,7 +136,7 @@ def report_html(report: Report) -> str:
     )
 
 
-def _table(table: words.Table) -> str:
+def _table(table: Table) -> str:
     head = "".join(f'<th scope="col"{_class(column, table)}>{escape(each)}</th>' for column, each in enumerate(table.headings))
     rows = "".join(
         (_SUM_ROW if row[0] == "total" and number == len(table.rows) - 1 else "<tr>")
@@ -148,5 +149,5 @@ def _table(table: words.Table) -> str:
     return f'<h2>{escape(table.title)}</h2><div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _class(column: int, table: words.Table) -> str:
-    return ' class="text"' if column < table.texts else ""
+def _class(column: int, table: Table) -> str:
+    return ' class="text"' if table.is_text(column) else ""

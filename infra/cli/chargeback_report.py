@@ -9,13 +9,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from capacity.chargeback.report import DIMENSIONS, HOUR
 from infra.cli import chargeback_words as words
 from infra.cli.console import new_console, out
 from infra.cli.cost_report import literal
+from infra.cli.report_tables import markdown_table, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,12 +152,7 @@ def report_text(report: Report) -> str:
     for name, figure in words.summary(report):
         console.print(Text(f"  {name}: {figure}"))
     for each in words.tables(report):
-        table = Table(title=Text(each.title), title_justify="left")
-        for number, heading in enumerate(each.headings):
-            table.add_column(heading, justify="left" if number < each.texts else "right", overflow="fold")
-        for row in each.rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+        print_table(console, each)
     for line in (*words.warnings(report), *words.price_notes(report)):
         console.print(Text(line))
     return text.getvalue()
@@ -175,12 +170,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield from (f"- {name}: **{literal(figure)}**" for name, figure in words.summary(report))
     for each in words.tables(report):
-        yield ""
-        yield f"## {each.title}"
-        yield ""
-        yield f"| {' | '.join(each.headings)} |"
-        yield f"|{'|'.join(':--' if column < each.texts else '--:' for column in range(len(each.headings)))}|"
-        yield from (f"| {' | '.join(map(literal, row))} |" for row in each.rows)
+        yield from markdown_table(each)
     notes = [*words.warnings(report), *words.price_notes(report)]
     if notes:
         yield ""

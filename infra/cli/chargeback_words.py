@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.report import HOUR, IdlePolicy
+from infra.cli.report_tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,16 +34,6 @@ TITLES = {
 
 COLUMNS = ("USD", "allocated USD", "idle USD", "saved USD", "GPU hours", "measured h", "busy")
 """The headings of their figures."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, headings and rows of text. The first `texts` columns are text, the others figures."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    texts: int = 1
 
 
 def title(report: Report) -> str:

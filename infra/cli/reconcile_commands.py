@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
+from functools import partial
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,12 +61,12 @@ def chargeback_reconcile(
     month = _month(report)
     found = reconcile(month, _bill(bills, month))
     writers = {
-        ReconcileFormat.TEXT: reconcile_text,
+        ReconcileFormat.TEXT: partial(reconcile_text, percent=percent),
         ReconcileFormat.CSV: reconcile_csv,
-        ReconcileFormat.JSON: reconcile_json,
-        ReconcileFormat.MARKDOWN: reconcile_markdown,
+        ReconcileFormat.JSON: partial(reconcile_json, percent=percent),
+        ReconcileFormat.MARKDOWN: partial(reconcile_markdown, percent=percent),
     }
-    sys.stdout.write(writers[form](found, percent))
+    sys.stdout.write(writers[form](found))
     if not found.within(percent):
         raise typer.Exit(ExitCode.UNMET)
 
@@ -98,7 +99,7 @@ def _month(path: Path) -> ReportedMonth:
 
 def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
     from capacity.chargeback.billed import Bill  # noqa: PLC0415
-    from capacity.chargeback.bills.charges import BillError  # noqa: PLC0415
+    from capacity.chargeback.bills.entries import BillError  # noqa: PLC0415
     from capacity.chargeback.bills.files import read_bill  # noqa: PLC0415
 
     bill, seen = Bill(month.start, month.end), dict[str, str]()

@@ -7,7 +7,6 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
 from rich.text import Text
 
 from capacity.chargeback.bills.gcp import FAMILY
@@ -15,19 +14,17 @@ from capacity.chargeback.reconciling import Reason
 from infra.cli.chargeback_report import spreadsheet_cell
 from infra.cli.console import new_console, out
 from infra.cli.cost_report import literal
+from infra.cli.report_tables import Table, markdown_table, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
     from fractions import Fraction
 
-    from capacity.chargeback.reconciling import Line, Reconciliation
+    from capacity.chargeback.reconciling import MachineLine, Reconciliation
 
 _WIDTH = 110
 _OTHERS_TOLD = 40
-
-_Rows = tuple[str, tuple[str, ...], list[tuple[str, ...]], int]
-"""A table: its title, its headings, its rows, and how many of its first columns are text."""
 
 
 def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
@@ -76,9 +73,8 @@ def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
     return json.dumps(written, indent=2, allow_nan=False) + "\n"
 
 
-def reconcile_csv(found: Reconciliation, percent: Decimal) -> str:
+def reconcile_csv(found: Reconciliation) -> str:
     """The report's amounts and every difference, a row each: `usd` sums to the bill."""
-    del percent
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("period", "cloud", "region", "machine", "bought_as", "what", "reason", "explained", "usd"))
@@ -111,13 +107,8 @@ def reconcile_text(found: Reconciliation, percent: Decimal) -> str:
     console.print(Text(f"Chargeback {found.name} and the bill"))
     for name, figure in _summary(found, percent):
         console.print(Text(f"  {name}: {figure}"))
-    for title, headings, rows, texts in _tables(found):
-        table = Table(title=Text(title), title_justify="left")
-        for number, heading in enumerate(headings):
-            table.add_column(heading, justify="left" if number < texts or heading == "why" else "right", overflow="fold")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        console.print(table)
+    for table in _tables(found):
+        print_table(console, table)
     for line in found.notes:
         console.print(Text(line))
     return text.getvalue()
@@ -132,13 +123,8 @@ def _markdown(found: Reconciliation, percent: Decimal) -> Iterator[str]:
     yield f"# Chargeback {literal(found.name)} and the bill"
     yield ""
     yield from (f"- {name}: **{literal(figure)}**" for name, figure in _summary(found, percent))
-    for title, headings, rows, texts in _tables(found):
-        yield ""
-        yield f"## {title}"
-        yield ""
-        yield f"| {' | '.join(headings)} |"
-        yield f"|{'|'.join(':--' if column < texts or heading == 'why' else '--:' for column, heading in enumerate(headings))}|"
-        yield from (f"| {' | '.join(map(literal, row))} |" for row in rows)
+    for table in _tables(found):
+        yield from markdown_table(table)
     if found.notes:
         yield ""
         yield "## To be known"
@@ -154,26 +140,22 @@ def _summary(found: Reconciliation, percent: Decimal) -> Iterator[tuple[str, str
     yield "unexplained", f"{found.unexplained_usd:,} USD, {verdict} {percent} % of the report"
 
 
-def _tables(found: Reconciliation) -> Iterator[_Rows]:
-    reasons: list[tuple[str, ...]] = [(reason.value, _signed(usd)) for reason, usd in found.by_reason.items()]
-    whole: list[tuple[str, ...]] = [("report", f"{found.report_usd:,}"), *reasons, ("bill", f"{found.bill_usd:,}")]
-    yield "from the report to the bill", ("why", "USD"), whole, 1
+def _tables(found: Reconciliation) -> Iterator[Table]:
+    reasons = ((reason.value, _signed(usd)) for reason, usd in found.by_reason.items())
+    whole = (("report", f"{found.report_usd:,}"), *reasons, ("bill", f"{found.bill_usd:,}"))
+    yield Table("from the report to the bill", ("why", "USD"), whole)
     if found.lines:
         headings = ("machine", "bought as", "report USD", "bill USD", "report h", "bill h", "difference", "why")
-        yield "by machine", headings, [_row(each) for each in found.lines], 2
+        yield Table("by machine", headings, tuple(map(_row, found.lines)), 2, ends_in_text=True)
     if found.others:
-        rows: list[tuple[str, ...]] = [
-            (each.cloud, each.reason.value, each.what, f"{each.rows:,}", _signed(each.usd))
-            for each in sorted(found.others, key=lambda each: -abs(each.usd))
-        ]
-        told = rows[:_OTHERS_TOLD]
-        if len(rows) > _OTHERS_TOLD:
-            left = sorted(found.others, key=lambda each: -abs(each.usd))[_OTHERS_TOLD:]
-            told.append(("", "", f"{len(left):,} more, all in json and csv", "", _signed(sum(each.usd for each in left))))
-        yield "else on the bill", ("cloud", "why", "what", "rows", "USD"), told, 3
+        dearest = sorted(found.others, key=lambda each: -abs(each.usd))
+        rows = [(each.cloud, each.reason.value, each.what, f"{each.rows:,}", _signed(each.usd)) for each in dearest[:_OTHERS_TOLD]]
+        if left := dearest[_OTHERS_TOLD:]:
+            rows.append(("", "", f"{len(left):,} more, all in json and csv", "", _signed(sum(each.usd for each in left))))
+        yield Table("else on the bill", ("cloud", "why", "what", "rows", "USD"), tuple(rows), 3)
 
 
-def _row(line: Line) -> tuple[str, ...]:
+def _row(line: MachineLine) -> tuple[str, ...]:
     key = line.key
     unit = " (vCPU hours)" if _unit(line) == "vCPU hours" else ""
     why = "; ".join(f"{_signed(usd)} {reason.value}{_prices(line) if reason is Reason.PRICE else ''}" for reason, usd in line.parts)
@@ -189,13 +171,13 @@ def _row(line: Line) -> tuple[str, ...]:
     )
 
 
-def _prices(line: Line) -> str:
+def _prices(line: MachineLine) -> str:
     if line.report_price is None or line.bill_price is None:
         return ""
     return f" ({float(line.report_price):,.4f} an hour, billed {float(line.bill_price):,.4f})"
 
 
-def _unit(line: Line) -> str:
+def _unit(line: MachineLine) -> str:
     return "vCPU hours" if line.key.machine.endswith(FAMILY) else "node hours"
 
 

@@ -47,8 +47,7 @@ def wait_until_queues_are_active(world: CloudWorld) -> None:
     """Returns once Kueue has taken up every queue: what it lacks, such as a flavor or a check, keeps one inactive."""
 
     def all_active(queues: list[KubeObject]) -> bool:
-        states = [(condition(each, "Active") or {}).get("status") for each in queues]
-        return bool(states) and {*states} == {"True"}
+        return bool(queues) and all(condition(each, "Active") for each in queues)
 
     on_plane = Cluster(Path(world.cloud.settings["control_plane"]["kubeconfig"]))
     on_plane.wait_for("kueue.x-k8s.io/v1beta2/ClusterQueue", all_active, "the ClusterQueues to be active")

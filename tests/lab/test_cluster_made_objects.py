@@ -129,8 +129,7 @@ def let_controllers_do_their_part(cluster: Cluster, objects: list[KubeObject]) -
 def is_done(each: KubeObject) -> bool:
     """Whether a queue is active, a quota counted, a claim bound."""
     status: KubeObject = each.get("status", {})
-    active = condition(each, "Active")
-    return (active is not None and active["status"] == "True") or bool(status.get("used")) or status.get("phase") == "Bound"
+    return condition(each, "Active") is not None or bool(status.get("used")) or status.get("phase") == "Bound"
 
 
 def delete_and_wait(cluster: Cluster, objects: list[KubeObject]) -> None:

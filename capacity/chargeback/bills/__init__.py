@@ -1,1 +1,1 @@
-"""Bills of the clouds, as they are exported to files: one charge a row, whoever wrote it."""
+"""Bills of the clouds, as they are exported to files: one entry for each amount, whoever wrote it."""

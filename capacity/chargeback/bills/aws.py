@@ -7,13 +7,12 @@ of an account of our own has been read.
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
-from capacity.chargeback.bills.charges import BillError, Bought, Charge, Kind, Place, in_usd, moment, number
+from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, in_usd, moment, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -92,8 +91,8 @@ def place_of(usage_type: str, region: str) -> tuple[Place, bool] | None:
     return Place(Cloud.AWS, region, match["machine"], bought), match["kind"] not in _NO_TIME
 
 
-def charges(row: Mapping[str, str]) -> Iterator[Charge]:
-    """What a row says; its discounts, where its net cost is another, as a charge of its own. Raises BillError."""
+def entries(row: Mapping[str, str]) -> Iterator[Entry]:
+    """What a row says; its discounts, where its net cost is another, as an entry of its own. Raises BillError."""
     in_usd(row["line_item_currency_code"])
     written = row["line_item_line_item_type"].strip()
     usage = row["line_item_usage_type"].strip()
@@ -110,7 +109,7 @@ def charges(row: Mapping[str, str]) -> Iterator[Charge]:
         if what == "AmazonEC2":
             # Disks, gateways and traffic are all of this product.
             what = f"AmazonEC2 {_FIRST_WORD.sub('', _PREFIX.sub('', usage))}".strip()
-        yield Charge(kind, Cloud.AWS, what, usd, start=start, end=end, identity=identity)
+        yield Entry(kind, Cloud.AWS, what, usd, start=start, end=end, identity=identity)
     else:
         place, is_time = found
         hours = Fraction(number(row["line_item_usage_amount"], "line_item_usage_amount")) if is_time else Fraction(0)
@@ -118,9 +117,9 @@ def charges(row: Mapping[str, str]) -> Iterator[Charge]:
             # Its time is that of the usage which it takes off again.
             hours = Fraction(0)
         covered = written in _COVERED
-        yield Charge(Kind.MACHINE, Cloud.AWS, what, usd, place, hours, covered, _in_cluster(row), start, end, identity)
+        yield Entry(Kind.MACHINE, Cloud.AWS, what, usd, place, hours, covered, _in_cluster(row), start, end, identity)
     if (less := _net(row, usd, kind)) is not None:
-        yield Charge(Kind.DISCOUNT, Cloud.AWS, f"{product} net of discounts", less, start=start, end=end)
+        yield Entry(Kind.DISCOUNT, Cloud.AWS, f"{product} net of discounts", less, start=start, end=end)
 
 
 def _net(row: Mapping[str, str], usd: Decimal, kind: Kind) -> Decimal | None:
@@ -144,20 +143,19 @@ def _region(row: Mapping[str, str]) -> str:
 def _in_cluster(row: Mapping[str, str]) -> bool:
     if any(row.get(each, "").strip() for each in _CLUSTER_TAGS):
         return True
-    return any(
-        value and _CLUSTER_KEYS.fullmatch(re.sub(r"[^a-z0-9]+", "_", key.lower())) for key, value in _map(row, "resource_tags").items()
-    )
+    return names_cluster(_map(row, "resource_tags"))
+
+
+def names_cluster(tags: Mapping[str, object]) -> bool:
+    """Whether one of the tags is a cluster's, in whatever way an export writes its key."""
+    return any(value and _CLUSTER_KEYS.fullmatch(re.sub(r"[^a-z0-9]+", "_", key.lower())) for key, value in tags.items())
 
 
 def _map(row: Mapping[str, str], name: str) -> dict[str, str]:
     """A column of CUR 2.0 that holds a map, as JSON."""
-    written = row.get(name, "").strip()
-    if not written:
+    found = in_json(row, name)
+    if found is None:
         return {}
-    try:
-        found = json.loads(written)
-    except (ValueError, RecursionError):
-        raise BillError(f"{name} is no map in JSON") from None
     if not isinstance(found, dict):
         raise BillError(f"{name} is no map in JSON")
     return {str(key): str(value) for key, value in found.items() if value is not None}

@@ -12,13 +12,13 @@ from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
 from capacity.chargeback.bills import aws, focus, gcp
-from capacity.chargeback.bills.charges import BillError
+from capacity.chargeback.bills.entries import BillError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from capacity.chargeback.bills.charges import Charge
+    from capacity.chargeback.bills.entries import Entry
 
 MAX_LINE_BYTES = 4 * 2**20
 """No line of a bill is longer; one that is would fill the memory."""
@@ -39,18 +39,18 @@ class Form:
     name: str
     needed: tuple[str, ...]
     column: Callable[[str], str]
-    charges: Callable[[Mapping[str, str]], Iterator[Charge]]
+    entries: Callable[[Mapping[str, str]], Iterator[Entry]]
 
 
 FORMS = (
-    Form("AWS Cost and Usage Report", aws.NEEDED, aws.column, aws.charges),
-    Form("FOCUS export", focus.NEEDED, focus.column, focus.charges),
-    Form("Google Cloud billing export", gcp.NEEDED, gcp.column, gcp.charges),
+    Form("AWS Cost and Usage Report", aws.NEEDED, aws.column, aws.entries),
+    Form("FOCUS export", focus.NEEDED, focus.column, focus.entries),
+    Form("Google Cloud billing export", gcp.NEEDED, gcp.column, gcp.entries),
 )
 
 
-def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Charge]]:
-    """The charges of each row of a bill.
+def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Entry]]:
+    """The entries of each row of a bill.
 
     `seen` holds the fingerprints of the files read before and gets this one's. Raises BillError, which names the row, for what cannot be
     used, and OSError for what cannot be read.
@@ -98,7 +98,7 @@ class _Bytes:
             first = False
 
 
-def _rows(counted: _Bytes) -> Iterator[list[Charge]]:
+def _rows(counted: _Bytes) -> Iterator[list[Entry]]:
     lines = counted.lines()
     first = next(lines, "")
     if not first.strip():
@@ -106,7 +106,7 @@ def _rows(counted: _Bytes) -> Iterator[list[Charge]]:
     found = _json_rows(counted, first, lines) if first.lstrip().startswith("{") else _csv_rows(counted, first, lines)
     for form, row in found:
         try:
-            yield list(form.charges(row))
+            yield list(form.entries(row))
         except BillError as error:
             raise BillError(f"row {counted.row}: {error}") from error
 
@@ -139,7 +139,7 @@ def _form(header: list[str]) -> Form:
         if not lacking:
             if repeated := sorted({each for each in form.needed if names.count(each) > 1}):
                 raise BillError(f"its column {repeated[0]} is there more than once")
-            if form.charges is gcp.charges and "credits_amount" in names:
+            if form.entries is gcp.entries and "credits_amount" in names:
                 raise BillError("its credits are unnested, which repeats a row's cost for each of them; export credits as one JSON column")
             return form
         if len(lacking) / len(form.needed) < len(missing) / len(best.needed):

@@ -7,14 +7,13 @@ repositories list them (read 2026-11-27). No export of an account of our own has
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.bills import aws, gcp
-from capacity.chargeback.bills.charges import BillError, Bought, Charge, Kind, Place, in_usd, moment, number
+from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, in_usd, moment, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +34,7 @@ def column(name: str) -> str:
     return name.strip().lower()
 
 
-def charges(row: Mapping[str, str]) -> Iterator[Charge]:
+def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     """What a row says. Raises BillError."""
     in_usd(row["billingcurrency"])
     cloud = _cloud(row)
@@ -54,11 +53,11 @@ def charges(row: Mapping[str, str]) -> Iterator[Charge]:
     found = _machine(row, cloud) if kind is Kind.SERVICE and category == "usage" else None
     if found is None:
         what = service if kind is Kind.SERVICE and category == "usage" else f"{service} {category}"
-        yield Charge(kind, cloud, what, usd, start=start, end=end)
+        yield Entry(kind, cloud, what, usd, start=start, end=end)
         return
     place, hours = found
     covered = bool(commitment) or row.get("pricingcategory", "").strip().lower() == "committed"
-    yield Charge(Kind.MACHINE, cloud, service, usd, place, hours, covered, _in_cluster(row), start, end)
+    yield Entry(Kind.MACHINE, cloud, service, usd, place, hours, covered, _in_cluster(row), start, end)
 
 
 def _cloud(row: Mapping[str, str]) -> Cloud:
@@ -76,16 +75,14 @@ def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[Place, Fraction] | N
         for name in ("x_usagetype", "skumeter", "skuid"):
             if found := aws.place_of(row.get(name, "").strip(), region):
                 place, is_time = found
-                return place, _hours(row) if is_time else Fraction(0)
+                # The usage type says that it is hours; a column of units may have another word for them.
+                return place, (_hours(row) or _quantity(row, "Consumed")) if is_time else Fraction(0)
     if row["servicename"].strip().lower() not in _MACHINES:
         return None
     machine = _details(row).get("InstanceType", "").strip()
-    for measured in ("Consumed", "Pricing"):
-        # What has GPUs may be consumed in GPU hours and priced by the machine's.
-        if machine and row.get(f"{measured}Unit".lower(), "").strip().lower() in _HOURS:
-            dynamic = row.get("pricingcategory", "").strip().lower() == "dynamic"
-            place = Place(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND)
-            return place, Fraction(number(row.get(f"{measured}Quantity".lower(), ""), f"{measured}Quantity"))
+    if machine and (hours := _hours(row)) is not None:
+        dynamic = row.get("pricingcategory", "").strip().lower() == "dynamic"
+        return Place(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND), hours
     if cloud is not Cloud.GCP:
         return None
     # Google's rows are of parts, as in its own export.
@@ -103,8 +100,16 @@ def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[Place, Fraction] | N
     )
 
 
-def _hours(row: Mapping[str, str]) -> Fraction:
-    return Fraction(number(row.get("consumedquantity", ""), "ConsumedQuantity"))
+def _hours(row: Mapping[str, str]) -> Fraction | None:
+    """Of the machine: what has GPUs may be consumed in GPU hours and priced by the machine's. None: neither is in hours."""
+    for measured in ("Consumed", "Pricing"):
+        if row.get(f"{measured}Unit".lower(), "").strip().lower() in _HOURS:
+            return _quantity(row, measured)
+    return None
+
+
+def _quantity(row: Mapping[str, str], measured: str) -> Fraction:
+    return Fraction(number(row.get(f"{measured}Quantity".lower(), ""), f"{measured}Quantity"))
 
 
 def _details(row: Mapping[str, str]) -> dict[str, str]:
@@ -118,20 +123,14 @@ def _system_labels(row: Mapping[str, str]) -> str:
 
 
 def _in_cluster(row: Mapping[str, str]) -> bool:
-    keys = {re.sub(r"[^a-z0-9]+", "_", key.lower()) for key, value in _object(row, "tags").items() if value}
-    return bool(
-        keys & {"aws_eks_cluster_name", "eks_cluster_name", "eks_eks_cluster_name", "karpenter_sh_nodepool", "goog_k8s_cluster_name"}
-    )
+    tags = _object(row, "tags")
+    return aws.names_cluster(tags) or bool(tags.get(gcp.CLUSTER))
 
 
 def _object(row: Mapping[str, str], name: str) -> dict[str, object]:
-    written = row.get(name, "").strip()
-    if not written or written.lower() == "null":
+    found = in_json(row, name)
+    if found is None:
         return {}
-    try:
-        found = json.loads(written)
-    except (ValueError, RecursionError):
-        raise BillError(f"{name} is no object in JSON") from None
     if isinstance(found, list):
         return {str(each.get("key", "")): each.get("value", "") for each in found if isinstance(each, dict)}
     if not isinstance(found, dict):

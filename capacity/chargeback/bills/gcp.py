@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.fresh_prices import gcp_gpu_skus
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.bills.charges import BillError, Bought, Charge, Kind, Place, in_usd, moment, number
+from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, in_usd, moment, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ FAMILY = "-*"
 _COMPUTE = "Compute Engine"
 _CORES = "compute.googleapis.com/cores"
 _MACHINE = "compute.googleapis.com/machine_spec"
-_CLUSTER = "goog-k8s-cluster-name"
+CLUSTER = "goog-k8s-cluster-name"
 _SECONDS = 3600
 
 _TAKEN = re.compile(r"Licensing Fee|Sole Tenancy|Reserved |Commitment")
@@ -66,8 +66,8 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def charges(row: Mapping[str, str]) -> Iterator[Charge]:
-    """What a row says; its credits as charges of their own. Raises BillError."""
+def entries(row: Mapping[str, str]) -> Iterator[Entry]:
+    """What a row says; its credits as entries of their own. Raises BillError."""
     in_usd(row["currency"])
     service, sku = row["service_description"].strip(), row["sku_description"].strip()
     start = moment(row["usage_start_time"], "usage_start_time")
@@ -78,26 +78,26 @@ def charges(row: Mapping[str, str]) -> Iterator[Charge]:
         kind = Kind.COMMITMENT
     found = machine_part(service, sku, row) if kind is Kind.SERVICE else None
     place, hours = found or (None, Fraction(0))
-    cluster = place is not None and bool(_labels(row, "labels").get(_CLUSTER))
+    cluster = place is not None and bool(_labels(row, "labels").get(CLUSTER))
     what = f"{service}: {sku}" if kind is Kind.COMMITMENT else service or "(no service)"
     given = list(_credits(row))
     if place is None:
-        yield Charge(kind, Cloud.GCP, what, usd, start=start, end=end)
+        yield Entry(kind, Cloud.GCP, what, usd, start=start, end=end)
     else:
         # A commitment may pay for a part of the row's time only.
         taken = min(-sum((amount for name, amount in given if name.startswith(_COVERED)), Decimal(0)), usd)
         share = Fraction(taken) / Fraction(usd) if taken > 0 else Fraction(0)
         if share:
-            yield Charge(Kind.MACHINE, Cloud.GCP, what, taken, place, hours * share, True, cluster, start, end)
+            yield Entry(Kind.MACHINE, Cloud.GCP, what, taken, place, hours * share, True, cluster, start, end)
         if share < 1:
             rest = usd - taken if share else usd
-            yield Charge(Kind.MACHINE, Cloud.GCP, what, rest, place, hours * (1 - share), False, cluster, start, end)
+            yield Entry(Kind.MACHINE, Cloud.GCP, what, rest, place, hours * (1 - share), False, cluster, start, end)
     for name, amount in given:
         if place is not None and name.startswith(_COVERED):
-            yield Charge(Kind.MACHINE, Cloud.GCP, what, amount, place, Fraction(0), True, cluster, start, end)
+            yield Entry(Kind.MACHINE, Cloud.GCP, what, amount, place, Fraction(0), True, cluster, start, end)
         else:
             of = Kind.DISCOUNT if name in _DISCOUNTS or name.startswith(_COVERED) else Kind.CREDIT
-            yield Charge(of, Cloud.GCP, f"{service} {name}", amount, start=start, end=end)
+            yield Entry(of, Cloud.GCP, f"{service} {name}", amount, start=start, end=end)
 
 
 def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Place, Fraction] | None:
@@ -175,13 +175,9 @@ def _labels(row: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _list(row: Mapping[str, str], name: str) -> list[dict[str, Any]]:
-    written = row.get(name, "").strip()
-    if not written:
+    found = in_json(row, name)
+    if found is None:
         return []
-    try:
-        found = json.loads(written, parse_float=str, parse_int=str, parse_constant=str)
-    except (ValueError, RecursionError):
-        raise BillError(f"{name} is no JSON list of objects") from None
     if isinstance(found, dict):
         found = [{"key": key, "value": value} for key, value in found.items()]
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):

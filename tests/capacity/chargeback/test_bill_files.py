@@ -15,7 +15,7 @@ from made_bills import CUR_HEADER, FOCUS_HEADER, LEGACY_HEADER, cur_row, focus_r
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.billed import MAX_SUMS, Bill
 from capacity.chargeback.bills.aws import NEEDED, column, place_of
-from capacity.chargeback.bills.charges import BillError, Bought, Charge, Kind, Place
+from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place
 from capacity.chargeback.bills.files import MAX_LINE_BYTES, read_bill
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NO_NUMBERS = ("NaN", "Infinity", "=1+1", "1,5", "1e999", "9" * 40, "0x10", "\N{A
 SPOT = Place(Cloud.AWS, "us-east-1", "g6.xlarge", Bought.SPOT)
 
 
-def read(folder: Path, content: str | bytes) -> list[Charge]:
+def read(folder: Path, content: str | bytes) -> list[Entry]:
     path = folder / "bill"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return [each for row in read_bill(path, {}) for each in row]
@@ -169,13 +169,13 @@ def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -
         *((table([cur_row(unblended_cost=each)]), "no number") for each in NO_NUMBERS),
         (table([cur_row(usage_amount="-inf")]), "row 1: line_item_usage_amount is '-inf'"),
         (json.dumps(gcp_row("x", "nan")), "no number"),
-        (json.dumps(gcp_row("x", "1", credits="[")), "credits is no JSON list"),
+        (json.dumps(gcp_row("x", "1", credits="[")), "credits is no JSON"),
         (json.dumps(gcp_row("x", "1"))[:-5], "row 1: it is no JSON object"),
         (json.dumps({"cost": 1}), "service_description"),
         (json.dumps(gcp_row("x", "1")) + "\n[1]\n", "row 2: it is no JSON object"),
         (table([cur_row(usage_start_date="yesterday")]), "'yesterday', which is no time"),
         (table([focus_row(ProviderName="Microsoft")]), "'Microsoft'"),
-        (table([focus_row(SkuPriceDetails="{")]), "skupricedetails is no object"),
+        (table([focus_row(SkuPriceDetails="{")]), "skupricedetails is no JSON"),
         (table([cur_row(product_region_code="", product="[1]")]), "product is no map"),
         (table([cur_row()]).encode() + b"\xff\xfe", "no UTF-8"),
         (gzip.compress(table([cur_row()] * 500).encode())[:-40], "cut off or damaged"),
@@ -227,10 +227,10 @@ def test_two_hundred_thousand_rows_are_read_one_by_one(tmp_path: Path) -> None:
 def test_a_bill_of_ever_new_names_is_stopped() -> None:
     bill = Bill(0, 2**40)
     for number in range(MAX_SUMS):
-        bill.add([Charge(Kind.SERVICE, Cloud.AWS, f"product {number}", Decimal(1))])
+        bill.add([Entry(Kind.SERVICE, Cloud.AWS, f"product {number}", Decimal(1))])
 
     with pytest.raises(BillError, match="different machines and services"):
-        bill.add([Charge(Kind.SERVICE, Cloud.AWS, "one more", Decimal(1))])
+        bill.add([Entry(Kind.SERVICE, Cloud.AWS, "one more", Decimal(1))])
 
 
 def test_the_header_of_the_public_focus_samples_is_known(tmp_path: Path) -> None:

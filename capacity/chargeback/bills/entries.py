@@ -1,7 +1,8 @@
-"""A charge: one row of a bill, in the words of all bills."""
+"""An entry: one amount of a bill, in the words of all bills."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,11 +10,13 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capacity.chargeback.node_groups import AUTO_MODE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from capacity.catalog.machines import Cloud
 
 
@@ -60,7 +63,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class Entry:
     """One amount of a bill, in US dollars.
 
     `hours` are those of nodes, or of vCPUs where the place is a family; zero for what is no time of its own, such as memory. `covered`: a
@@ -107,6 +110,17 @@ def moment(text: str, what: str) -> int | None:
     except ValueError:
         raise BillError(f"{what} is {written[:40]!r}, which is no time such as 2026-10-01T00:00:00Z") from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def in_json(row: Mapping[str, str], name: str) -> Any:
+    """What a column holds as JSON, numbers as they are written; empty, or null, is None. Raises BillError."""
+    written = row.get(name, "").strip()
+    if not written:
+        return None
+    try:
+        return json.loads(written, parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        raise BillError(f"{name} is no JSON") from None
 
 
 def in_usd(currency: str) -> None:
