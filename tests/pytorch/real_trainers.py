@@ -18,7 +18,7 @@ import rank_pods
 import small_trainers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SCRIPT = Path(__file__).with_name("small_trainers.py")
 STEPS = 150
@@ -49,7 +49,7 @@ class Run:
     def arguments(self) -> list[str]:
         return [self.kind, str(STEPS), str(self.folder / "scratch"), str(self.folder / "result")]
 
-    def live(self, strike: Callable[[list[rank_pods.Pod]], None] | None = None) -> list[int]:
+    def live(self, strike: Callable[[Sequence[rank_pods.Pod]], None] | None = None) -> list[int]:
         def train() -> None:
             os.environ.update(self.environment)
             sys.argv = ["small_trainers", *self.arguments]
@@ -91,14 +91,14 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int
     while strikes:
         seconds, before, struck = chance.uniform(0.0, LONGEST_SECONDS), len(run.told()), list[bool]()
 
-        def strike(pods: list[rank_pods.Pod]) -> None:
+        def strike(pods: Sequence[rank_pods.Pod]) -> None:
             end = time.monotonic() + rank_pods.LIFE_SECONDS
-            while len(run.told()) == before and pods[0].ranks and time.monotonic() < end:  # noqa: B023 -- called at once
+            while len(run.told()) == before and pods[0].whole and time.monotonic() < end:  # noqa: B023 -- called at once
                 time.sleep(0.01)
                 pods[0].collect()
             time.sleep(seconds)  # noqa: B023 -- likewise
             pods[0].collect()
-            if len(pods[0].ranks) == ranks:
+            if pods[0].whole:
                 struck.append(True)  # noqa: B023 -- likewise
                 pods[0].signal(strikes[-1])
 

@@ -1,4 +1,7 @@
-"""A small model under DDP and FSDP2 on 4 ranks in 2 pods, killed at random moments: its losses are those of a run that nobody disturbed."""
+"""A small model under DDP and FSDP2 on 4 ranks in 2 pods, killed at random moments: its losses are those of a run that nobody disturbed.
+
+The ranks are forks, started by the test; and torchrun's, under the launcher.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 import small_trainer
-from rank_pods import PODS, RANKS, Pod, live
+from rank_pods import LIFE_SECONDS, PODS, RANKS, LaunchedPod, Pod, free_port, live, lived, torchrun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 STEPS = 400
 KILLS = int(os.environ.get("KILLS", "50"))
 """By SIGTERM, and as many by SIGKILL."""
+
+PARTS = int(os.environ.get("PARTS", "1"))
+"""Of those under torchrun, which takes longer to start than to train: a machine of many cores does several side by side."""
 
 LONGEST_SECONDS = 1.2
 TRAINING_SHARE = 0.85
@@ -34,21 +40,36 @@ class Run:
     kind: str
     folder: Path
     losses: Path
+    by_torchrun: bool = False
 
-    def live(self, strike: Callable[[list[Pod]], None] | None = None) -> list[list[int]]:
+    @property
+    def codes_of_a_pod(self) -> int:
+        """How many processes the test sees end: all ranks, or the launcher."""
+        return 1 if self.by_torchrun else RANKS
+
+    def live(self, strike: Callable[[Sequence[Pod]], None] | None = None) -> list[list[int]]:
         self.folder.mkdir(exist_ok=True)
+        arguments = [self.kind, str(STEPS), str(self.losses)]
 
         def train() -> None:
             os.environ["CHECKPOINT_DIR"] = str(self.folder)
-            sys.argv = ["small_trainer", self.kind, str(STEPS), str(self.losses)]
+            sys.argv = ["small_trainer", *arguments]
             small_trainer.main()
 
-        return live(train, strike)
+        if not self.by_torchrun:
+            return live(train, strike)
+        port, told = free_port(), {"CHECKPOINT_DIR": str(self.folder)}
+        commands = [torchrun(pod, port, [small_trainer.__file__, *arguments]) for pod in range(PODS)]
+        output = self.losses.with_suffix(".output")
+        return lived([LaunchedPod(f"{self.folder}-{pod}", command, told, output) for pod, command in enumerate(commands)], strike)
+
+    def all_end_with(self, code: int) -> list[list[int]]:
+        return [[code] * self.codes_of_a_pod] * PODS
 
     def begin_anew(self) -> None:
         for path in sorted(self.folder.rglob("*"), reverse=True):
             path.unlink() if path.is_file() else path.rmdir()
-        self.losses.unlink()
+        self.losses.unlink(missing_ok=True)
 
     def saved_step(self) -> int:
         return max((int(path.name.split("-")[0]) for path in self.folder.glob("markers/*")), default=0)
@@ -77,14 +98,16 @@ class Strike:
     run: Run
     struck: bool = field(default=False, init=False)
 
-    def __call__(self, pods: list[Pod]) -> None:
-        before, end = self.run.done_step(), time.monotonic() + 60
-        while not self.early and self.run.done_step() == before and time.monotonic() < end:
+    def __call__(self, pods: Sequence[Pod]) -> None:
+        before, end = self.run.done_step(), time.monotonic() + LIFE_SECONDS
+        while not self.early and self.run.done_step() == before and time.monotonic() < end and all(pod.whole for pod in pods):
             time.sleep(0.01)
+            for pod in pods:
+                pod.collect()
         time.sleep(self.seconds)
         for pod in pods:
             pod.collect()
-        if len(pods[self.pod].ranks) == RANKS:
+        if pods[self.pod].whole:
             pods[self.pod].signal(self.number)
             self.struck = True
         if self.early:
@@ -100,11 +123,11 @@ class Strike:
             return
         at_risk = self.run.done_step() - self.run.saved_step()
         if self.number == signal.SIGTERM:
-            assert codes == [[143] * RANKS] * PODS
+            assert codes == self.run.all_end_with(143)
             assert at_risk == 0, "a warning loses nothing"
         else:
-            assert codes[self.pod] == [-signal.SIGKILL] * RANKS
-            assert codes[1 - self.pod] == [143] * RANKS, "a lost machine is no failure of those that it leaves"
+            assert codes[self.pod] == self.run.all_end_with(-signal.SIGKILL)[self.pod]
+            assert codes[1 - self.pod] == self.run.all_end_with(143)[self.pod], "a lost machine is no failure of those that it leaves"
             # One interval, and what was trained while the newest was being written.
             assert at_risk <= 2 * small_trainer.EVERY_STEPS
             lost.append(at_risk)
@@ -112,16 +135,28 @@ class Strike:
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp"])
 def test_the_losses_are_those_of_a_run_that_nobody_disturbed(kind: str, tmp_path: Path) -> None:
-    chance = random.Random(kind)  # noqa: S311 -- repeatable, not secret
     undisturbed = Run(kind, tmp_path / "undisturbed", tmp_path / "undisturbed.losses")
-    assert undisturbed.live() == [[0] * RANKS] * PODS
+    survive(undisturbed, Run(kind, tmp_path / "killed", tmp_path / "killed.losses"), random.Random(kind), KILLS)  # noqa: S311 -- repeatable
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_so_they_are_under_torchrun(kind: str, part: int, tmp_path: Path) -> None:
+    undisturbed = Run(kind, tmp_path / "undisturbed", tmp_path / "undisturbed.losses")
+    killed = Run(kind, tmp_path / "killed", tmp_path / "killed.losses", by_torchrun=True)
+    survive(undisturbed, killed, random.Random(f"{kind} {part}"), max(1, KILLS // PARTS))  # noqa: S311 -- repeatable, not secret
+
+
+def survive(undisturbed: Run, run: Run, chance: random.Random, kills: int) -> None:
+    """Kills a run as often, by a warning and without, and holds its losses against those of the undisturbed one."""
+    assert undisturbed.live() == undisturbed.all_end_with(0)
     expected = undisturbed.losses_by_step()
     assert len(expected) == STEPS
 
-    run, lost, lives, runs = Run(kind, tmp_path / "killed", tmp_path / "killed.losses"), list[int](), 0, 1
+    lost, lives, runs = list[int](), 0, 1
     strikes = [
         Strike(number, chance.randrange(PODS), chance.uniform(0.0, LONGEST_SECONDS), chance.random() > TRAINING_SHARE, run)
-        for number in [signal.SIGTERM, signal.SIGKILL] * KILLS
+        for number in [signal.SIGTERM, signal.SIGKILL] * kills
     ]
     chance.shuffle(strikes)
     while strikes:
@@ -129,16 +164,16 @@ def test_the_losses_are_those_of_a_run_that_nobody_disturbed(kind: str, tmp_path
         codes = run.live(strikes[-1])
         lives += 1
         assert run.saved_step() >= before, "a checkpoint that counted was lost"
-        if codes == [[0] * RANKS] * PODS:
+        if codes == run.all_end_with(0):
             # All steps were done before the strike, which is left for a run from the beginning.
             assert run.losses_by_step() == expected
             run.begin_anew()
             runs += 1
             continue
         strikes.pop().check(codes, lost)
-    assert run.live() == [[0] * RANKS] * PODS
+    assert run.live() == run.all_end_with(0)
     assert run.losses_by_step() == expected
     print(  # noqa: T201 -- the figures
-        f"\n{kind}: {KILLS} warnings and {KILLS} kills in {lives} lives of {runs} run(s); a kill lost {sum(lost) / len(lost):.1f} steps on "
-        f"average, {max(lost)} at most"
+        f"\n{run.kind}{' by torchrun' * run.by_torchrun}: {kills} warnings and {kills} kills in {lives} lives of {runs} run(s); a kill "
+        f"lost {sum(lost) / max(1, len(lost)):.1f} steps on average, {max(lost, default=0)} at most"
     )

@@ -22,6 +22,7 @@ EVERY_STEPS = 10
 BATCH = 4
 STEP_SECONDS = 0.02
 STEPS_VARIABLE = "TRIAL_STEPS"
+DEVICE = os.environ.get("TRIAL_DEVICE", "cpu")
 
 
 def tell(step: int) -> None:
@@ -48,7 +49,14 @@ def with_transformers(steps: int, scratch: Path, interruption: Interruption) -> 
     rows = [{"input_ids": row, "labels": row} for row in tokens]
     model = GPT2LMHeadModel(GPT2Config(vocab_size=100, n_positions=8, n_embd=16, n_layer=1, n_head=2))
     arguments = TrainingArguments(
-        str(scratch), max_steps=steps, per_device_train_batch_size=BATCH, save_strategy="no", report_to=[], use_cpu=True, disable_tqdm=True
+        str(scratch),
+        max_steps=steps,
+        per_device_train_batch_size=BATCH,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=DEVICE == "cpu",
+        full_determinism=DEVICE != "cpu",
+        disable_tqdm=True,
     )
     trainer = Trainer(model=model, args=arguments, train_dataset=rows, callbacks=[Slow()])
     train(trainer, interruption, schedule=EverySteps(EVERY_STEPS), agree_seconds=0.05)
@@ -86,7 +94,8 @@ def with_lightning(steps: int, scratch: Path, interruption: Interruption) -> tup
         max_steps=steps,
         max_epochs=-1,
         accumulate_grad_batches=2,
-        accelerator="cpu",
+        accelerator=DEVICE,
+        deterministic=True,
         devices=int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
         logger=False,
         enable_checkpointing=False,
@@ -114,7 +123,7 @@ def main() -> None:
     torch.set_num_threads(1)
     with Interruption() as interruption:
         model, epochs = (with_transformers if kind == "transformers" else with_lightning)(steps, scratch, interruption)
-    weights = b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters())
+    weights = b"".join(parameter.detach().cpu().numpy().tobytes() for parameter in model.parameters())
     if os.environ.get("RANK", "0") == "0":
         result.write_text(f"{hashlib.sha256(weights).hexdigest()} after {epochs} epochs")
 
