@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from capacity.cost.costed_plan import MachinePrices
     from capacity.cost.estimates import Estimate
     from capacity.cost.figures import PriceUsed
-    from capacity.cost.unit_costs import ReservationAdvice, ReservedLevel
+    from capacity.cost.reservation import ReservationAdvice, ReservedLevel
 
 
 class Number(StrEnum):

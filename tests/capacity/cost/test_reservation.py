@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.cost.unit_costs import advise_reservation, read_use
+from capacity.cost.reservation import advise_reservation, read_use
 from capacity.values.errors import ExplainedError
 
 if TYPE_CHECKING:
