@@ -12,7 +12,7 @@ hour is not verified; where it does not, nodes that come and go within an hour a
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -43,14 +43,14 @@ class NodeUse:
     def shares(self) -> tuple[Fraction, ...]:
         """Of the first node, the second and so on up to the peak: in which share of the hours it is used. It never rises."""
         whole = Counter(math.floor(used) for used in self._used)
-        parts: Counter[int] = Counter()
+        parts: defaultdict[int, Fraction] = defaultdict(Fraction)
         for used in self._used:
             # The part of a node belongs to the node above the whole ones.
-            parts[math.floor(used) + 1] += used - math.floor(used)  # pyrefly: ignore
+            parts[math.floor(used) + 1] += Fraction(used) - math.floor(used)
         above, found = 0, list[Fraction]()
         for node in range(self.peak, 0, -1):
             above += whole[node]
-            found.append(Fraction(above + parts[node]) / self.hours)
+            found.append((above + parts[node]) / self.hours)
         return tuple(reversed(found))
 
     @cached_property

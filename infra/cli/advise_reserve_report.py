@@ -11,7 +11,7 @@ from capacity.cost.costed_plan import MachinePrices
 from capacity.cost.figures import price_used
 from capacity.values.quantities import as_decimal
 from infra.cli.advise_report import money, show_prices, shown_usd, write_json
-from infra.cli.console import Format, out
+from infra.cli.console import TABLE_WIDTH, Format, new_console, out
 from infra.cli.report_tables import Table, print_table
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[
     for each in notes:
         out.print(Text(f"note: {each}"))
     if advice.machines:
-        print_table(out, _table(advice))
+        print_table(new_console(width=max(out.width, TABLE_WIDTH)), _table(advice))
     else:
         out.print("nothing ran on demand, so there is nothing to commit to.")
     for machine in advice.machines:
-        for line in _said(machine, advice.terms.years):
+        for line in _said(machine, advice):
             out.print(Text(line))
     for kind, node_hours in advice.uncommittable.items():
         out.print(Text(f"not counted: {kind}, {as_decimal(node_hours):,.1f} node hours."))
@@ -72,12 +72,12 @@ HEADINGS = (
     "peak",
     "pays if used",
     "commit to",
-    "utilisation",
-    "coverage",
+    "used",
+    "covers",
     "USD a month",
-    "saved a month",
-    "one fewer costs",
-    "one more costs",
+    "saved",
+    "one fewer",
+    "one more",
 )
 
 
@@ -116,16 +116,16 @@ def _percent(share: Fraction) -> str:
 _STEPS_TOLD = 6
 
 
-def _said(machine: MachineAdvice, years: int) -> Iterator[str]:
+def _said(machine: MachineAdvice, advice: CommitmentAdvice) -> Iterator[str]:
     """What a row has no place for."""
     of, best = f"{machine.machine} in {machine.region}", machine.best
     if machine.unknown:
         yield f"not known: {' and '.join(machine.unknown)}."
-    if machine.break_even_share is None:
+    if machine.break_even_share is None and not advice.reach.refused:
         yield f"{of}: {'; '.join(_steps(machine))}."
     if best is not None and best.nodes and machine.pays_after_months is not None:
         cost = "" if machine.term_usd is None else f" costs {shown_usd(machine.term_usd)} USD and"
-        months = f"{as_decimal(machine.pays_after_months):.1f} of {12 * years} months"
+        months = f"{as_decimal(machine.pays_after_months):.1f} of {12 * advice.terms.years} months"
         yield f"{of}: the commitment{cost} pays if use goes on as it was for {months}."
     if best is not None and machine.halves is not None and machine.halves != (best.nodes, best.nodes):
         yield f"{of}: by the first half of the hours alone it would be {machine.halves[0]}, by the second {machine.halves[1]}."
