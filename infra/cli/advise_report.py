@@ -284,9 +284,8 @@ def show_reservation(advice: ReservationAdvice, hours: int, form: Format, prices
     for name, each in levels.items():
         table.add_row(name, str(each.nodes), shown_usd(each.usd), _used_share(each))
     show_table(table)
-    out.print(
-        f"reserve {advice.best.nodes} node(s): a node pays for itself when it is used {as_decimal(advice.break_even_share * 100):.1f} % of the time."
-    )
+    pays_from = f"{as_decimal(advice.break_even_share * 100):.1f} % of the time"
+    out.print(f"reserve {advice.best.nodes} node(s): a node pays for itself when it is used {pays_from}.")
     show_prices(prices)
 
 

@@ -73,7 +73,7 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say how many nodes to commit to, from measured use or a given baseline. What is above is paid on demand.
+    """Say how many machines to commit to, from a history, a measured use or a given baseline. What is above is paid on demand.
 
     Exit code 1: a history is too short or has too many gaps for advice, or a price is not known; it says what. 2: bad usage or input.
     """
