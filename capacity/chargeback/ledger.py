@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capacity.chargeback.samples import Period, Seconds
 
 _HOUR = 3600
-_MOVING = 600
+MOVING_SECONDS = 600
 """For so many seconds the old and the new may both be told of: Prometheus repeats the last sample of what vanished for five minutes."""
 
 
@@ -50,8 +50,8 @@ class _Presence:
 
     def near(self, piece: Span) -> bool:
         """Whether it is so short and so close to when a node was there that one was seen late, or the pod for too long."""
-        after = any(each.end <= piece.start and piece.end - each.end <= _MOVING for each in self._spans)
-        return after or any(piece.end <= each.start <= piece.start + _MOVING for each in self._spans)
+        after = any(each.end <= piece.start and piece.end - each.end <= MOVING_SECONDS for each in self._spans)
+        return after or any(piece.end <= each.start <= piece.start + MOVING_SECONDS for each in self._spans)
 
 
 _NOWHERE = _Presence([])
@@ -134,7 +134,7 @@ class Ledger:
             *(Gap(f"pod {key[1]}/{key[2]}", start, end) for key, start, end in self._pods.gaps),
         ]
         for each in (self._labels.doubled, self._doubled):
-            books.doubled |= each.longer_than(_MOVING, books.step)
+            books.doubled |= each.longer_than(MOVING_SECONDS, books.step)
         if self._dropped:
             books.notes.append(f"{self._dropped} samples are no numbers (NaN or Inf) and count for nothing.")
         books.notes += self._labels.missing()

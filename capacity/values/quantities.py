@@ -8,6 +8,10 @@ from __future__ import annotations
 import math
 import re
 from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _DECIMAL = ("", "k", "M", "G", "T", "P", "E")
 _BINARY = ("Mi", "Gi", "Ti", "Pi", "Ei")
@@ -87,6 +91,11 @@ def usd_of_hours(usd_per_hour: Decimal, hours: float, nodes: int = 1) -> Decimal
 def usd_of_seconds(usd_per_hour: Decimal, seconds: int, nodes: int = 1) -> Decimal:
     """What `nodes` cost for whole `seconds`, which is how the clouds bill."""
     return usd_per_hour * seconds * nodes / SECONDS_OF_AN_HOUR
+
+
+def as_decimal(number: Fraction) -> Decimal:
+    """As many digits of it as Decimal keeps, 28: for showing it, after all sums and comparisons."""
+    return Decimal(number.numerator) / number.denominator
 
 
 def cents(usd: Decimal) -> Decimal:

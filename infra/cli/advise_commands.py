@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli import advise_arithmetic_commands
+from infra.cli import advise_arithmetic_commands, advise_reserve_commands
 from infra.cli import advise_arithmetic_commands as advise_simulate_command
 from infra.cli.advise_report import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
 from infra.cli.command_group import command_group
@@ -135,41 +135,6 @@ def mix(
     show_mix(advise_mix(jobs, kept), form, found)
 
 
-@app.command()
-def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    machine: OneMachine,
-    region: Region,
-    use: Annotated[Path | None, typer.Option("--use", help="Nodes in use, hour by hour: a whole number on each line.")] = None,
-    baseline: Annotated[int | None, typer.Option("--baseline-nodes", min=1, help="Instead: so many nodes, for ...")] = None,
-    hours_per_month: Annotated[int, typer.Option("--hours-per-month", min=1, max=730, help="... so many hours a month.")] = 730,
-    reserved_usd: Annotated[str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="Committed price of a machine.")] = None,
-    discount: Annotated[str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or this much off on-demand.")] = None,
-    on_demand_usd: OnDemandUsd = None,
-    prices_file: PricesFile = None,
-    form: AsFormat = Format.TEXT,
-) -> None:
-    """Say how many nodes to commit to, from measured use or a given baseline. What is above is paid on demand."""
-    from capacity.catalog.price_book import HOURS_OF_A_MONTH  # noqa: PLC0415
-    from capacity.cost.unit_costs import advise_reservation, read_use  # noqa: PLC0415
-    from infra.cli.advise_report import cloud_of, percent, prices_of_machine, show_reservation  # noqa: PLC0415
-
-    if (use is None) == (baseline is None):
-        raise typer.BadParameter("give either --use FILE or --baseline-nodes N.")
-    prices = prices_of_machine(cloud_of(machine), machine, region, prices_file, on_demand_usd=usd("--on-demand-usd", on_demand_usd))
-    known = prices.reserved_usd_per_hour is not None
-    if (reserved_usd is None) == (discount is None) and not (known and discount is None):
-        raise typer.BadParameter(
-            "give either --reserved-usd or --discount-percent, or a row of capacity_type reserved in the file of --prices: the price "
-            "book has no prices of commitments."
-        )
-    list_price = prices.on_demand_usd_per_hour
-    off = percent("--discount-percent", discount)
-    given_usd = usd("--reserved-usd", reserved_usd) or prices.reserved_usd_per_hour
-    reserved = given_usd if off is None else list_price * (1 - off / 100)
-    used = read_use(use) if use else [baseline or 0] * hours_per_month + [0] * (HOURS_OF_A_MONTH - hours_per_month)
-    show_reservation(advise_reservation(used, reserved or list_price, list_price), len(used), form, prices)
-
-
 def _needs(written: dict[str, Any]) -> JobNeeds:
     from pydantic import ValidationError  # noqa: PLC0415
 
@@ -207,5 +172,6 @@ def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:
     )
 
 
+app.command()(advise_reserve_commands.reserve)
 advise_arithmetic_commands.add_to(app)
 app.command()(advise_simulate_command.simulate)

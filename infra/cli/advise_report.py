@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
-from capacity.values.quantities import cents
+from capacity.values.quantities import as_decimal, cents
 from infra.cli.console import Format, out, show_table
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from capacity.cost.costed_plan import MachinePrices
     from capacity.cost.estimates import Estimate
     from capacity.cost.figures import PriceUsed
-    from capacity.cost.unit_costs import ReservationAdvice, ReservedLevel
+    from capacity.cost.reservation import ReservationAdvice, ReservedLevel
 
 
 class Number(StrEnum):
@@ -275,19 +275,19 @@ def show_reservation(advice: ReservationAdvice, hours: int, form: Format, prices
     levels = {"none": advice.none, "best": advice.best, "peak": advice.peak}
     if form is Format.JSON:
         data = {
-            name: {"nodes": each.nodes, "usd": money(each.usd), "used_share": f"{each.used_share:.4f}"} for name, each in levels.items()
+            name: {"nodes": each.nodes, "usd": money(each.usd), "used_share": f"{as_decimal(each.used_share):.4f}"}
+            for name, each in levels.items()
         }
-        write_json({"hours": hours, "break_even_share": f"{advice.break_even_share:.4f}", **data}, prices)
+        write_json({"hours": hours, "break_even_share": f"{as_decimal(advice.break_even_share):.4f}", **data}, prices)
         return
     table = Table("", "nodes", f"USD in {hours} h", "of it used")
     for name, each in levels.items():
         table.add_row(name, str(each.nodes), shown_usd(each.usd), _used_share(each))
     show_table(table)
-    out.print(
-        f"reserve {advice.best.nodes} node(s): a node pays for itself when it is used {advice.break_even_share * 100:.1f} % of the time."
-    )
+    pays_from = f"{as_decimal(advice.break_even_share * 100):.1f} % of the time"
+    out.print(f"reserve {advice.best.nodes} node(s): a node pays for itself when it is used {pays_from}.")
     show_prices(prices)
 
 
 def _used_share(level: ReservedLevel) -> str:
-    return f"{level.used_share * 100:.1f} %" if level.nodes else ""
+    return f"{as_decimal(level.used_share * 100):.1f} %" if level.nodes else ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from capacity.catalog.price_book import PriceBook
     from capacity.chargeback.report import ExtraCost, Report
     from capacity.chargeback.samples import Period
-    from infra.prometheus.client import Access
+    from infra.cli.prometheus_source import PrometheusSource
 
 
 def period_asked(month: str | None, start: str | None, end: str | None, timezone: str) -> Period:
@@ -130,6 +130,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
 
     Exit code 1: the report is there, but something is missing from its sums, and it says what. 2: bad usage or input.
     """
+    from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
     from infra.prometheus.client import access_to  # noqa: PLC0415
 
     now = int(time.time())
@@ -144,25 +145,15 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
     extra = extra_costs(storage)
     book = own_prices(prices)
-    source = _Source(access, match, step, bridge, float(timeout), resume_dir, now)
+    source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
     _write(report, form, write_to, billing_account.strip())
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
 
 
-class _Source:
-    """Where samples are read, and how."""
-
-    def __init__(  # noqa: PLR0913, PLR0917 -- what the command line says of reading
-        self, access: Access, match: str, step: int, bridge: int, timeout: float, resume_dir: Path | None, now: int
-    ) -> None:
-        self.access, self.match, self.step, self.bridge = access, match, step, bridge
-        self.timeout, self.resume_dir, self.now = timeout, resume_dir, now
-
-
 def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
-    source: _Source,
+    source: PrometheusSource,
     period: Period,
     asked: Period,
     prices: Callable[[Cloud], PriceBook],
@@ -170,53 +161,19 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     extra: tuple[ExtraCost, ...],
     auto_mode: frozenset[str],
 ) -> Report:
-    import hashlib  # noqa: PLC0415
-
-    import platformdirs  # noqa: PLC0415
-
     from capacity.chargeback.charging import charge  # noqa: PLC0415
     from capacity.chargeback.ledger import Ledger  # noqa: PLC0415
     from capacity.chargeback.queries import queries  # noqa: PLC0415
     from capacity.chargeback.report import cost_nodes  # noqa: PLC0415
-    from infra.cli.console import ConsoleProgress  # noqa: PLC0415
-    from infra.prometheus.client import PrometheusClient  # noqa: PLC0415
-    from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, collection_paused  # noqa: PLC0415
+    from infra.cli.prometheus_source import no_node_known  # noqa: PLC0415
 
-    access, step_name = source.access, "samples"
-    tenant = tuple(
-        f"{name}={hashlib.sha256(value.encode()).hexdigest()[:12]}"
-        for name, value in sorted(access.headers.items())
-        if name.lower() != "authorization"
-    )
-    identity = ReportIdentity(access.url, source.match, source.step, tenant)
-    cache = platformdirs.user_cache_path("flexspot") / "chargeback" / f"{identity.fingerprint[:16]}-{period.start}"
-    kept = KeptSlices(source.resume_dir or cache, identity)
-    progress = ConsoleProgress()
-
-    def told(done: int, total: int) -> None:
-        progress.advance(step_name, f"reading {period.name} from {access.url}", done, total)
-
-    reading = Reading(PrometheusClient(access, read_seconds=source.timeout), kept, source.step, source.now, told)
     ledger = Ledger(period, source.step, source.bridge)
-    progress.begin(step_name, f"reading {period.name} from {access.url}")
-    try:
-        with collection_paused():
-            for answers in reading.slices(period, queries(source.match)):
-                ledger.take(answers)
-        again = f", {reading.from_disk} answers from an earlier run" if reading.from_disk else ""
-        progress.end(step_name, f"read {period.name}{again}")
-    finally:
-        progress.close()
+    read = source.read(period, queries(source.match), ledger.take, kept_as="chargeback")
     books = ledger.close()
     if not books.nodes:
-        raise ExplainedError(
-            f"Prometheus knows of no node in {period.name}.",
-            "check that it scrapes kube-state-metrics (kube_node_info), keeps data for so long, and that --match is right.",
-        )
-    warned = [f"Prometheus warned, and data may be missing: {each}" for each in reading.warnings]
-    report = charge(books, cost_nodes(books, prices, auto_mode=auto_mode), idle=idle, asked=asked, extra=extra, notes=warned)
-    if source.resume_dir is None:
-        kept.discard()
+        raise no_node_known(period)
+    report = charge(books, cost_nodes(books, prices, auto_mode=auto_mode), idle=idle, asked=asked, extra=extra, notes=read.warnings)
+    read.discard()
     return report
 
 
@@ -243,6 +200,11 @@ def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_ac
     if path is None:
         sys.stdout.write(text)
         return
+    write_in_one_piece(text, path)
+
+
+def write_in_one_piece(text: str, path: Path) -> None:
+    """Writes the file whole or not at all. Raises ExplainedError where it cannot be written."""
     half = path.with_name(f".{path.name}.half")
     try:
         half.write_text(text, encoding="utf-8", newline="")

@@ -56,7 +56,8 @@ def new_console(*, stderr: bool = False, file: IO[str] | None = None, width: int
 out, err = new_console(soft_wrap=True), new_console(stderr=True, soft_wrap=True)
 
 _QUIET_SECONDS = 15.0
-_TABLE_WIDTH = 110
+TABLE_WIDTH = 110
+"""A table is drawn at least so wide: a narrow terminal wraps its lines rather than losing what they say."""
 
 
 class Format(StrEnum):
@@ -126,7 +127,7 @@ class ConsoleProgress:
 
 def show_table(table: Table) -> None:
     """A table with every column whole: a narrow terminal wraps its lines rather than losing what they say."""
-    new_console(width=max(out.width, _TABLE_WIDTH)).print(table)
+    new_console(width=max(out.width, TABLE_WIDTH)).print(table)
 
 
 def show_error(error: ExplainedError) -> None:

@@ -150,7 +150,7 @@ def test_a_reservation_is_advised_from_use_or_a_baseline(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "arguments,told",
     [
-        (("--discount-percent", "40"), "give either --use FILE or --baseline-nodes N"),
+        (("--discount-percent", "40"), "--use FILE and --baseline-nodes N"),
         (("--baseline-nodes", "1"), "the price book has no prices of commitments"),
         (("--baseline-nodes", "1", "--discount-percent", "100"), "from 0 to below 100 is allowed"),
     ],
@@ -244,9 +244,24 @@ def test_every_command_of_the_guide_works(tmp_path: Path) -> None:
     write_trace(made_trace(1, ticks=300), tmp_path / "traces" / "one.json")
     (tmp_path / "use.txt").write_text("4\n3\n")
     (tmp_path / "jobs.yaml").write_text("jobs: [{name: a, cloud: aws, region: us-east-1, machine: p4d.24xlarge, work_hours: 2}]")
-    stand_ins = {"TRACES": "traces", "USE": "use.txt", "JOBS": "jobs.yaml", "PAGE": "page.html"}
+    rows = [f"2026-10-{day:02}T{hour:02}:00Z,us-east-1,p4d.24xlarge,on-demand,2" for day in range(1, 16) for hour in range(24)]
+    (tmp_path / "hours.csv").write_text("\n".join(("hour,region,machine,capacity_type,nodes", *rows)))
+    (tmp_path / "own.yaml").write_text(
+        "cloud: aws\nsources: {ours: {citation: the contract of May, as_of: 2026-11-21, verified: true}}\n"
+        'discounts: [{capacity_type: reserved, percent: "40", source: ours}]\n'
+    )
+    stand_ins = {
+        "TRACES": "traces",
+        "USE": "use.txt",
+        "JOBS": "jobs.yaml",
+        "PAGE": "page.html",
+        "HOURS.csv": "hours.csv",
+        "PRICES": "own.yaml",
+    }
 
-    commands = re.findall(r"^    flexspot advise (.+)$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    written = re.findall(r"^    flexspot advise (.+)$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    # Those that ask a Prometheus have one in test_advise_reserve.py.
+    commands = [each for each in written if "--prometheus" not in each]
 
     assert {command.split()[0] for command in commands} == set(COMMANDS)
     for command in commands:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.cost.unit_costs import advise_reservation, read_use
+from capacity.cost.reservation import NodeUse, advise_reservation, read_use
 from capacity.values.errors import ExplainedError
 
 if TYPE_CHECKING:
@@ -56,6 +58,38 @@ def test_no_number_of_nodes_is_cheaper_than_the_best(used: list[int], percent: i
 
     for nodes in range(max(used) + 2):
         assert best.usd <= reserved * nodes * len(used) + ON_DEMAND * sum(max(0, each - nodes) for each in used)
+
+
+PARTS = st.lists(st.fractions(0, 9, max_denominator=60), min_size=1, max_size=40)
+
+
+@given(PARTS, st.fractions(Fraction(1, 100), Fraction(3, 2), max_denominator=100))
+def test_of_nodes_with_parts_the_number_is_that_which_costs_least_of_all_numbers(used: list[Fraction], price: Fraction) -> None:
+    """Each hour is paid for on its own: the committed nodes at `price`, and what is above them at 1."""
+    tried = range(math.ceil(max(used)) + 2)
+    costs = [sum((price * nodes + max(Fraction(0), each - nodes) for each in used), Fraction(0)) for nodes in tried]
+
+    assert NodeUse(used).worth_reserving(price) == costs.index(min(costs))
+
+
+@given(PARTS)
+def test_utilisation_and_coverage_are_those_of_each_hour_summed_up(used: list[Fraction]) -> None:
+    use = NodeUse(used)
+
+    for nodes in range(1, use.peak + 2):
+        within = sum((min(each, Fraction(nodes)) for each in used), Fraction(0))
+        assert use.used_share(nodes) == within / (nodes * len(used))
+        assert use.covered_share(nodes) == (within / sum(used) if any(used) else 1)
+    assert (use.used_share(0), use.covered_share(0)) == (1, 0 if any(used) else 1)
+    assert list(use.shares) == sorted(use.shares, reverse=True)
+
+
+def test_four_nodes_for_a_quarter_of_an_hour_are_one_node_of_that_hour() -> None:
+    """The example of AWS' whitepaper: one reserved m4.xlarge pays for four of them that ran 15 minutes each within the hour."""
+    use = NodeUse([4 * Fraction(15, 60)])
+
+    assert (use.peak, use.used_share(1), use.covered_share(1)) == (1, 1, 1)
+    assert use.usd(1, Decimal("0.1"), Decimal("0.2"), 1) == Decimal("0.1")
 
 
 def test_without_hours_there_is_no_advice() -> None:

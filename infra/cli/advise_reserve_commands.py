@@ -1,0 +1,202 @@
+"""`flexspot advise reserve`: how many machines to commit to, from a history of how many ran, a measured use or a given baseline."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path  # noqa: TC003 -- typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from capacity.chargeback.commitment_advice import TERM_YEARS
+from capacity.chargeback.samples import BRIDGED_STEPS
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.advise_report import AsFormat, Number, OnDemandUsd, PricesFile, percent, usd
+from infra.cli.console import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capacity.chargeback.commitment_advice import Terms
+    from capacity.chargeback.machine_hours import MachineHours
+    from capacity.chargeback.samples import Period
+    from infra.cli.prometheus_source import PrometheusSource
+
+
+_DAY = 86_400
+_LONGEST_DAYS = 1100
+
+
+def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
+    machine: Annotated[
+        str | None, typer.Option("--machine", "-m", help="The machine type. With a history: of it alone. Default: of all in the history.")
+    ] = None,
+    region: Annotated[str | None, typer.Option("--region", "-r", help="Likewise the region.")] = None,
+    prometheus: Annotated[
+        str | None, typer.Option("--prometheus", metavar="URL", help="A history: what Prometheus saw of nodes. Its API, without /api/v1.")
+    ] = None,
+    history: Annotated[
+        list[Path] | None,
+        typer.Option("--history", metavar="FILE", help="Or a history in CSV, as --write-history writes it; may be repeated."),
+    ] = None,
+    use: Annotated[Path | None, typer.Option("--use", help="Or nodes in use, hour by hour: a whole number on each line.")] = None,
+    baseline: Annotated[int | None, typer.Option("--baseline-nodes", min=1, help="Or a given use: so many nodes, for ...")] = None,
+    hours_per_month: Annotated[int, typer.Option("--hours-per-month", min=1, max=730, help="... so many hours a month.")] = 730,
+    reserved_usd: Annotated[str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="Committed price of a machine.")] = None,
+    discount: Annotated[str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or this much off on-demand.")] = None,
+    term_years: Annotated[
+        int, typer.Option("--term-years", min=TERM_YEARS[0], max=TERM_YEARS[-1], help="For how long a commitment holds: 1 or 3.")
+    ] = TERM_YEARS[0],
+    on_demand_usd: OnDemandUsd = None,
+    prices_file: PricesFile = None,
+    month: Annotated[str | None, typer.Option("--month", metavar="YYYY-MM", help="With --prometheus: this month.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Instead of a month: from this date or time on.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Until before this date or time.")] = None,
+    timezone: Annotated[str, typer.Option("--timezone", help="In which months and times are, such as Europe/Berlin.")] = "UTC",
+    days: Annotated[
+        int, typer.Option("--days", min=1, max=_LONGEST_DAYS, help="Without a month or times: so many days until now, whole ones in UTC.")
+    ] = 90,
+    match: Annotated[str, typer.Option("--match", help="A matcher for every selector, such as 'cluster=\"prod\"'.")] = "",
+    header: Annotated[list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.")] = None,
+    ca: Annotated[Path | None, typer.Option("--ca", help="Certificate authorities of the server, in PEM form.")] = None,
+    token_file: Annotated[Path | None, typer.Option("--token-file", help="A file that holds a bearer token.")] = None,
+    token_env: Annotated[str | None, typer.Option("--token-env", metavar="NAME", help="An environment variable that holds one.")] = None,
+    step: Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples.")] = 300,
+    bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, max=3600, help="Seconds that one query may take.")] = 120,
+    resume_dir: Annotated[
+        Path | None, typer.Option("--resume-dir", help="Keep answers there. Default: the user's cache folder, until the advice is there.")
+    ] = None,
+    write_history: Annotated[
+        Path | None, typer.Option("--write-history", metavar="FILE", help="Write what Prometheus saw there, for --history.")
+    ] = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Say how many machines to commit to, from a history, a measured use or a given baseline. What is above is paid on demand.
+
+    Exit code 1: a history is too short or has too many gaps for advice, or a price is not known; it says what. 2: bad usage or input.
+    """
+    if sum((prometheus is not None, bool(history), use is not None, baseline is not None)) != 1:
+        raise typer.BadParameter("give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N.")
+    if write_history is not None and prometheus is None:
+        raise typer.BadParameter("--write-history writes what Prometheus saw; give --prometheus.")
+    terms = _terms(term_years, reserved_usd, discount, on_demand_usd)
+    one = None if machine is None or region is None else (machine, region)
+    if prometheus is None and not history:
+        if one is None:
+            raise typer.BadParameter("give --machine and --region with --use and --baseline-nodes.")
+        _by_use(one, use if use is not None else (baseline or 0, hours_per_month), prices_file, terms, form)
+        return
+    if (terms.committed_usd_per_hour or terms.on_demand_usd_per_hour) and one is None:
+        raise typer.BadParameter("a price is that of one machine; give --machine and --region, or the prices in a file with --prices.")
+    discard = _nothing
+    if prometheus is None:
+        from capacity.chargeback.machine_hours import read_machine_hours  # noqa: PLC0415
+
+        found = read_machine_hours(history or ())
+    else:
+        from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
+        from infra.prometheus.client import access_to  # noqa: PLC0415
+
+        now = int(time.time())
+        access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
+        period = _last_days(days, now) if month is start is end is None else _asked(month, start, end, timezone, now)
+        found, discard = _measured(PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now), period, write_history)
+    complete = _advised(_of(found, machine, region), prices_file, terms, form)
+    discard()
+    if not complete:
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _terms(years: int, reserved_usd: str | None, discount: str | None, on_demand_usd: str | None) -> Terms:
+    from capacity.chargeback.commitment_advice import Terms  # noqa: PLC0415
+
+    if years not in TERM_YEARS:
+        raise typer.BadParameter(f"--term-years is {years}; clouds sell terms of {' and '.join(map(str, TERM_YEARS))} years.")
+    if reserved_usd is not None and discount is not None:
+        raise typer.BadParameter("give either --reserved-usd or --discount-percent.")
+    on_demand = usd("--on-demand-usd", on_demand_usd)
+    return Terms(years, usd("--reserved-usd", reserved_usd), percent("--discount-percent", discount), on_demand)
+
+
+def _nothing() -> None:
+    """No answers of Prometheus are kept."""
+
+
+def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Path | None, terms: Terms, form: Format) -> None:
+    """Of `one` machine in a region; `used` is a file, or so many nodes for so many hours a month."""
+    from capacity.catalog.price_book import HOURS_OF_A_MONTH  # noqa: PLC0415
+    from capacity.cost.reservation import advise_reservation, read_use  # noqa: PLC0415
+    from infra.cli.advise_report import cloud_of, prices_of_machine, show_reservation  # noqa: PLC0415
+
+    prices = prices_of_machine(cloud_of(one[0]), *one, prices_file, on_demand_usd=terms.on_demand_usd_per_hour)
+    list_price, off = prices.on_demand_usd_per_hour, terms.discount_percent
+    reserved = terms.committed_usd_per_hour or prices.reserved_usd_per_hour if off is None else list_price * (1 - off / 100)
+    if reserved is None:
+        raise typer.BadParameter(
+            "give either --reserved-usd or --discount-percent, or a row of capacity_type reserved in the file of --prices: the price "
+            "book has no prices of commitments."
+        )
+    if isinstance(used, tuple):
+        nodes, hours = used
+        hourly = [nodes] * hours + [0] * (HOURS_OF_A_MONTH - hours)
+    else:
+        hourly = read_use(used)
+    show_reservation(advise_reservation(hourly, reserved, list_price), len(hourly), form, prices)
+
+
+def _last_days(days: int, now: int) -> Period:
+    from capacity.chargeback.samples import Period  # noqa: PLC0415
+
+    # From midnight on, so that the same command goes on where it was interrupted.
+    first = now - now % _DAY - days * _DAY
+    return Period(first, now, f"{datetime.fromtimestamp(first, UTC):%Y-%m-%d} until now", "UTC")
+
+
+def _asked(month: str | None, start: str | None, end: str | None, timezone: str, now: int) -> Period:
+    from infra.cli.chargeback_commands import period_asked, period_begun  # noqa: PLC0415
+
+    return period_begun(period_asked(month, start, end, timezone), now)
+
+
+def _measured(source: PrometheusSource, period: Period, write_to: Path | None) -> tuple[MachineHours, Callable[[], None]]:
+    from capacity.chargeback.machine_hours import MachineHoursReader, machine_hours_csv, node_queries  # noqa: PLC0415
+    from infra.cli.chargeback_commands import write_in_one_piece  # noqa: PLC0415
+    from infra.cli.prometheus_source import no_node_known  # noqa: PLC0415
+
+    reader = MachineHoursReader(period, source.step, source.bridge)
+    read = source.read(period, node_queries(source.match), reader.take, kept_as="reserve")
+    found = reader.close()
+    if not found.hours:
+        raise no_node_known(period)
+    found.notes += read.warnings
+    if write_to is not None:
+        write_in_one_piece(machine_hours_csv(found), write_to)
+    return found, read.discard
+
+
+def _of(found: MachineHours, machine: str | None, region: str | None) -> MachineHours:
+    """The same history of one machine, one region, or both. Raises ExplainedError where there is nothing of it."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    nodes = {kind: each for kind, each in found.nodes.items() if machine in {None, kind.machine} and region in {None, kind.region}}
+    if not nodes:
+        there = ", ".join(sorted({f"{kind.machine} in {kind.region}" for kind in found.nodes}))
+        raise ExplainedError(
+            f"the history has no {machine or 'machine'} in {region or 'any region'}.",
+            f"it has {there}.",
+            exit_code=ExitCode.BAD_USAGE,
+        )
+    return replace(found, nodes=nodes)
+
+
+def _advised(found: MachineHours, prices_file: Path | None, terms: Terms, form: Format) -> bool:
+    from capacity.chargeback.commitment_advice import advise_commitments  # noqa: PLC0415
+    from infra.cli.advise_reserve_report import show_commitments  # noqa: PLC0415
+    from infra.cli.chargeback_commands import own_prices  # noqa: PLC0415
+
+    book = own_prices(prices_file)
+    advice = advise_commitments(found, book, terms)
+    show_commitments(advice, found.notes, book, form)
+    return advice.complete

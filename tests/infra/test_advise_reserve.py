@@ -1,0 +1,178 @@
+"""`flexspot advise reserve` over a history, as a person and a program meet it."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus, refused, served
+from typer.testing import CliRunner
+
+from capacity.chargeback.machine_hours import node_queries
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DAYS = 15
+PERIOD = ("--from", "2026-10-01", "--to", f"2026-10-{DAYS + 1}", "--step", "60")
+OFF = ("--discount-percent", "40")
+ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100"}
+
+
+def run(*arguments: str | Path, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["advise", "reserve", *map(str, arguments)], env={"COLUMNS": "200"})
+    if isinstance(result.exception, ExplainedError):
+        assert result.exception.exit_code == code
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    return re.sub(r"[\s│]+", " ", result.output) if code == ExitCode.BAD_USAGE else result.stdout
+
+
+def data(*arguments: str | Path, code: int = 0) -> dict[str, Any]:
+    return json.loads(run(*arguments, "--format", "json", code=code))
+
+
+@pytest.fixture(scope="module")
+def fortnight() -> Month:
+    """Two p4d all the time, a third for 16 hours of each day, a fourth for 8; and a Spot node."""
+    month = Month(hours=DAYS * 24)
+    for name in ("one", "two"):
+        month.node(name, 0, DAYS * 24 * HOUR, labels=ON_DEMAND)
+    for day in range(DAYS):
+        month.node(f"third-{day}", (day * 24 + 4) * HOUR, (day * 24 + 20) * HOUR, labels=ON_DEMAND)
+        month.node(f"fourth-{day}", (day * 24 + 8) * HOUR, (day * 24 + 16) * HOUR, labels=ON_DEMAND)
+    month.node("spare", 0, 24 * HOUR)
+    return month
+
+
+@pytest.fixture
+def prometheus(fortnight: Month, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with served(FakePrometheus(fortnight)) as found:
+        yield found
+
+
+def test_from_prometheus_the_machines_that_ran_for_more_than_the_break_even_are_committed_to(
+    prometheus: FakePrometheus, tmp_path: Path
+) -> None:
+    kept = tmp_path / "hours.csv"
+    found = data("--prometheus", prometheus.url, *PERIOD, *OFF, "--write-history", kept)
+    [machine] = found["machines"]
+
+    assert (machine["best"]["nodes"], machine["peak_nodes"], machine["break_even_share"]) == (3, 4, "0.6000")
+    assert [each["used_share"] for each in machine["nodes"]] == ["1.0000", "1.0000", "0.6667", "0.3333"]
+    assert (machine["best"]["utilisation"], machine["best"]["coverage"]) == ("0.8889", "0.8889")
+    # An hour of the day at a time: three committed all day, the fourth on demand for 8 hours.
+    price = Decimal("21.957642")
+    assert Decimal(machine["best"]["usd_a_month"]) == ((3 * 24 * price * 6 / 10 + 8 * price) / 24 * 730).quantize(Decimal("0.01"))
+    assert Decimal(machine["none"]["usd_a_month"]) == ((2 * 24 + 16 + 8) * price / 24 * 730).quantize(Decimal("0.01"))
+    assert found["history"]["hours"] == DAYS * 24
+    assert found["not_counted"] == [
+        {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": "spot", "node_hours": "24.00"},
+    ]
+    assert {each["query"] for each in prometheus.asked} == {each.expression for each in node_queries()}, "pods are not asked for"
+    assert data("--history", kept, *OFF) == found, "what was written is the same history"
+
+
+def test_a_person_reads_number_cost_neighbours_and_how_far_the_history_carries(prometheus: FakePrometheus) -> None:
+    shown = " ".join(run("--prometheus", prometheus.url, *PERIOD, *OFF, "--term-years", "3").split())
+
+    for told in (
+        "history: 15.0 days in the hours from 2026-10-01 00:00 to 2026-10-15 23:00 UTC.",
+        "in doubt: 15.0 days were seen, less than 60",
+        "│ > 60.0 % │ 3 │ 88.9 % │ 88.9 % │",
+        "p4d.24xlarge in us-east-1: the commitment costs 1,038,684.30 USD and pays if use goes on as it was for 24.3 of 36 months.",
+        "not counted: spot p4d.24xlarge in us-east-1, 24.0 node hours.",
+        "p4d.24xlarge on-demand 21.957642 USD an hour",
+    ):
+        assert told in shown
+
+
+def test_without_the_price_of_a_commitment_the_price_at_which_it_pays_is_told(prometheus: FakePrometheus) -> None:
+    shown = run("--prometheus", prometheus.url, *PERIOD, code=ExitCode.UNMET)
+
+    assert "not known: the price of a commitment for p4d.24xlarge in us-east-1." in shown
+    assert "committing to 3 pays at more than 33.3 % off on-demand, which is below 14.6384 USD an hour" in shown
+
+
+def test_days_in_which_prometheus_was_not_there_are_missing_and_not_free(prometheus: FakePrometheus) -> None:
+    """A Prometheus that has no samples of a slice answers with no series."""
+    start = prometheus.month.period.start
+
+    def gone(_number: int, fields: dict[str, str]) -> tuple[int, str, bytes] | None:
+        day = (int(fields["start"]) - start) // (24 * HOUR)
+        empty = {"status": "success", "data": {"resultType": "matrix", "result": []}}
+        return (200, "application/json", json.dumps(empty).encode()) if 3 <= day < 3 + days else None
+
+    prometheus.misbehave, days = gone, 1
+    one = data("--prometheus", prometheus.url, *PERIOD, *OFF)
+    days = 4
+    four = data("--prometheus", prometheus.url, *PERIOD, *OFF, code=ExitCode.UNMET)
+
+    assert one["history"]["missing_hours"] == 24
+    assert "24 of 360 hours" in one["history"]["in_doubt"][1]
+    assert one["machines"][0]["nodes"][0]["used_share"] == "1.0000"
+    assert (four["machines"][0]["best"], len(four["history"]["no_advice_because"])) == (None, 2)
+    assert "no advice: 96 of 360 hours" in run("--prometheus", prometheus.url, *PERIOD, *OFF, code=ExitCode.UNMET)
+
+
+def test_an_interrupted_reading_goes_on_where_it_was(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    prometheus.misbehave = lambda number, _fields: refused(422, "execution", "no") if number > 11 else None
+    asked = ("--prometheus", prometheus.url, *PERIOD, *OFF)
+    assert "refused a query" in run(*asked, code=ExitCode.UNMET)
+    prometheus.misbehave = lambda _number, _fields: None
+    before = len(prometheus.asked)
+    data(*asked)
+
+    assert len(prometheus.asked) - before == 2 * DAYS - 11
+    assert not list((tmp_path / "cache").rglob("*.gz"))
+
+
+BOTH = (("us-east-1", "p4d.24xlarge", 2), ("us-central1", "a3-highgpu-8g", 1))
+
+
+def test_a_history_may_be_asked_of_one_machine_alone_with_prices_of_its_own(tmp_path: Path) -> None:
+    hours = [f"2026-09-{day:02}T{hour:02}:00Z" for day in range(1, 21) for hour in range(24)]
+    rows = [f"{hour},{place},{name},on-demand,{nodes}" for hour in hours for place, name, nodes in BOTH]
+    (tmp_path / "hours.csv").write_text("\n".join(("hour,region,machine,capacity_type,nodes", *rows)))
+    both = data("--history", tmp_path / "hours.csv", *OFF)
+    one = data(
+        "--history", tmp_path / "hours.csv", "-m", "p4d.24xlarge", "-r", "us-east-1", "--on-demand-usd", "20", "--reserved-usd", "15"
+    )
+
+    assert [(each["machine"], each["best"]["nodes"]) for each in both["machines"]] == [("a3-highgpu-8g", 1), ("p4d.24xlarge", 2)]
+    assert [(each["machine"], each["best"]["usd_a_month"]) for each in one["machines"]] == [("p4d.24xlarge", "21900.00")]
+    assert one["prices"] == []
+    assert "the history has no p5.48xlarge" in run("--history", tmp_path / "hours.csv", "-m", "p5.48xlarge", *OFF, code=ExitCode.BAD_USAGE)
+
+
+@pytest.mark.parametrize(
+    "arguments,told",
+    [
+        ((), "give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N"),
+        (("--prometheus", "http://localhost:1", "--baseline-nodes", "1"), "give one of"),
+        (("--history", "x.csv", "--term-years", "2"), "clouds sell terms of 1 and 3 years"),
+        (("--history", "x.csv", "--reserved-usd", "3"), "give --machine and --region"),
+        (("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"), "give either --reserved-usd or --discount-percent"),
+        (("--history", "x.csv", "--write-history", "y.csv"), "give --prometheus"),
+        (("--baseline-nodes", "1", "--discount-percent", "3"), "give --machine and --region"),
+        (("--history", "x.csv"), "x.csv cannot be read"),
+        (("--prometheus", "http://localhost:1", "--month", "2999-01"), "has not begun"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_in_words(arguments: tuple[str, ...], told: str) -> None:
+    assert told in run(*arguments, code=ExitCode.BAD_USAGE)
+
+
+def test_without_a_month_the_last_days_are_asked_from_midnight_on(prometheus: FakePrometheus) -> None:
+    assert "Prometheus knows of no node" in run("--prometheus", prometheus.url, "--days", "2", *OFF, code=ExitCode.UNMET)
+
+    assert min(int(each["start"]) for each in prometheus.asked) % (24 * HOUR) == 0
+    assert {each["step"] for each in prometheus.asked} == {"300"}
