@@ -157,7 +157,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     book = own_prices(prices)
     source = _Source(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
-    _write(report, form, write_to, billing_account.strip(), top)
+    _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
 
@@ -231,7 +231,9 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     return report
 
 
-def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_account: str, top: int) -> None:
+def _write(  # noqa: PLR0913, PLR0917 -- what the command line says of writing
+    report: Report, form: ChargebackFormat, path: Path | None, billing_account: str, top: int, of: dict[str, str]
+) -> None:
     from infra.cli.chargeback_consumers import consumers_csv  # noqa: PLC0415
     from infra.cli.chargeback_focus import report_focus  # noqa: PLC0415
     from infra.cli.chargeback_html import report_html  # noqa: PLC0415
@@ -243,7 +245,7 @@ def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_ac
         ChargebackFormat.TEXT: partial(report_text, top=top),
         ChargebackFormat.CSV: report_csv,
         ChargebackFormat.CONSUMERS: partial(consumers_csv, top=top),
-        ChargebackFormat.JSON: partial(report_json, top=top),
+        ChargebackFormat.JSON: partial(report_json, top=top, of=of),
         ChargebackFormat.MARKDOWN: partial(report_markdown, top=top),
         ChargebackFormat.HTML: partial(report_html, top=top),
         ChargebackFormat.FOCUS: partial(report_focus, billing_account=billing_account),

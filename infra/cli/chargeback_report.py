@@ -13,6 +13,7 @@ from rich.text import Text
 
 from capacity.chargeback.consumers import TOP_CONSUMERS
 from capacity.chargeback.report import DIMENSIONS, HOUR
+from capacity.chargeback.reported_months import CURRENCY
 from infra.cli import chargeback_words as words
 from infra.cli.chargeback_consumers import consumer_data
 from infra.cli.console import new_console, out
@@ -38,9 +39,9 @@ _FIGURES = (
 )
 
 
-def report_json(report: Report, top: int = TOP_CONSUMERS) -> str:
-    """Everything, as one object, with so many consumers of each team."""
-    return json.dumps(report_data(report, top), indent=2, allow_nan=False) + "\n"
+def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | None = None) -> str:
+    """Everything, as one object, with so many consumers of each team; `of` says where it was read: two clusters differ in it."""
+    return json.dumps(report_data(report, top) | ({} if of is None else {"of": of}), indent=2, allow_nan=False) + "\n"
 
 
 def report_csv(report: Report) -> str:
@@ -64,6 +65,7 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
     period = report.period
     return {
         "period": {"name": period.name, "timezone": period.timezone, "from": utc(period.start), "to": utc(period.end)},
+        "currency": CURRENCY,
         "step_seconds": report.step,
         "idle_policy": report.idle.value,
         "complete": report.complete,
