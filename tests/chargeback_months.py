@@ -48,9 +48,20 @@ class Month:
             self.seen(Question.NODE_GPUS, {"node": name, "resource": resource}, start, end, gpus)
 
     def pod(  # noqa: PLR0913 -- what a pod is
-        self, name: str, node: str, start: int, end: int, *, gpus: int = 1, team: str = "vision", **more: str
+        self,
+        name: str,
+        node: str,
+        start: int,
+        end: int,
+        *,
+        gpus: int = 1,
+        team: str = "vision",
+        labels: dict[str, str] | None = None,
+        **more: str,
     ) -> None:
+        """Of a Job of its own name unless `controller` is another, as in Kind/name; "" is none. `labels` are further ones of its own."""
         resource = more.pop("resource", "nvidia_com_gpu")
+        kind, _, controller = more.pop("controller", f"Job/{name}").partition("/")
         uid = f"uid-{name}"
         self.seen(
             Question.ALLOCATIONS,
@@ -61,6 +72,10 @@ class Month:
         )
         owners = {label_of(f"flexspot.dev/{key.replace('_', '-')}"): value for key, value in ({"team": team} | more).items() if value}
         self.seen(Question.POD_LABELS, {"uid": uid, **owners}, start, end)
+        if kind:
+            self.seen(Question.CONTROLLERS, {"uid": uid, "owner_kind": kind, "owner_name": controller}, start, end)
+        if labels:
+            self.seen(Question.WORK_LABELS, {"uid": uid, **{label_of(key): value for key, value in labels.items()}}, start, end)
 
     def answers(
         self, start: int, end: int, missing: Iterable[tuple[int, int]] = (), only: Question | None = None

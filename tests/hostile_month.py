@@ -29,6 +29,10 @@ NO_TEAM = "(no team)"
 Line = tuple[str, str, str]
 """Team, capacity type and pool."""
 
+NO_USER = "(no user)"
+Consumer = tuple[str, str, str]
+"""Team, workload and user."""
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -101,6 +105,48 @@ class HostilePod:
     gpus: int
     start: int
     end: int
+
+    @property
+    def number(self) -> int:
+        """By which everything is chosen that changes no GPU of anybody."""
+        return int(self.name.removeprefix("job-"))
+
+    @property
+    def controller(self) -> tuple[str, str]:
+        """Kind and name of what made it; empty: nothing did."""
+        names = {
+            0: ("Job", f"set-{self.number % 50}-workers-0"),
+            1: ("ReplicaSet", f"serve-{self.number % 7}-6c9f"),
+            2: ("Job", self.name),
+            4: ("StatefulSet", f"leaders-{self.number % 5}-1"),
+            5: ("RayCluster", f"ray-{self.number % 9}"),
+        }
+        return names.get(self.number % 6, ("", ""))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What its controllers wrote on it, and for whom it is."""
+        written = {
+            0: {"jobset.sigs.k8s.io/jobset-name": f"set-{self.number % 50}"},
+            1: {"pod-template-hash": "6c9f"},
+            # Whoever makes pods can write anything: the controller of these is of another kind.
+            2: {"leaderworkerset.sigs.k8s.io/name": "somebody-elses", "pod-template-hash": "6c9f"},
+            4: {"leaderworkerset.sigs.k8s.io/name": f"leaders-{self.number % 5}"},
+        }.get(self.number % 6, {})
+        return written if self.number % 4 == 0 else written | {"flexspot.dev/user": f"user-{self.number % 13}"}
+
+    @property
+    def consumer(self) -> Consumer:
+        """What its owner submitted, and who that was."""
+        of = (
+            f"JobSet ns-{self.team}/set-{self.number % 50}",
+            f"Deployment ns-{self.team}/serve-{self.number % 7}",
+            f"Job ns-{self.team}/{self.name}",
+            f"Pod ns-{self.team}/{self.name}",
+            f"LeaderWorkerSet ns-{self.team}/leaders-{self.number % 5}",
+            f"RayCluster ns-{self.team}/ray-{self.number % 9}",
+        )[self.number % 6]
+        return self.team or NO_TEAM, of, NO_USER if self.number % 4 == 0 else f"user-{self.number % 13}"
 
 
 @dataclass
@@ -220,6 +266,14 @@ class _Told:
             self._tell(Question.ALLOCATIONS, {**uid, **labels, "resource": "nvidia_com_gpu"}, str(pod.gpus))
         if pod.team:
             self._tell(Question.POD_LABELS, {**uid, label_of("flexspot.dev/team"): pod.team})
+        kind, controller = pod.controller
+        if kind:
+            self._tell(Question.CONTROLLERS, {**uid, "owner_kind": kind, "owner_name": controller})
+        if pod.labels:
+            self._tell(Question.WORK_LABELS, {**uid, **{label_of(key): each for key, each in pod.labels.items()}})
+        if twice:
+            # The second exporter shows no labels.
+            self._tell(Question.WORK_LABELS, uid)
         if nothing:
             self._tell(Question.UTILISATION, of_pod, "NaN")
 
@@ -235,6 +289,8 @@ class WorkedOut:
     saved: defaultdict[Line, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     idle: defaultdict[Kind, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
     gpu_minutes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    work: defaultdict[Consumer, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    work_minutes: defaultdict[Consumer, int] = field(default_factory=lambda: defaultdict(int))
     unpriced_minutes: int = 0
 
     @property
@@ -271,9 +327,11 @@ def _work_out(found: WorkedOut, node: HostileNode, minutes: list[int], pods: lis
         had = pod.gpus * (bisect_left(minutes, pod.end) - bisect_left(minutes, pod.start))
         left -= had
         found.gpu_minutes[pod.team or NO_TEAM] += had
+        found.work_minutes[pod.consumer] += had
         if node.kind.usd is not None:
             line = (pod.team or NO_TEAM, node.kind.capacity_type, node.kind.pool)
             found.allocated[line] += usd_per_minute * had / GPUS
+            found.work[pod.consumer] += usd_per_minute * had / GPUS
             found.saved[line] += (Decimal(node.kind.on_demand) / 60 - usd_per_minute) * had / GPUS
     if node.kind.usd is not None:
         found.idle[node.kind] += usd_per_minute * left / GPUS

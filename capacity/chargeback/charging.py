@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Supply, supply_of
+from capacity.chargeback.consumers import WorkAmounts, totals_of
 from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from capacity.chargeback.commitments import Kept
-    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
+    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.report import ExtraCost, NodeCosts
     from capacity.chargeback.samples import Period
@@ -52,19 +53,19 @@ class _Charges:
         self.idle_of: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.saved: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.uses: dict[LineKey, Totals] = {}
+        self.work = WorkAmounts()
 
     def usd(self, figure: str) -> dict[LineKey, Fraction]:
         """What each line pays of a figure."""
         return {line: _sum(amounts) for (of, line), amounts in self.of_part.items() if of == figure}
 
-    def add_use(self, key: LineKey, use: Use, *, priced: bool) -> None:
-        seconds = float(use.allocated)
-        more = Totals(gpu_seconds=seconds, measured=float(use.measured), used=use.used, unpriced=0.0 if priced else seconds)
-        self.uses[key] = self.uses.get(key, Totals()) + more
-
     def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None, saved: Fraction, rate: Rate | None) -> None:
-        for owner, use in book.uses.items():
-            self.add_use(_line(owner, facts), use, priced=usd is not None)
+        uses = book.uses
+        for owner, use in uses.items():
+            line = _line(owner, facts)
+            self.uses[line] = self.uses.get(line, Totals()) + totals_of(use, priced=usd is not None)
+        for work, use in book.work.items():
+            self.work.add_use(_line(work.owner, facts), work, use, priced=usd is not None)
         if usd is None or rate is None:
             return
         supply = supply_of(facts, rate)
@@ -77,7 +78,9 @@ class _Charges:
             self.of_part["platform", line][ChargeKind.PLATFORM, supply].add(_Amount(usd, Fraction(book.seconds)))
             return
         node = _Amount(usd, Fraction(book.seconds), whole)
-        for owner, use in book.uses.items():
+        for work, use in book.work.items():
+            self.work.add_usd(_line(work.owner, facts), work, usd * use.allocated / whole)
+        for owner, use in uses.items():
             line, part = _line(owner, facts), use.allocated / whole
             self.saved[line] += saved * part
             self.of_part["allocated", line][ChargeKind.ALLOCATED, supply].add(node, part)
@@ -177,6 +180,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         doubled=books.doubled,
         charges=tuple(charges.taken_apart(rounded)),
         nodes=node_groups(books, costs),
+        work=charges.work.lines({line: usd for (figure, line), usd in rounded.items() if figure == "allocated"}),
     )
 
 

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.samples import Gap, Period, Seconds, Series
+    from capacity.chargeback.work import Work
 
 
 @dataclass
 class Use:
-    """What one owner had on one node, in GPU seconds.
+    """What somebody had on one node, in GPU seconds.
 
     `measured` are those of the allocated ones at which utilisation was measured, `used` how much of these was.
     """
@@ -28,6 +29,9 @@ class Use:
     allocated: Fraction = Fraction(0)
     measured: Fraction = Fraction(0)
     used: float = 0.0
+
+    def __add__(self, other: Use) -> Use:
+        return Use(self.allocated + other.allocated, self.measured + other.measured, self.used + other.used)
 
 
 @dataclass
@@ -40,14 +44,22 @@ class NodeBook:
 
     seconds: Seconds = 0
     gpu_seconds: Fraction = Fraction(0)
-    uses: dict[Owner, Use] = field(default_factory=dict[Owner, Use])
+    work: dict[Work, Use] = field(default_factory=dict["Work", Use])
     spans: list[tuple[Seconds, Seconds]] = field(default_factory=list[tuple["Seconds", "Seconds"]])
     opencost_usd: Decimal | None = None
 
     @property
     def allocated(self) -> Fraction:
         """All GPU seconds that somebody had."""
-        return sum((each.allocated for each in self.uses.values()), Fraction(0))
+        return sum((each.allocated for each in self.work.values()), Fraction(0))
+
+    @property
+    def uses(self) -> dict[Owner, Use]:
+        """What each owner had, of whatever work."""
+        found: dict[Owner, Use] = {}
+        for work, use in self.work.items():
+            found[work.owner] = found.get(work.owner, Use()) + use
+        return found
 
     def there(self, start: Seconds, end: Seconds) -> None:
         """It was there then; what goes on where the last span ended is one with it."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.queries import Owner
     from capacity.chargeback.samples import Period, Seconds
+    from capacity.chargeback.work import Work
 
 _HOUR = 3600
 MOVING_SECONDS = 600
@@ -64,7 +64,7 @@ class _Allocation:
     pod: tuple[str, str]
     node: str
     facts: NodeFacts
-    owner: Owner
+    work: Work
     gpus: Fraction
     share: Fraction
     span: Span
@@ -147,26 +147,21 @@ class Ledger:
         for span in self._pods.read(key, samples):
             for facts, on_node, units in self._labels.of_node(node, span):
                 share = unit_share(resource, facts.catalogued, units)
-                for owner, whole in self._labels.of_pod(uid, namespace, facts.environment, on_node):
-                    self._divide(
-                        _Allocation((namespace, pod), node, facts, owner, share * round(whole.value), share, whole), node_was, held
-                    )
+                for work, whole in self._labels.of_pod(uid, namespace, pod, facts.environment, on_node):
+                    self._divide(_Allocation((namespace, pod), node, facts, work, share * round(whole.value), share, whole), node_was, held)
 
     def _divide(self, had: _Allocation, node_was: _Presence, held: dict[tuple[str, str], list[Held]], *, at_last: bool = False) -> None:
         """Counts what a pod had while its node was there. What came after waits for the next slice, in which the node may go on."""
         for piece, was_there in node_was.cut(had.span):
             if was_there:
-                use = self._use(had.node, had.facts, had.owner)
+                use = self._book(had.node, had.facts).work.setdefault(had.work, Use())
                 use.allocated += had.gpus * piece.seconds
-                held.setdefault(had.pod, []).append(Held(piece.start, piece.end, had.owner, had.gpus, had.share, use))
+                held.setdefault(had.pod, []).append(Held(piece.start, piece.end, had.work.owner, had.gpus, had.share, use))
             elif not at_last and piece.start >= node_was.until:
                 self._waiting.append(replace(had, span=piece))
             elif not node_was.near(piece):
-                homeless = self._books.homeless
-                homeless[had.owner] = homeless.get(had.owner, Fraction(0)) + had.gpus * piece.seconds
+                homeless, owner = self._books.homeless, had.work.owner
+                homeless[owner] = homeless.get(owner, Fraction(0)) + had.gpus * piece.seconds
 
     def _book(self, node: str, facts: NodeFacts) -> NodeBook:
         return self._books.nodes.setdefault((node, facts), NodeBook())
-
-    def _use(self, node: str, facts: NodeFacts, owner: Owner) -> Use:
-        return self._book(node, facts).uses.setdefault(owner, Use())

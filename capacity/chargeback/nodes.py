@@ -36,18 +36,20 @@ from capacity.chargeback.queries import (
     NONE,
     OWNER_LABELS,
     REGION_LABEL,
-    Owner,
+    WORK_LABELS,
     Question,
     allow_list,
     label_of,
     owner_of,
 )
 from capacity.chargeback.samples import Timeline, merged, named
+from capacity.chargeback.work import Work, user_of, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from capacity.chargeback.samples import Seconds, Series, Span
+    from capacity.chargeback.work import Controller
 
 
 _PARTITION = re.compile(r"nvidia_com_mig_(?P<compute>\d+)g_(?P<gigabytes>\d+)gb(_\w+)?")
@@ -122,6 +124,7 @@ Units = tuple[tuple[str, float], ...]
 
 _OWNER_NAMES = tuple(map(label_of, OWNER_LABELS))
 _NODE_NAMES = tuple(map(label_of, NODE_LABELS))
+_WORK_NAMES = tuple(map(label_of, WORK_LABELS))
 
 
 class KnownLabels:
@@ -132,17 +135,25 @@ class KnownLabels:
         self._units: dict[str, Timeline[Units]] = {}
         self._namespaces: dict[str, Timeline[tuple[str, ...]]] = {}
         self._pods: dict[str, Timeline[tuple[str, ...]]] = {}
+        self._work: dict[str, Timeline[tuple[str, ...]]] = {}
+        self._controllers: dict[str, Controller] = {}
+        self._pods_seen = False
         self._seen: set[Question] = set()
         self.doubled = Doubled()
 
     def learn(self, found: Mapping[Question, list[Series]]) -> None:
         """The labels in the answers of a slice."""
-        for each in (self._facts, self._units, self._namespaces, self._pods):
+        for each in (self._facts, self._units, self._namespaces, self._pods, self._work):
             for timeline in each.values():
                 timeline.keep_last()
         self._learn(self._facts, found[Question.NODE_LABELS], "node", node_facts)
         self._learn(self._namespaces, found[Question.NAMESPACES], "namespace", _owner_values)
         self._learn(self._pods, found[Question.POD_LABELS], "uid", _owner_values)
+        self._learn(self._work, found[Question.WORK_LABELS], "uid", _work_values)
+        # A pod has one controller for good.
+        for each in found[Question.CONTROLLERS]:
+            self._controllers.setdefault(each.labels.get("uid", ""), (each.labels.get("owner_kind", ""), each.labels.get("owner_name", "")))
+        self._pods_seen = self._pods_seen or bool(found[Question.ALLOCATIONS])
         self._learn_units(found[Question.NODE_GPUS])
         for question, names in ((Question.NODE_LABELS, _NODE_NAMES), (Question.POD_LABELS, _OWNER_NAMES)):
             if any(each.labels.get(name) for each in found[question] for name in names):
@@ -156,14 +167,18 @@ class KnownLabels:
                 known = NodeFacts() if facts is None else facts.at(part.start)
                 yield known, part, {} if units is None else dict(units.at(part.start))
 
-    def of_pod(self, uid: str, namespace: str, environment: str, span: Span) -> Iterator[tuple[Owner, Span]]:
-        """The span in pieces within which the pod was somebody's."""
-        own, shared = self._pods.get(uid), self._namespaces.get(namespace)
+    def of_pod(self, uid: str, namespace: str, pod: str, environment: str, span: Span) -> Iterator[tuple[Work, Span]]:
+        """The span in pieces within which the pod was somebody's: whose, and of which workload."""
+        own, shared, work = self._pods.get(uid), self._namespaces.get(namespace), self._work.get(uid)
+        controller = self._controllers.get(uid, ("", ""))
         for piece in [span] if own is None else own.cut(span):
-            for part in [piece] if shared is None else shared.cut(piece):
-                of_own = {} if own is None else dict(zip(_OWNER_NAMES, own.at(part.start), strict=True))
-                of_shared = {} if shared is None else dict(zip(_OWNER_NAMES, shared.at(part.start), strict=True))
-                yield owner_of(of_own, of_shared, environment), part
+            for in_namespace in [piece] if shared is None else shared.cut(piece):
+                for part in [in_namespace] if work is None else work.cut(in_namespace):
+                    of_own = {} if own is None else dict(zip(_OWNER_NAMES, own.at(part.start), strict=True))
+                    of_shared = {} if shared is None else dict(zip(_OWNER_NAMES, shared.at(part.start), strict=True))
+                    of_work = {} if work is None else dict(zip(_WORK_NAMES, work.at(part.start), strict=True))
+                    owner = owner_of(of_own, of_shared, environment)
+                    yield Work(owner, workload_of(namespace, pod, controller, of_work), user_of(of_work)), part
 
     def missing(self) -> list[str]:
         """What kube-state-metrics never showed, and how it is made to."""
@@ -172,7 +187,10 @@ class KnownLabels:
             Question.POD_LABELS: "No owner label of a pod with GPUs was seen: teams are those of namespaces, where these have the label.",
         }
         missing = [text for question, text in told.items() if question not in self._seen]
-        return [*missing, f"Start kube-state-metrics with {allow_list()}"] if missing else []
+        missing += [f"Start kube-state-metrics with {allow_list()}"] if missing else []
+        if self._pods_seen and not self._controllers:
+            missing.append("No controller of a pod with GPUs was seen (kube_pod_owner): each pod stands as a workload of its own.")
+        return missing
 
     def _learn(
         self, into: dict[str, Timeline[ValueT]], series: list[Series], name: str, read: Callable[[Mapping[str, str]], ValueT]
@@ -189,7 +207,9 @@ class KnownLabels:
             nothing, values = read({}), [read(each.labels) for each in sets]
             # Of two exporters one may not be told to show labels: it says nothing, which contradicts nobody.
             told = [(value, each) for value, each in zip(values, sets, strict=True) if value != nothing] or [(nothing, sets[0])]
-            self.doubled.see(name, ((key, value, [moment for moment, _ in each.samples]) for value, each in told))
+            if into is not self._work:
+                # Those of work are of the same series as those of owners, which are seen.
+                self.doubled.see(name, ((key, value, [moment for moment, _ in each.samples]) for value, each in told))
             at = {moment: value for value, each in told for moment, _ in each.samples}
             for moment in sorted(at):
                 timeline.learn(moment, at[moment])
@@ -215,6 +235,10 @@ class KnownLabels:
 
 def _owner_values(labels: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(labels.get(name, "") for name in _OWNER_NAMES)
+
+
+def _work_values(labels: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(labels.get(name, "") for name in _WORK_NAMES)
 
 
 class Doubled:

@@ -28,7 +28,7 @@ from capacity.catalog.node_labels import (
     OWNER_LABEL,
     TEAM_LABEL,
 )
-from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
+from capacity.catalog.work_labels import PROJECT_LABEL, USER_LABEL, WORKLOAD_TYPE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +42,15 @@ EKS_POOL_LABEL = "eks.amazonaws.com/nodegroup"
 
 OWNER_LABELS = (TEAM_LABEL, PROJECT_LABEL, WORKLOAD_TYPE_LABEL, ENVIRONMENT_LABEL)
 """Whose a pod is; on a namespace the default for its pods."""
+
+JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+LEADER_WORKER_SET_LABEL = "leaderworkerset.sigs.k8s.io/name"
+TEMPLATE_HASH_LABEL = "pod-template-hash"
+WORK_LABELS = (USER_LABEL, JOBSET_LABEL, LEADER_WORKER_SET_LABEL, TEMPLATE_HASH_LABEL)
+"""For whom a pod is, and to which workload its controller belongs: of a JobSet that is a Job, of a Deployment a ReplicaSet.
+
+jobset v0.12, api/jobset/v1alpha2/jobset_types.go; leaderworkerset, api/leaderworkerset/v1; Kubernetes' documentation of labels.
+"""
 
 NODE_LABELS = (
     INSTANCE_TYPE_LABEL,
@@ -73,8 +82,8 @@ def label_of(key: str) -> str:
 
 def allow_list() -> str:
     """The argument with which kube-state-metrics shows these labels; without it, it shows none."""
-    pods, nodes = ",".join(OWNER_LABELS), ",".join(NODE_LABELS)
-    return f"--metric-labels-allowlist=pods=[{pods}],namespaces=[{pods}],nodes=[{nodes}]"
+    owners, nodes = ",".join(OWNER_LABELS), ",".join(NODE_LABELS)
+    return f"--metric-labels-allowlist=pods=[{owners},{','.join(WORK_LABELS)}],namespaces=[{owners}],nodes=[{nodes}]"
 
 
 NO_TEAM, NONE = "(no team)", "(none)"
@@ -114,6 +123,8 @@ class Question(StrEnum):
     NODE_GPUS = "node-gpus"
     NAMESPACES = "namespaces"
     POD_LABELS = "pod-labels"
+    CONTROLLERS = "controllers"
+    WORK_LABELS = "work-labels"
     ALLOCATIONS = "allocations"
     UTILISATION = "utilisation"
     STEPS = "steps"
@@ -142,7 +153,10 @@ def queries(match: str = "") -> tuple[Query, ...]:
     """Every query, in the order in which answers are needed. `match` is a matcher that every selector gets, such as cluster="prod"."""
     owners = ", ".join(label_of(each) for each in OWNER_LABELS)
     node_labels = ", ".join(label_of(each) for each in NODE_LABELS)
+    work_labels = ", ".join(label_of(each) for each in WORK_LABELS)
     requests = _of("kube_pod_container_resource_requests", _GPUS, 'node!=""', match)
+    # A pod may have owners besides the one that made it, and one that nobody made has an empty owner.
+    controllers = _of("kube_pod_owner", 'owner_is_controller="true"', match)
     # Pending with a node: its image is being pulled, and its GPUs are taken already.
     held = f"({_of('kube_pod_status_phase', _HELD, match)} == 1)"
     of_pod = f"uid, {_POD}, {_NODE}, resource"
@@ -153,6 +167,8 @@ def queries(match: str = "") -> tuple[Query, ...]:
         Question.NODE_GPUS: f"max by ({_NODE}, resource) ({_of('kube_node_status_capacity', _GPUS, match)})",
         Question.NAMESPACES: f"max by (namespace, exported_namespace, {owners}) ({_of('kube_namespace_labels', match)})",
         Question.POD_LABELS: f"max by (uid, {owners}) ({_of('kube_pod_labels', match)} and on (uid) {requests})",
+        Question.CONTROLLERS: f"max by (uid, owner_kind, owner_name) ({controllers} and on (uid) {requests})",
+        Question.WORK_LABELS: f"max by (uid, {work_labels}) ({_of('kube_pod_labels', match)} and on (uid) {requests})",
         Question.ALLOCATIONS: f"sum by ({of_pod}) (max by ({of_pod}, {_CONTAINER}) ({requests} and on (uid) {held}))",
         Question.UTILISATION: f"sum by ({_POD}) (max by ({_POD}, UUID, gpu, GPU_I_ID) {active})",
         Question.STEPS: f"max by ({_POD}) ({_of('flexspot_training_step', match)})",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.queries import Owner
     from capacity.chargeback.samples import Gap, Period, Seconds
+    from capacity.chargeback.work import Workload
 
 
 _HOUR = 3600
@@ -241,6 +242,16 @@ class Line:
 
 
 @dataclass(frozen=True)
+class WorkLine:
+    """What a team paid for the GPUs that a workload had on behalf of a user: `totals` have no idle GPUs, and nothing of what was saved."""
+
+    team: str
+    workload: Workload
+    user: str
+    totals: Totals
+
+
+@dataclass(frozen=True)
 class OpenCostFigure:
     """What OpenCost says of the nodes that it knows, and what this report says of the same ones."""
 
@@ -266,6 +277,7 @@ class Report:
     What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
     `charges` are the lines taken apart by what they are of; theirs is the same sum.
     `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
+    `work` is by whom, and for what, the teams' GPUs were had; a team's sums to its `allocated_usd`.
     """
 
     period: Period
@@ -292,6 +304,7 @@ class Report:
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
     charges: tuple[Charge, ...] = ()
     nodes: tuple[NodeGroup, ...] = ()
+    work: tuple[WorkLine, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record
 from capacity.catalog.pod_identity import POD_USER
+from capacity.catalog.work_labels import USER_LABEL
 from capacity.settings.stack_file import model_at, said, shown
 from capacity.values.errors import SettingsProblem, nearest
 from capacity.values.images import how_it_moves
@@ -216,11 +217,14 @@ def image_problems(request: WorkloadRequest) -> list[SettingsProblem]:
 
 
 def label_problems(request: WorkloadRequest) -> list[SettingsProblem]:
-    """Labels of the platform's own, which say who pays and where work runs, and keys that Kubernetes refuses."""
+    """Labels of the platform's own, which say who pays and where work runs, and keys that Kubernetes refuses.
+
+    For whom the work is nobody but its author knows, so that label is theirs.
+    """
     return [
         SettingsProblem(f"labels.{key}", repr(value), *_label_problem(key))
         for key, value in request.labels.items()
-        if key.startswith(_OURS) or not _LABEL_KEY.fullmatch(key)
+        if key != USER_LABEL and (key.startswith(_OURS) or not _LABEL_KEY.fullmatch(key))
     ]
 
 

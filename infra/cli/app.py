@@ -24,6 +24,7 @@ from infra.cli import (
     run_commands,
     settings_commands,
     stack_commands,
+    trend_commands,
     version_commands,
 )
 from infra.cli.command_group import command_group
@@ -51,6 +52,7 @@ app.command()(cost_commands.cost)
 app.command()(chargeback_commands.chargeback)
 app.command()(chargeback_commands.chargeback_rules)
 app.command()(reconcile_commands.chargeback_reconcile)
+app.command()(trend_commands.chargeback_trend)
 app.command()(render_commands.render)
 # What comes after the script is its own, `--lr 1` too.
 app.command(context_settings={"allow_interspersed_args": False})(run_commands.run)

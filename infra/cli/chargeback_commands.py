@@ -15,6 +15,7 @@ from rich.text import Text
 
 from capacity.catalog.data_files import DataFileError, read_records
 from capacity.catalog.price_book import PriceFile, prices_of
+from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError
@@ -79,10 +80,14 @@ def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
 
 
 class ChargebackFormat(StrEnum):
-    """How the report is written: for a terminal, a spreadsheet, programs, a comment, a browser and a printer, or a finance tool."""
+    """How the report is written: for a terminal, a spreadsheet, programs, a comment, a browser and a printer, or a finance tool.
+
+    CONSUMERS is a second CSV: each team's workloads and users that cost most.
+    """
 
     TEXT = "text"
     CSV = "csv"
+    CONSUMERS = "consumers"
     JSON = "json"
     MARKDOWN = "markdown"
     HTML = "html"
@@ -112,12 +117,18 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     form: Annotated[
         ChargebackFormat,
         typer.Option(
-            "--format", help="text and markdown for people, csv and json for programs, html; focus: a FOCUS 1.2 dataset for finance tools."
+            "--format",
+            help="text and markdown for people, csv and json for programs, html; consumers: a CSV of the workloads and users that cost "
+            "most; focus: a FOCUS 1.2 dataset for finance tools.",
         ),
     ] = ChargebackFormat.TEXT,
     billing_account: Annotated[
         str, typer.Option("--billing-account", metavar="ID", help="The account that is billed; needed with --format focus.")
     ] = "",
+    top: Annotated[
+        int,
+        typer.Option("--top", min=1, max=MOST_CONSUMERS, help="How many workloads and users of each team are shown; the rest is summed."),
+    ] = TOP_CONSUMERS,
     write_to: Annotated[Path | None, typer.Option("--out", help="Write the report there instead of printing it.")] = None,
     step: Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples: the scrape interval.")] = 60,
     bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
@@ -147,7 +158,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     book = own_prices(prices)
     source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
-    _write(report, form, write_to, billing_account.strip())
+    _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
 
@@ -177,7 +188,10 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     return report
 
 
-def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_account: str) -> None:
+def _write(  # noqa: PLR0913, PLR0917 -- what the command line says of writing
+    report: Report, form: ChargebackFormat, path: Path | None, billing_account: str, top: int, of: dict[str, str]
+) -> None:
+    from infra.cli.chargeback_consumers import consumers_csv  # noqa: PLC0415
     from infra.cli.chargeback_focus import report_focus  # noqa: PLC0415
     from infra.cli.chargeback_html import report_html  # noqa: PLC0415
     from infra.cli.chargeback_report import report_csv, report_json, report_markdown, report_text  # noqa: PLC0415
@@ -185,11 +199,12 @@ def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_ac
     from infra.cli.console import err  # noqa: PLC0415
 
     writers = {
-        ChargebackFormat.TEXT: report_text,
+        ChargebackFormat.TEXT: partial(report_text, top=top),
         ChargebackFormat.CSV: report_csv,
-        ChargebackFormat.JSON: report_json,
-        ChargebackFormat.MARKDOWN: report_markdown,
-        ChargebackFormat.HTML: report_html,
+        ChargebackFormat.CONSUMERS: partial(consumers_csv, top=top),
+        ChargebackFormat.JSON: partial(report_json, top=top, of=of),
+        ChargebackFormat.MARKDOWN: partial(report_markdown, top=top),
+        ChargebackFormat.HTML: partial(report_html, top=top),
         ChargebackFormat.FOCUS: partial(report_focus, billing_account=billing_account),
     }
     text = writers[form](report)

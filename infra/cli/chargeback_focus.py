@@ -21,7 +21,8 @@ from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
 from capacity.chargeback.report import HOUR, ExtraKind
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.chargeback_report import spreadsheet_cell, utc
+from infra.cli.chargeback_report import utc
+from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

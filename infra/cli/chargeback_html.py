@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from capacity.chargeback.consumers import TOP_CONSUMERS
 from capacity.chargeback.report import HOUR
 from infra.cli import chargeback_words as words
 
@@ -118,11 +119,11 @@ footer { color: var(--quiet); font-size: .85rem; margin: 2rem 0 1rem; overflow-w
 _SUM_ROW = '<tr class="sum">'
 
 
-def report_html(report: Report) -> str:
+def report_html(report: Report, top: int = TOP_CONSUMERS) -> str:
     """The page. Names are escaped wherever they stand."""
     sums = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(figure)}</dd></div>" for name, figure in words.summary(report))
     notes = "".join(f"<li>{escape(each)}</li>" for each in words.warnings(report))
-    sections = "".join(map(_table, words.tables(report)))
+    sections = "".join(map(_table, words.tables(report, top)))
     prices = "".join(f"<div>{escape(each)}</div>" for each in words.price_notes(report))
     # The policy forbids the page to load or run anything, whatever a name may hold.
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from capacity.chargeback.consumers import TOP_CONSUMERS
 from capacity.chargeback.report import DIMENSIONS, HOUR
+from capacity.chargeback.reported_months import CURRENCY
 from infra.cli import chargeback_words as words
+from infra.cli.chargeback_consumers import consumer_data
 from infra.cli.console import new_console, out
 from infra.cli.cost_report import literal
 from infra.cli.report_tables import markdown_table, print_table
+from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +39,9 @@ _FIGURES = (
 )
 
 
-def report_json(report: Report) -> str:
-    """Everything, as one object."""
-    return json.dumps(report_data(report), indent=2, allow_nan=False) + "\n"
+def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | None = None) -> str:
+    """Everything, as one object, with so many consumers of each team; `of` says where it was read: two clusters differ in it."""
+    return json.dumps(report_data(report, top) | ({} if of is None else {"of": of}), indent=2, allow_nan=False) + "\n"
 
 
 def report_csv(report: Report) -> str:
@@ -56,11 +60,12 @@ def report_csv(report: Report) -> str:
     return text.getvalue()
 
 
-def report_data(report: Report) -> dict[str, Any]:
+def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
     """As plain data."""
     period = report.period
     return {
         "period": {"name": period.name, "timezone": period.timezone, "from": utc(period.start), "to": utc(period.end)},
+        "currency": CURRENCY,
         "step_seconds": report.step,
         "idle_policy": report.idle.value,
         "complete": report.complete,
@@ -73,6 +78,7 @@ def report_data(report: Report) -> dict[str, Any]:
         "nodes": [{**asdict(each), "node_hours": round(each.node_seconds / HOUR, 4), "usd": str(each.usd)} for each in report.nodes],
         "lines": [{**asdict(line.key), **_figures(line.totals)} for line in report.lines],
         "by": {each: [{each: key[0], **_figures(totals)} for key, totals in report.by(each).items()] for each in DIMENSIONS},
+        "top_consumers": consumer_data(report, top),
         "extra": [{**each.model_dump(mode="json", exclude_none=True), "usd": str(each.usd)} for each in report.extra],
         "extra_usd": str(report.extra_usd),
         "lost": [
@@ -130,11 +136,6 @@ def _figures(totals: Totals) -> dict[str, Any]:
     }
 
 
-def spreadsheet_cell(text: str) -> str:
-    """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
-
-
 def utc(moment: int) -> str:
     """A moment in seconds since 1970 as ISO 8601 has it, with Z."""
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
@@ -143,7 +144,7 @@ def utc(moment: int) -> str:
 _WIDTH = 110
 
 
-def report_text(report: Report) -> str:
+def report_text(report: Report, top: int = TOP_CONSUMERS) -> str:
     """Sums first, then table by table, then what is missing. Names are shown as they are, with no markup in them."""
     text = io.StringIO()
     console = new_console(file=text, width=max(out.width, _WIDTH))
@@ -151,25 +152,25 @@ def report_text(report: Report) -> str:
     console.print(Text(f"  {words.how(report)}"))
     for name, figure in words.summary(report):
         console.print(Text(f"  {name}: {figure}"))
-    for each in words.tables(report):
+    for each in words.tables(report, top):
         print_table(console, each)
     for line in (*words.warnings(report), *words.price_notes(report)):
         console.print(Text(line))
     return text.getvalue()
 
 
-def report_markdown(report: Report) -> str:
+def report_markdown(report: Report, top: int = TOP_CONSUMERS) -> str:
     """All tables. Names are shown as they are: no markup in them counts, and nobody is mentioned."""
-    return "\n".join(_lines(report)) + "\n"
+    return "\n".join(_lines(report, top)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: Report, top: int) -> Iterator[str]:
     yield f"# {literal(words.title(report))}"
     yield ""
     yield literal(words.how(report))
     yield ""
     yield from (f"- {name}: **{literal(figure)}**" for name, figure in words.summary(report))
-    for each in words.tables(report):
+    for each in words.tables(report, top):
         yield from markdown_table(each)
     notes = [*words.warnings(report), *words.price_notes(report)]
     if notes:

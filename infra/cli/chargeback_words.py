@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from capacity.chargeback.consumers import TOP_CONSUMERS
 from capacity.chargeback.report import HOUR, IdlePolicy
+from infra.cli.chargeback_consumers import consumer_tables
 from infra.cli.report_tables import Table
 
 if TYPE_CHECKING:
@@ -80,11 +82,12 @@ def busy(totals: Totals) -> str:
     return "not measured" if totals.used_share is None else f"{totals.used_share:.0%}"
 
 
-def tables(report: Report) -> Iterator[Table]:
-    """Every table that has a row."""
+def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
+    """Every table that has a row; of each team's consumers `top`."""
     for dimension, name in TITLES.items():
         rows = tuple((key[0], *_figures(totals)) for key, totals in report.by(dimension).items())
         yield Table(name, (dimension.replace("_", " "), *COLUMNS), (*rows, ("total", *_figures(report.total))))
+    yield from consumer_tables(report, top)
     if report.extra:
         rows = tuple((each.team, each.project, each.kind.value, each.what, f"{each.usd:,}") for each in report.extra)
         yield Table(

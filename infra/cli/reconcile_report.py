@@ -11,10 +11,10 @@ from rich.text import Text
 
 from capacity.chargeback.bills.gcp import FAMILY
 from capacity.chargeback.reconciling import Reason
-from infra.cli.chargeback_report import spreadsheet_cell
 from infra.cli.console import new_console, out
 from infra.cli.cost_report import literal
 from infra.cli.report_tables import Table, markdown_table, print_table
+from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -106,6 +106,16 @@ def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(
         assert abs(reported[ground.own(team)] - recorded) <= most_apart, (team, reported[ground.own(team)], pods)
     assert sum(each.name.startswith("borrower") for each in record.pods.values()) == 2, "one before and one after its preemption"
     assert ground.own("delta") not in reported
+    of_team = {each["team"]: each for each in found["top_consumers"]}
+    workloads = {team: {(each["kind"], each["name"]) for each in of_team[ground.own(team)]["workloads"]} for team in SHARES}
+    assert workloads == {
+        "alpha": {("Job", "steady"), ("Job", "borrower")},
+        "beta": {("Job", "owner")},
+        "gamma": {("Pod", "starting"), ("Job", "two")},
+    }, "what kube-state-metrics itself says made the pods"
+    for team, each in of_team.items():
+        rows = [*each["workloads"], each["other_workloads"]]
+        assert sum(row["gpu_hours"] for row in rows) * 3600 == pytest.approx(reported[team], abs=3)
     assert {each["workload_type"] for each in found["lines"] if each["team"] == ground.own("alpha")} == {"training", "batch"}
 
 

@@ -25,6 +25,7 @@ from hostile_month import (
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
 from capacity.chargeback.charging import charge
+from capacity.chargeback.consumers import top_consumers
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.queries import CENTRAL
 from capacity.chargeback.report import IdlePolicy, Report, cost_nodes
@@ -60,6 +61,11 @@ def played() -> tuple[HostileMonth, WorkedOut, dict[IdlePolicy, Report]]:
     return month, worked_out(month), reports_of(month)
 
 
+def work_of(report: Report) -> dict[tuple[str, str, str], Decimal]:
+    """What each consumer pays."""
+    return {(each.team, str(each.workload), each.user): each.totals.usd for each in report.work}
+
+
 def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[Line, tuple[Decimal, Decimal]]:
     """What is a cent or more off."""
     pairs = {key: (said.get(key, Decimal(0)), worked.get(key, Decimal(0))) for key in said.keys() | worked.keys()}
@@ -84,6 +90,42 @@ def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> No
     hours = {key[0]: each.gpu_hours for key, each in reports[IdlePolicy.CENTRAL].by("team").items() if key[0] != CENTRAL}
     assert hours == pytest.approx({team: minutes / 60 for team, minutes in expected.gpu_minutes.items()})
     assert NO_TEAM in hours
+
+
+def test_every_workload_of_every_user_pays_for_its_gpus_and_a_teams_sum_to_the_team() -> None:
+    _, expected, reports = played()
+    report = reports[IdlePolicy.PROPORTIONAL]
+    work = {(each.team, str(each.workload), each.user): each.totals for each in report.work}
+
+    # A consumer is in several lines, of each of which it may be a cent off.
+    pools = len({each.key.pool for each in report.lines})
+    apart = {key: (each.usd, expected.work[key]) for key, each in work.items() if abs(each.usd - expected.work[key]) > pools * CENT}
+    assert apart == {}
+    had = {consumer: minutes for consumer, minutes in expected.work_minutes.items() if minutes}
+    assert {key: each.gpu_hours for key, each in work.items() if each.gpu_seconds} == pytest.approx({key: m / 60 for key, m in had.items()})
+    assert len(had) > PODS / 3
+    for (team,), totals in report.by("team").items():
+        of_team = [each.totals for each in report.work if each.team == team]
+        if of_team:
+            assert sum(each.usd for each in of_team) == totals.allocated_usd
+            assert sum(each.idle_usd for each in of_team) == 0, "idle GPUs are nobody's work"
+            assert sum(each.gpu_seconds for each in of_team) == pytest.approx(totals.gpu_seconds)
+
+
+def test_the_dearest_of_a_team_are_those_of_the_minutes_and_the_rest_is_summed() -> None:
+    _, expected, reports = played()
+    report = reports[IdlePolicy.OWNER]
+
+    by_user: dict[tuple[str, str], Decimal] = {}
+    for (team, _, user), usd in expected.work.items():
+        by_user[team, user] = by_user.get((team, user), Decimal(0)) + usd
+    for most in (1, 3, 1000):
+        for team, found in top_consumers(report, most, lambda line: line.user).items():
+            ranked = sorted(((usd, user) for (of, user), usd in by_user.items() if of == team), reverse=True)
+            assert [user for user, _ in found.top] == [user for _, user in ranked[:most]]
+            assert found.count == max(0, len(ranked) - most)
+            assert sum((totals.usd for _, totals in found.top), found.others.usd) + found.idle_usd == found.team.usd
+            assert found.team == report.by("team")[team,]
 
 
 def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
@@ -125,3 +167,4 @@ def test_in_whatever_slices_it_is_read_a_month_is_the_same() -> None:
 
     for policy in IdlePolicy:
         assert by_hours[policy].lines == by_day[policy].lines
+        assert work_of(by_hours[policy]) == work_of(by_day[policy])

@@ -10,7 +10,7 @@ import pytest
 from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, exporter
 
-from capacity.chargeback.queries import NODE_LABELS, OWNER_LABELS, allow_list
+from capacity.chargeback.queries import NODE_LABELS, OWNER_LABELS, WORK_LABELS, allow_list
 from components.measurement import KubeStateMetrics
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_it_shows_the_labels_and_the_series_that_the_report_reads(register: Regi
 
     assert shown["--resources"] == "namespaces,nodes,pods"
     assert f"--metric-labels-allowlist={shown['--metric-labels-allowlist']}" == allow_list()
-    assert all(key in shown["--metric-labels-allowlist"] for key in (*NODE_LABELS, *OWNER_LABELS))
+    assert all(key in shown["--metric-labels-allowlist"] for key in (*NODE_LABELS, *OWNER_LABELS, *WORK_LABELS))
     assert shown["--metric-allowlist"].split(",") == [
         "kube_namespace_labels",
         "kube_node_info",
@@ -60,6 +60,7 @@ def test_it_shows_the_labels_and_the_series_that_the_report_reads(register: Regi
         "kube_node_status_capacity",
         "kube_pod_container_resource_requests",
         "kube_pod_labels",
+        "kube_pod_owner",
         "kube_pod_status_phase",
     ]
 
