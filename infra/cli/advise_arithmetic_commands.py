@@ -22,7 +22,6 @@ from infra.cli.advise_report import (
     finite,
     money,
     priced,
-    refuse_what_is_not_finite,
     show_prices,
     shown_usd,
     spot_price,
@@ -79,7 +78,6 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         usd_per_useful_hour,
     )
 
-    refuse_what_is_not_finite(checkpoint_minutes, interval_minutes, restart_minutes, wait_hours)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     price = prices.spot_usd_per_hour
     taken = float(shipped_rules().assumptions.gang_share_taken.value) if share_taken is None else share_taken
@@ -134,7 +132,6 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from capacity.catalog.machines import machines_of  # noqa: PLC0415
     from capacity.cost import unit_costs as unit  # noqa: PLC0415
 
-    refuse_what_is_not_finite(epoch_hours, experiment_hours, requests)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     gpu = machines_of(cloud_of(machine))[machine].gpu
     if gpu is None:
@@ -191,7 +188,6 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     """Say what a month of a development pool saves when its nodes go while nobody uses them, on demand and on Spot."""
     from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero  # noqa: PLC0415
 
-    refuse_what_is_not_finite(sessions, start_minutes, idle_minutes)
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     use = DevelopmentUse(nodes, active_hours, sessions, start_minutes, idle_minutes)
     list_price = prices.on_demand_usd_per_hour

@@ -81,12 +81,6 @@ def _decimal(option: str, text: str | None) -> Decimal | None:
     return number
 
 
-def refuse_what_is_not_finite(*numbers: float | None) -> None:
-    """Raises BadParameter for nan and infinity, which a range without an end lets pass."""
-    if any(number is not None and not math.isfinite(number) for number in numbers):
-        raise typer.BadParameter("nan and inf are no durations, rates or shares; write finite numbers.")
-
-
 def cloud_of(machine: str) -> Cloud:
     """The cloud whose catalog has the machine. Raises ExplainedError when none has it."""
     from capacity.catalog.machines import Cloud, machines_of  # noqa: PLC0415

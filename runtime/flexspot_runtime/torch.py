@@ -163,7 +163,9 @@ def _layout(state: Any) -> Any:
         return tuple(state.shape), state.dtype
     if isinstance(state, dict):
         return {key: _layout(each) for key, each in state.items()}
-    if isinstance(state, list | tuple):
+    if isinstance(state, tuple):
+        return _layout(list(state))
+    if isinstance(state, list):
         return [_layout(each) for each in state]
     return type(state)
 

@@ -8,9 +8,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import flexspot
+from typer import BadParameter
+from typer.main import get_command
+
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FLEXSPOT = Path(sys.executable).with_name("flexspot")
@@ -31,6 +39,29 @@ def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert shown.stdout == "[]\n"
+
+
+def test_no_command_takes_nan_for_a_number() -> None:
+    """Of every option that is a number: what parses it is the same for all commands."""
+    numbers = [
+        (command, option) for command in leaves(get_command(app)) for option in command.params if option.type.name.startswith("float")
+    ]
+    assert len(numbers) > 20
+    for command, option in numbers:
+        with pytest.raises(BadParameter, match="nan is no number to reckon with"):
+            command.make_context("it", [*required(command, option), option.opts[0], "nan"])
+
+
+def leaves(group: Any) -> Iterator[Any]:
+    """All commands below a group."""
+    for command in group.commands.values():
+        yield from leaves(command) if hasattr(command, "commands") else (command,)
+
+
+def required(command: Any, asked: Any) -> list[str]:
+    """Something for each option and argument without which the command would not be asked."""
+    needed = [option for option in command.params if option.required and option is not asked]
+    return [word for option in needed for word in ((option.opts[0], "1") if option.opts[0].startswith("-") else ("1",))]
 
 
 def test_an_unknown_command_is_bad_usage() -> None:

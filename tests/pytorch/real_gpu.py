@@ -77,10 +77,8 @@ class Run:
 
 
 def on_a_gpu() -> dict[str, str]:
-    from conftest import GPUS  # noqa: PLC0415 -- pytest loads it first
-
     return {
-        "CUDA_VISIBLE_DEVICES": GPUS or "0",
+        "CUDA_VISIBLE_DEVICES": os.environ["TRIAL_GPUS"],
         "TRIAL_DEVICE": "cuda",
         "HF_HUB_OFFLINE": "1",
         # NVIDIA's condition for sums that are the same each time.
