@@ -11,7 +11,7 @@ from capacity.cost.costed_plan import MachinePrices
 from capacity.cost.figures import price_used
 from capacity.values.quantities import as_decimal
 from infra.cli.advise_report import money, show_prices, shown_usd, write_json
-from infra.cli.console import TABLE_WIDTH, Format, new_console, out
+from infra.cli.console import Format, out, table_console
 from infra.cli.report_tables import Table, print_table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[
     for each in notes:
         out.print(Text(f"note: {each}"))
     if advice.machines:
-        print_table(new_console(width=max(out.width, TABLE_WIDTH)), _table(advice))
+        print_table(table_console(), _table(advice))
     else:
         out.print("nothing ran on demand, so there is nothing to commit to.")
     for machine in advice.machines:

@@ -125,9 +125,14 @@ class ConsoleProgress:
             self._status.update(line)
 
 
+def table_console() -> Console:
+    """One for tables, as wide as the terminal is now."""
+    return new_console(width=max(new_console().width, TABLE_WIDTH))
+
+
 def show_table(table: Table) -> None:
     """A table with every column whole: a narrow terminal wraps its lines rather than losing what they say."""
-    new_console(width=max(out.width, TABLE_WIDTH)).print(table)
+    table_console().print(table)
 
 
 def show_error(error: ExplainedError) -> None:

@@ -74,8 +74,10 @@ class Interruption:
     Children that are forked (data loaders, worker pools) get back the handlers of before: stopping one of them is no notice to the parent.
     Children that are started by `exec` never had them.
 
-    Inside, the previous handlers of `signals` are not called; they are back afterwards. Raises ValueError for a grace period that is not
-    positive or a variable that is no number, RuntimeError when it is entered in another thread than the main one, which Python forbids.
+    Inside, the previous handlers of `signals` are not called; they are back afterwards. A handler that something else sets inside gives way
+    when the main thread next asks `noticed` or `wait`, which is logged: `ray.init` sets one that ends the process unsaved. Raises
+    ValueError for a grace period that is not positive or a variable that is no number, RuntimeError when it is entered in another thread
+    than the main one, which Python forbids.
     """
 
     def __init__(
@@ -138,10 +140,12 @@ class Interruption:
     @property
     def noticed(self) -> bool:
         """Whether a warning came."""
+        self._hold_signals()
         return self._noticed.is_set()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits for a warning, at most so long; whether one came."""
+        self._hold_signals()
         return self._noticed.wait(seconds)
 
     def deadline(self) -> float:
@@ -183,6 +187,15 @@ class Interruption:
             # None: the handler of before was not set from Python, and Python cannot set it again.
             signal.signal(number, handler if callable(handler) or isinstance(handler, signal.Handlers) else signal.SIG_DFL)
         signal.set_wakeup_fd(self._fd_before, warn_on_full_buffer=False)
+
+    def _hold_signals(self) -> None:
+        # Python allows it to the main thread alone; and the handlers of a forked child are its own.
+        if self._listener is None or threading.current_thread() is not threading.main_thread() or os.getpid() != self._process:
+            return
+        for number in self.signals:
+            if (other := signal.getsignal(number)) is not _keep_the_process:
+                signal.signal(number, _keep_the_process)
+                _LOG.warning("a handler of %s was set inside of the Interruption and gives way to it: %s", number.name, other)
 
     def _listen(self, read_fd: int) -> None:
         try:

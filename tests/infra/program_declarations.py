@@ -65,7 +65,8 @@ class Declarations:
         return [each for each in self.made.values() if each.type == kind]
 
     def inputs_of(self, kind: str) -> list[dict[str, Any]]:
-        return [each.inputs for each in self.of(kind)]
+        """In the order of their names: a program declares what waits for nothing in another order each time."""
+        return [each.inputs for each in sorted(self.of(kind), key=lambda each: each.name)]
 
     def waits_for(self, name: str) -> set[str]:
         """All that must be there before `name` is: what it and its parents depend on, and so on."""

@@ -183,7 +183,7 @@ def test_an_interrupted_report_goes_on_where_it_was(fake: FakePrometheus, tmp_pa
 
     assert allocated(found, fake) == 28 * 4
     assert found.from_disk == 14
-    assert len(fake.asked) == 15 + 10
+    assert len(fake.asked) == 15 + 14
 
 
 def test_a_kept_answer_that_was_changed_or_cut_is_asked_for_again(fake: FakePrometheus, tmp_path: Path) -> None:

@@ -117,15 +117,20 @@ class ForkedPod:
                 self.codes.append(os.waitstatus_to_exitcode(status))
 
 
-class LaunchedPod:
-    """flexspot_runtime.launch around a command, as a container has it; `name` is no other pod's."""
+LAUNCHER = (sys.executable, "-m", "flexspot_runtime.launch", "--grace-seconds", "30", "--")
 
-    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], output: Path) -> None:
+
+class LaunchedPod:
+    """A launcher around a command, as a container has it; `name` is no other pod's."""
+
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str], output: Path, launcher: Sequence[str] = LAUNCHER
+    ) -> None:
         self.name = name
         self.codes: list[int] = []
         with output.open("ab") as told:
             self._launcher = subprocess.Popen(
-                [sys.executable, "-m", "flexspot_runtime.launch", "--grace-seconds", "30", "--", *command],
+                [*launcher, *command],
                 env={**os.environ, **environment, POD_VARIABLE: name},
                 stdout=told,
                 stderr=told,

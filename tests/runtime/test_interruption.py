@@ -125,6 +125,33 @@ def test_callbacks_are_called_once_and_one_that_fails_stops_no_other() -> None:
     assert called == ["before SIGTERM", "after SIGTERM"]
 
 
+def test_a_handler_that_a_library_sets_inside_does_not_end_the_process() -> None:
+    """As `ray.init` sets one."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(15)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with Interruption(15) as interruption:
+        signal.signal(signal.SIGTERM, end)
+        assert not interruption.noticed
+        signal.raise_signal(signal.SIGTERM)
+        assert interruption.wait(5)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_forked_child_keeps_the_handler_that_it_sets() -> None:
+    with Interruption(15) as interruption:
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+            _ = interruption.noticed
+            signal.raise_signal(signal.SIGTERM)
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
 def test_the_handlers_of_before_are_back_afterwards() -> None:
     before, descriptor = signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)
     signal.set_wakeup_fd(descriptor)
