@@ -185,7 +185,12 @@ def test_an_event_loop_still_learns_of_its_own_signals() -> None:
             await asyncio.wait_for(told.wait(), 10)
             return interruption.noticed
 
-    assert asyncio.run(both()) is False
+    # Not asyncio.run, which leaves the thread without a loop: Pulumi's tests ask for one.
+    loop = asyncio.new_event_loop()
+    try:
+        assert loop.run_until_complete(both()) is False
+    finally:
+        loop.close()
 
 
 def test_several_signals_can_be_warnings() -> None:
