@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from capacity.chargeback.reported_nodes import MAX_REPORT_BYTES, ReportError
 from capacity.chargeback.samples import Period, PeriodError, month_period
+from capacity.chargeback.saved_report import Cents, Part, ReportError, SavedPeriod, SavedReport, read_saved, refuse_another_sum
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,40 +18,26 @@ CURRENCY = "USD"
 """In which all reports are."""
 
 
-class _Part(BaseModel):
-    """Reports say more than is needed here."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
-
-_Cents = Annotated[Decimal, Field(ge=0, le=10**15, decimal_places=2)]
-
-
-class _Period(_Part):
-    name: str
+class _Period(SavedPeriod):
     timezone: str
-    start: str = Field(alias="from")
-    end: str = Field(alias="to")
 
 
-class _Line(_Part):
+class _Line(Part):
     team: str
-    total_usd: _Cents
+    total_usd: Cents
 
 
-class _Of(_Part):
+class _Of(Part):
     prometheus: str
     match: str
 
 
-class _Report(_Part):
+class _Report(SavedReport):
     """`currency` and `of` are of later versions than the rest."""
 
     period: _Period
     idle_policy: str
-    complete: bool
-    node_usd: _Cents
-    extra_usd: _Cents = Decimal(0)
+    extra_usd: Cents = Decimal(0)
     lines: list[_Line]
     unknown_prices: list[Any]
     gaps: list[Any]
@@ -99,16 +83,7 @@ class ReportedTeams:
 
 def read_teams(path: Path) -> ReportedTeams:
     """Raises ReportError for a file that is no such report, of no calendar month or whose lines do not sum; OSError for no file at all."""
-    if path.stat().st_size > MAX_REPORT_BYTES:
-        raise ReportError(f"it is longer than {MAX_REPORT_BYTES // 2**20} MiB, as no report is")
-    try:
-        report = _Report.model_validate(json.loads(path.read_text(encoding="utf-8")))
-        start, end = (int(datetime.fromisoformat(each).timestamp()) for each in (report.period.start, report.period.end))
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors()[:5])
-        raise ReportError(f"it is no report of flexspot chargeback --format json: {problems}") from error
-    except (ValueError, RecursionError) as error:
-        raise ReportError(f"it is no report of flexspot chargeback --format json: {error}") from error
+    report, start, end = read_saved(path, _Report)
     if report.currency != CURRENCY:
         raise ReportError(f"it is in {report.currency}, and amounts of two currencies have no sum: only {CURRENCY} can be used")
     try:
@@ -120,9 +95,7 @@ def read_teams(path: Path) -> ReportedTeams:
     teams: dict[str, Decimal] = {}
     for line in report.lines:
         teams[line.team] = teams.get(line.team, Decimal(0)) + line.total_usd
-    summed = sum(teams.values(), Decimal(0))
-    if summed != report.node_usd:
-        raise ReportError(f"its lines sum to {summed} USD and not to its {report.node_usd} USD: it was changed by hand, or is cut off")
+    refuse_another_sum("lines", sum(teams.values(), Decimal(0)), report)
     told = report.unknown_prices or report.gaps or report.homeless or report.uncommitted or report.doubled
     # Where a later version has another reason to be incomplete, it is believed.
     missing = bool(told) or (end == month.end and not report.complete)

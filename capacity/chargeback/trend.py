@@ -11,6 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.rounding import to_cents
+from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,10 +37,6 @@ LEAST_DEVIATION = Fraction(5, 100)
 
 RANGE_MONTHS = 6
 """By so many finished months before it, the newest, the range of a forecast is found."""
-
-
-class TrendError(ValueError):
-    """Reports that cannot be put side by side, and why; what to do comes after a semicolon."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Trend:
 
 
 def trend_of(reports: Iterable[ReportedTeams]) -> Trend:
-    """Raises TrendError for none, for two of one month, and for reports of several clusters, time zones or ways to count idle GPUs."""
+    """Raises ExplainedError for none, for two of one month, and for reports of several clusters, time zones or ways to count idle GPUs."""
     months = tuple(sorted(reports, key=lambda each: each.month.start))
     _refuse_mixed(months)
     teams = sorted({team for each in months for team in each.teams})
@@ -116,10 +113,10 @@ def trend_of(reports: Iterable[ReportedTeams]) -> Trend:
 
 def _refuse_mixed(months: Sequence[ReportedTeams]) -> None:
     if not months:
-        raise TrendError("no report is given; give one with --report for each month")
+        raise _wrong("no report is given", "give one with --report for each month")
     for before, after in pairwise(months):
         if before.month.name == after.month.name:
-            raise TrendError(f"two reports are of {after.month.name}, which would count twice; give one of each month")
+            raise _wrong(f"two reports are of {after.month.name}, which would count twice", "give one of each month")
     told = {
         "time zones, so that their months overlap": {each.month.timezone for each in months},
         "ways to pay for idle GPUs (--idle), so that teams' amounts are not the same thing": {each.idle for each in months},
@@ -128,7 +125,11 @@ def _refuse_mixed(months: Sequence[ReportedTeams]) -> None:
     for what, values in told.items():
         if len(values) > 1:
             named = ", ".join(each or "none" for each in sorted(values))
-            raise TrendError(f"the reports have several {what}: {named}; give reports that were made in one way")
+            raise _wrong(f"the reports have several {what}: {named}", "give reports that were made in one way")
+
+
+def _wrong(problem: str, remedy: str) -> ExplainedError:
+    return ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
 
 
 def _notes(months: Sequence[ReportedTeams]) -> Iterator[str]:

@@ -12,6 +12,7 @@ import typer
 from capacity.chargeback.commitment_advice import TERM_YEARS
 from capacity.chargeback.samples import BRIDGED_STEPS
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli import prometheus_options as asked_of  # noqa: TC001 -- typer reads the annotations
 from infra.cli.advise_report import AsFormat, Number, OnDemandUsd, PricesFile, percent, usd
 from infra.cli.console import Format
 
@@ -50,24 +51,22 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ] = TERM_YEARS[0],
     on_demand_usd: OnDemandUsd = None,
     prices_file: PricesFile = None,
-    month: Annotated[str | None, typer.Option("--month", metavar="YYYY-MM", help="With --prometheus: this month.")] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Instead of a month: from this date or time on.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Until before this date or time.")] = None,
-    timezone: Annotated[str, typer.Option("--timezone", help="In which months and times are, such as Europe/Berlin.")] = "UTC",
+    month: asked_of.Month = None,
+    start: asked_of.From = None,
+    end: asked_of.To = None,
+    timezone: asked_of.Timezone = "UTC",
     days: Annotated[
         int, typer.Option("--days", min=1, max=_LONGEST_DAYS, help="Without a month or times: so many days until now, whole ones in UTC.")
     ] = 90,
-    match: Annotated[str, typer.Option("--match", help="A matcher for every selector, such as 'cluster=\"prod\"'.")] = "",
-    header: Annotated[list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.")] = None,
-    ca: Annotated[Path | None, typer.Option("--ca", help="Certificate authorities of the server, in PEM form.")] = None,
-    token_file: Annotated[Path | None, typer.Option("--token-file", help="A file that holds a bearer token.")] = None,
-    token_env: Annotated[str | None, typer.Option("--token-env", metavar="NAME", help="An environment variable that holds one.")] = None,
-    step: Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples.")] = 300,
-    bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
-    timeout: Annotated[int, typer.Option("--timeout", min=1, max=3600, help="Seconds that one query may take.")] = 120,
-    resume_dir: Annotated[
-        Path | None, typer.Option("--resume-dir", help="Keep answers there. Default: the user's cache folder, until the advice is there.")
-    ] = None,
+    match: asked_of.Match = "",
+    header: asked_of.Header = None,
+    ca: asked_of.Authorities = None,
+    token_file: asked_of.TokenFile = None,
+    token_env: asked_of.TokenEnv = None,
+    step: asked_of.Step = 300,
+    bridge: asked_of.Bridge = BRIDGED_STEPS,
+    timeout: asked_of.Timeout = 120,
+    resume_dir: asked_of.ResumeDir = None,
     write_history: Annotated[
         Path | None, typer.Option("--write-history", metavar="FILE", help="Write what Prometheus saw there, for --history.")
     ] = None,
@@ -81,6 +80,10 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         raise typer.BadParameter("give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N.")
     if write_history is not None and prometheus is None:
         raise typer.BadParameter("--write-history writes what Prometheus saw; give --prometheus.")
+    reads = {"--month": month, "--from": start, "--to": end, "--match": match, "--header": header, "--ca": ca, "--token-file": token_file}
+    if prometheus is None and (idle := [name for name, value in reads.items() if value]):
+        told = ", ".join(idle)
+        raise typer.BadParameter(f"nothing is read from Prometheus, of which this is told: {told}; give --prometheus or leave it out.")
     terms = _terms(term_years, reserved_usd, discount, on_demand_usd)
     one = None if machine is None or region is None else (machine, region)
     if prometheus is None and not history:

@@ -19,6 +19,7 @@ from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli import prometheus_options as asked_of  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,15 +97,15 @@ class ChargebackFormat(StrEnum):
 
 def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Where Prometheus' API is, without /api/v1.")],
-    month: Annotated[str | None, typer.Option("--month", metavar="YYYY-MM", help="A calendar month in --timezone.")] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Instead of a month: from this date or time on.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Until before this date or time.")] = None,
-    timezone: Annotated[str, typer.Option("--timezone", help="In which months and times are, such as Europe/Berlin.")] = "UTC",
-    match: Annotated[str, typer.Option("--match", help="A matcher for every selector, such as 'cluster=\"prod\"'.")] = "",
-    header: Annotated[list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.")] = None,
-    ca: Annotated[Path | None, typer.Option("--ca", help="Certificate authorities of the server, in PEM form.")] = None,
-    token_file: Annotated[Path | None, typer.Option("--token-file", help="A file that holds a bearer token.")] = None,
-    token_env: Annotated[str | None, typer.Option("--token-env", metavar="NAME", help="An environment variable that holds one.")] = None,
+    month: asked_of.Month = None,
+    start: asked_of.From = None,
+    end: asked_of.To = None,
+    timezone: asked_of.Timezone = "UTC",
+    match: asked_of.Match = "",
+    header: asked_of.Header = None,
+    ca: asked_of.Authorities = None,
+    token_file: asked_of.TokenFile = None,
+    token_env: asked_of.TokenEnv = None,
     idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
@@ -130,12 +131,10 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
         typer.Option("--top", min=1, max=MOST_CONSUMERS, help="How many workloads and users of each team are shown; the rest is summed."),
     ] = TOP_CONSUMERS,
     write_to: Annotated[Path | None, typer.Option("--out", help="Write the report there instead of printing it.")] = None,
-    step: Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples: the scrape interval.")] = 60,
-    bridge: Annotated[int, typer.Option("--bridge-steps", min=0, help="Missing samples taken to be as the one before.")] = BRIDGED_STEPS,
-    timeout: Annotated[int, typer.Option("--timeout", min=1, max=3600, help="Seconds that one query may take.")] = 120,
-    resume_dir: Annotated[
-        Path | None, typer.Option("--resume-dir", help="Keep answers there. Default: the user's cache folder, until the report is done.")
-    ] = None,
+    step: asked_of.Step = 60,
+    bridge: asked_of.Bridge = BRIDGED_STEPS,
+    timeout: asked_of.Timeout = 120,
+    resume_dir: asked_of.ResumeDir = None,
 ) -> None:
     """Say what a month's GPUs cost whom: allocated, used, idle and lost, to the cent of what the nodes cost.
 

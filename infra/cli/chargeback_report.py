@@ -16,7 +16,7 @@ from capacity.chargeback.report import DIMENSIONS, HOUR
 from capacity.chargeback.reported_months import CURRENCY
 from infra.cli import chargeback_words as words
 from infra.cli.chargeback_consumers import consumer_data
-from infra.cli.console import new_console, out
+from infra.cli.console import table_console
 from infra.cli.cost_report import literal
 from infra.cli.report_tables import markdown_table, print_table
 from infra.cli.spreadsheets import spreadsheet_cell
@@ -141,13 +141,10 @@ def utc(moment: int) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
 
-_WIDTH = 110
-
-
 def report_text(report: Report, top: int = TOP_CONSUMERS) -> str:
     """Sums first, then table by table, then what is missing. Names are shown as they are, with no markup in them."""
     text = io.StringIO()
-    console = new_console(file=text, width=max(out.width, _WIDTH))
+    console = table_console(text)
     console.print(Text(words.title(report)))
     console.print(Text(f"  {words.how(report)}"))
     for name, figure in words.summary(report):

@@ -125,9 +125,9 @@ class ConsoleProgress:
             self._status.update(line)
 
 
-def table_console() -> Console:
-    """One for tables, as wide as the terminal is now."""
-    return new_console(width=max(new_console().width, TABLE_WIDTH))
+def table_console(file: IO[str] | None = None) -> Console:
+    """One for tables, as wide as the terminal is now; `file` as for new_console."""
+    return new_console(file=file, width=max(new_console().width, TABLE_WIDTH))
 
 
 def show_table(table: Table) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.saved_reports import saved_report, told
 
 if TYPE_CHECKING:
     from capacity.chargeback.billed import Bill
@@ -55,10 +56,11 @@ def chargeback_reconcile(
     Exit code 1: more than --tolerance-percent of the report is unexplained. 2: bad usage or input.
     """
     from capacity.chargeback.reconciling import reconcile  # noqa: PLC0415
+    from capacity.chargeback.reported_nodes import read_report  # noqa: PLC0415
     from infra.cli.reconcile_report import reconcile_csv, reconcile_json, reconcile_markdown, reconcile_text  # noqa: PLC0415
 
     percent = _percent(tolerance)
-    month = _month(report)
+    month = saved_report(report, read_report)
     found = reconcile(month, _bill(bills, month))
     writers = {
         ReconcileFormat.TEXT: partial(reconcile_text, percent=percent),
@@ -83,20 +85,6 @@ def _percent(written: str) -> Decimal:
     return percent
 
 
-def _month(path: Path) -> ReportedMonth:
-    from capacity.chargeback.reported_nodes import ReportError, read_report  # noqa: PLC0415
-
-    try:
-        return read_report(path)
-    except (ReportError, OSError) as error:
-        raise ExplainedError(
-            f"the report {path} cannot be used.",
-            "write one with flexspot chargeback --format json --out FILE.",
-            exit_code=ExitCode.BAD_USAGE,
-            evidence=(_told(error),),
-        ) from error
-
-
 def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
     from capacity.chargeback.billed import Bill  # noqa: PLC0415
     from capacity.chargeback.bills.entries import BillError  # noqa: PLC0415
@@ -112,10 +100,6 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
                 f"the bill {path} cannot be used.",
                 "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
                 exit_code=ExitCode.BAD_USAGE,
-                evidence=(_told(error),),
+                evidence=(told(error),),
             ) from error
     return bill
-
-
-def _told(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

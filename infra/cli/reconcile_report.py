@@ -11,7 +11,7 @@ from rich.text import Text
 
 from capacity.chargeback.bills.gcp import FAMILY
 from capacity.chargeback.reconciling import Reason
-from infra.cli.console import new_console, out
+from infra.cli.console import table_console
 from infra.cli.cost_report import literal
 from infra.cli.report_tables import Table, markdown_table, print_table
 from infra.cli.spreadsheets import spreadsheet_cell
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from capacity.chargeback.reconciling import MachineLine, Reconciliation
 
-_WIDTH = 110
 _OTHERS_TOLD = 40
 
 
@@ -103,7 +102,7 @@ def reconcile_csv(found: Reconciliation) -> str:
 def reconcile_text(found: Reconciliation, percent: Decimal) -> str:
     """Sums first, then why, then machine by machine, and what else is on the bill. Names are shown as they are, with no markup in them."""
     text = io.StringIO()
-    console = new_console(file=text, width=max(out.width, _WIDTH))
+    console = table_console(text)
     console.print(Text(f"Chargeback {found.name} and the bill"))
     for name, figure in _summary(found, percent):
         console.print(Text(f"  {name}: {figure}"))

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path  # noqa: TC003 -- typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from capacity.values.errors import ExitCode, ExplainedError
-
-if TYPE_CHECKING:
-    from capacity.chargeback.reported_months import ReportedTeams
+from capacity.values.errors import ExitCode
+from infra.cli.saved_reports import saved_report
 
 
 class TrendFormat(StrEnum):
@@ -36,30 +34,12 @@ def chargeback_trend(
 
     Exit code 1: a month between is missing, or a report is not complete. 2: bad usage, or reports that cannot be put side by side.
     """
-    from capacity.chargeback.trend import TrendError, trend_of  # noqa: PLC0415
+    from capacity.chargeback.reported_months import read_teams  # noqa: PLC0415
+    from capacity.chargeback.trend import trend_of  # noqa: PLC0415
     from infra.cli.trend_report import trend_json, trend_markdown, trend_text  # noqa: PLC0415
 
-    try:
-        trend = trend_of([_read(each) for each in reports])
-    except TrendError as error:
-        problem, _, remedy = str(error).rpartition("; ")
-        raise ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE) from error
+    trend = trend_of([saved_report(each, read_teams, period="--month YYYY-MM") for each in reports])
     writers = {TrendFormat.TEXT: trend_text, TrendFormat.JSON: trend_json, TrendFormat.MARKDOWN: trend_markdown}
     sys.stdout.write(writers[form](trend))
     if not trend.complete:
         raise typer.Exit(ExitCode.UNMET)
-
-
-def _read(path: Path) -> ReportedTeams:
-    from capacity.chargeback.reported_months import read_teams  # noqa: PLC0415
-    from capacity.chargeback.reported_nodes import ReportError  # noqa: PLC0415
-
-    try:
-        return read_teams(path)
-    except (ReportError, OSError) as error:
-        raise ExplainedError(
-            f"the report {path} cannot be used.",
-            "write one with flexspot chargeback --month YYYY-MM --format json --out FILE.",
-            exit_code=ExitCode.BAD_USAGE,
-            evidence=((error.strerror or str(error)) if isinstance(error, OSError) else str(error),),
-        ) from error

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from capacity.chargeback.reported_months import CURRENCY
 from infra.cli.chargeback_report import utc
-from infra.cli.console import new_console, out
+from infra.cli.console import table_console
 from infra.cli.cost_report import literal
 from infra.cli.report_tables import Table, markdown_table, print_table
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from capacity.chargeback.trend import Forecast, MonthOf, Row, Trend, Unusual
 
-_WIDTH = 110
 _UNUSUAL = " !"
 """Stands after what is out of the usual."""
 
@@ -89,7 +88,7 @@ def _forecast_data(each: Forecast) -> dict[str, Any]:
 def trend_text(trend: Trend) -> str:
     """Tables, then what must be known. Names are shown as they are, with no markup in them."""
     text = io.StringIO()
-    console = new_console(file=text, width=max(out.width, _WIDTH))
+    console = table_console(text)
     console.print(Text(_title(trend)))
     for each in _tables(trend):
         print_table(console, each)

@@ -9,7 +9,7 @@
         for step in run.steps(10_000):
             train(step)
 
-Tried with torch 2.11 and 2.15 on CPUs over gloo (`make test-torch`), and with 2.11 on one H200.
+Tried with torch 2.11 and 2.15 on CPUs over gloo (`make test-torch`), and saving with 2.11 on one H200.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class TorchState:
         self._optimizer = optimizer
         self._parts = parts
         self._divided = any(isinstance(each, DTensor) for each in model.parameters())
-        # DefaultStager, which torch made later, can be used once only in torch 2.11: a second copy ends in KeyError.
+        # Not DefaultStager: that of torch 2.11 can be used once only, and a second copy ends in KeyError.
         self._stager, self._staged_layout = BlockingAsyncStager(), None
         # Operations of the saving thread must not come between those of the training.
         self._own_group = dist.new_group(backend="gloo") if self._divided else None

@@ -43,14 +43,7 @@ LAUNCHER = [sys.executable, "-m", "flexspot_runtime.launch", "--grace-seconds", 
 
 
 def torchrun(script: Path) -> list[str]:
-    options = [
-        "--nnodes=1",
-        f"--nproc-per-node={RANKS}",
-        "--node-rank=0",
-        "--master-addr=127.0.0.1",
-        f"--master-port={rank_pods.free_port()}",
-    ]
-    return [sys.executable, "-m", "torch.distributed.run", *options, str(script)]
+    return rank_pods.torchrun(0, rank_pods.free_port(), [str(script)], pods=1, ranks=RANKS)
 
 
 def double(script: Path) -> list[str]:
