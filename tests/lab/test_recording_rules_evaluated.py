@@ -120,11 +120,11 @@ def written(name: str, labels: dict[str, str]) -> str:
 
 
 def told(month: Month) -> dict[str, float]:
-    """The series as exporters tell them, by selector, and of each pod that it runs."""
+    """The series as exporters tell them, by selector, and of each pod that it runs. What is told for top consumers alone is left out."""
     series: dict[str, float] = {}
-    for question, rows in month.series.items():
-        for labels, _, _, value in rows:
-            series[written(NAMES[question], labels)] = value
+    for question, name in NAMES.items():
+        for labels, _, _, value in month.series[question]:
+            series[written(name, labels)] = value
             if question is Question.ALLOCATIONS:
                 series[written("kube_pod_status_phase", {"uid": labels["uid"], "phase": "Running"})] = 1
                 series[written("kube_pod_status_phase", {"uid": labels["uid"], "phase": "Pending"})] = 0
