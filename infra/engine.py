@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import yaml
-from pulumi import automation
+from pulumi import automation, log
 
 from capacity.values.errors import ExplainedError
 from infra.deployment.filled_buckets import filled_buckets_remedy
@@ -162,6 +162,8 @@ class StackRun:
         # What the engine noted in the copy of the stack file at the first run is in the state too.
         environment["PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER"] = "true"
         program = self.program or program_of(self.project)
+        # Five per resource, for each of which the program stands still; only an engine that is asked to debug would show them.
+        log.debug = _unsent
         options = automation.LocalWorkspaceOptions(
             work_dir=str(self.folder),
             program=program,
@@ -215,6 +217,10 @@ class StackRun:
                 raise self._held_by(other_runs(self.backend_url)) from error
             told = _errors_in(str(error))
             raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=told) from error
+
+
+def _unsent(*_message: object, **_about: object) -> None:
+    """A debug message that is not sent, in place of the SDK's `log.debug`."""
 
 
 @cache
