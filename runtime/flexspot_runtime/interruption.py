@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -68,7 +69,8 @@ class Interruption:
 
     A Python signal handler runs between two bytecodes of the main thread, so one long step of native code can eat the whole grace period.
     Here the interpreter's C handler writes the signal's number to a pipe and a thread reads it: the notice, its time and the callbacks do
-    not wait for the main thread. (A native call that keeps the GIL keeps this thread waiting, too; numpy's and torch's large ones do not.)
+    not wait for the main thread. (A native call that keeps the GIL keeps this thread waiting, too; numpy's and torch's large ones do not.
+    While an event loop inside handles signals, they wait until the main thread runs Python.)
     The step itself cannot be cut short: keep steps shorter than the grace period less the time of a checkpoint.
 
     Children that are forked (data loaders, worker pools) get back the handlers of before: stopping one of them is no notice to the parent.
@@ -103,6 +105,7 @@ class Interruption:
         self._fd_before = -1
         self._listener: threading.Thread | None = None
         self._write_fd = -1
+        self._handler = _TellTheListener(-1)
         self._process = 0
 
     def __enter__(self) -> Self:
@@ -114,7 +117,8 @@ class Interruption:
         read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._write_fd, False)
         self._fd_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, _keep_the_process) for number in self.signals}
+        self._handler = _TellTheListener(self._write_fd)
+        self._before = {number: signal.signal(number, self._handler) for number in self.signals}
         listen_only_in_this_process(self)
         self._listener = threading.Thread(target=self._listen, args=(read_fd,), name="flexspot-interruption", daemon=True)
         self._listener.start()
@@ -186,16 +190,17 @@ class Interruption:
         for number, handler in self._before.items():
             # None: the handler of before was not set from Python, and Python cannot set it again.
             signal.signal(number, handler if callable(handler) or isinstance(handler, signal.Handlers) else signal.SIG_DFL)
-        signal.set_wakeup_fd(self._fd_before, warn_on_full_buffer=False)
+        _take_wakeup_from({self._write_fd, -1}, self._fd_before)
 
     def _hold_signals(self) -> None:
         # Python allows it to the main thread alone; and the handlers of a forked child are its own.
         if self._listener is None or threading.current_thread() is not threading.main_thread() or os.getpid() != self._process:
             return
         for number in self.signals:
-            if (other := signal.getsignal(number)) is not _keep_the_process:
-                signal.signal(number, _keep_the_process)
+            if not isinstance(other := signal.getsignal(number), _TellTheListener):
+                signal.signal(number, self._handler)
                 _LOG.warning("a handler of %s was set inside of the Interruption and gives way to it: %s", number.name, other)
+        _take_wakeup_from({-1}, self._write_fd)
 
     def _listen(self, read_fd: int) -> None:
         try:
@@ -212,8 +217,26 @@ class Interruption:
             os.close(read_fd)
 
 
-def _keep_the_process(_number: int, _frame: FrameType | None) -> None:
-    """There must be a handler in Python, or the signal would end the process."""
+@dataclass(frozen=True, slots=True)
+class _TellTheListener:
+    """The handler in Python, without which the signal would end the process.
+
+    It tells the listener as well, later than the interpreter does, but also where an event loop that was started inside has taken the
+    wake-up descriptor: asyncio's takes it with its first `add_signal_handler`, and leaves none behind with its last.
+    """
+
+    write_fd: int
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        with suppress(BlockingIOError):
+            os.write(self.write_fd, bytes([number]))
+
+
+def _take_wakeup_from(others: Collection[int], descriptor: int) -> None:
+    """Sets the wake-up descriptor if it is one of `others`; leaves it to anybody else."""
+    before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+    if before not in others:
+        signal.set_wakeup_fd(before, warn_on_full_buffer=False)
 
 
 def _call(callback: Callable[[Notice], None], notice: Notice) -> None:

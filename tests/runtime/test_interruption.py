@@ -193,6 +193,44 @@ def test_an_event_loop_still_learns_of_its_own_signals() -> None:
         loop.close()
 
 
+def test_a_warning_is_heard_while_an_event_loop_inside_handles_signals_and_after_it() -> None:
+    async def handled(interruption: Interruption) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, lambda: None)
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.to_thread(interruption.wait, 10)
+
+    loop = asyncio.new_event_loop()
+    try:
+        with Interruption(60) as during:
+            loop.run_until_complete(handled(during))
+        assert during.noticed
+        # The loop has put back what was there before it came, which is nothing: the Interruption is heard at once again.
+        with Interruption(60) as after:
+            loop.add_signal_handler(signal.SIGUSR2, lambda: None)
+            loop.remove_signal_handler(signal.SIGUSR2)
+            assert not after.noticed
+            taken = signal.set_wakeup_fd(-1)
+            signal.set_wakeup_fd(taken)
+            assert taken >= 0
+    finally:
+        loop.close()
+
+
+def test_leaving_it_takes_nothing_from_an_event_loop_that_was_started_inside() -> None:
+    async def told() -> bool:
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        with Interruption(60):
+            loop.add_signal_handler(signal.SIGUSR2, event.set)
+        signal.raise_signal(signal.SIGUSR2)
+        return await asyncio.wait_for(event.wait(), 10)
+
+    loop = asyncio.new_event_loop()
+    try:
+        assert loop.run_until_complete(told())
+    finally:
+        loop.close()
+
+
 def test_several_signals_can_be_warnings() -> None:
     with Interruption(15.0, signals=(signal.SIGTERM, signal.SIGUSR2)) as interruption:
         signal.raise_signal(signal.SIGUSR2)
