@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from capacity.values.errors import ExitCode, ExplainedError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from capacity.cost.plan_cost import PlanCost
     from infra.project import Project
     from infra.review.affected_stacks import StackFile
     from infra.review.resource_changes import Answer
@@ -80,17 +82,22 @@ def review(
         if name not in files:
             raise ExplainedError(f"there is no stack {name} on either side.", f"{nearest(name, files)}.", exit_code=ExitCode.BAD_USAGE)
     asked = sorted(set(stacks)) if stacks else affected(changed, files)
-    err.print(f"{len(changed)} files changed; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")
+    touched = "1 changed file" if len(changed) == 1 else f"{len(changed)} changed files"
+    err.print(f"{touched}; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")
     with tempfile.TemporaryDirectory(prefix="flexspot-review-") as made:
         previews = _previews(repository, project, {base_commit: "base", head_commit: "head"}, asked, Path(made)) if asked else {}
         found = tuple(
             stack_review(each, previews[each, base_commit], previews[each, head_commit], ask_providers, UNKNOWN) for each in asked
         )
+        rest = sorted(files.keys() - set(asked))
+        folder = repository.root if head_commit is None else Path(made) / "head"
+        costs = _costs_of_untouched({each: folder / files[each].path for each in rest}) if asked else {}
         told = Review(
             base_commit[:_SHORT],
             "the files here" if head_commit is None else head_commit[:_SHORT],
             found,
-            tuple(sorted(files.keys() - set(asked))),
+            costs,
+            tuple(each for each in rest if each not in costs),
         )
         if form is ReviewFormat.JSON:
             sys.stdout.write(review_json(told))
@@ -102,6 +109,18 @@ def review(
             show_review(told)
     if told.refused:
         raise typer.Exit(ExitCode.UNMET)
+
+
+def _costs_of_untouched(paths: Mapping[str, Path]) -> dict[str, PlanCost | None]:
+    """What each stack costs that is not previewed, as far as its file can be read here: both sides may be of another version."""
+    from capacity.values.errors import SettingsError  # noqa: PLC0415
+    from infra.review.stack_review import cost_of_untouched  # noqa: PLC0415
+
+    found: dict[str, PlanCost | None] = {}
+    for stack, path in paths.items():
+        with suppress(SettingsError, OSError, ValueError):
+            found[stack] = cost_of_untouched(path)
+    return found
 
 
 def _stack_files(repository: Repository, project: Project, base: str, head: str | None) -> dict[str, StackFile]:

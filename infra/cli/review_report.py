@@ -14,13 +14,14 @@ from rich.table import Table
 from capacity.cost.plan_comparison import comparison_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
-from infra.cli.cost_report import cells, change, changes, folded, literal
+from infra.cli.cost_report import cells, change, changes, folded, how_counted, literal, price_sources, three
 from infra.review.resource_changes import Becomes
 from policies.lint.formats import SARIF_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from capacity.cost.plan_cost import PlanCost
     from infra.review.resource_changes import ResourceChange
     from infra.review.stack_previews import Verdict
     from infra.review.stack_review import StackReview
@@ -38,12 +39,16 @@ _MOST = 60_000
 
 @dataclass(frozen=True)
 class Review:
-    """A change from `base` to `head`, both as people name them: the stacks that it may mean something to, and those that it cannot."""
+    """A change from `base` to `head`, both as people name them: the stacks that it may mean something to, and those that it cannot.
+
+    `untouched` has the costs of the latter, None for one on no cloud; a stack whose cost cannot be told is in `not_costed` instead.
+    """
 
     base: str
     head: str
     stacks: tuple[StackReview, ...]
-    untouched: tuple[str, ...]
+    untouched: Mapping[str, PlanCost | None]
+    not_costed: tuple[str, ...] = ()
 
     @property
     def changed(self) -> list[StackReview]:
@@ -53,7 +58,7 @@ class Review:
     @property
     def unchanged(self) -> list[str]:
         """The stacks that stay as they are."""
-        return sorted([*self.untouched, *(each.stack for each in self.stacks if each.same)])
+        return sorted([*self.untouched, *self.not_costed, *(each.stack for each in self.stacks if each.same)])
 
     @property
     def refused(self) -> list[StackReview]:
@@ -66,12 +71,25 @@ class Review:
         return sum((each.more_usd for each in self.stacks if each.more_usd is not None), start=Decimal(0))
 
     @property
+    def costs(self) -> list[PlanCost]:
+        """What each stack on a cloud costs in a month after the change, as far as that is known."""
+        return [each for each in (*(review.cost for review in self.stacks), *self.untouched.values()) if each is not None]
+
+    @property
+    def total(self) -> str:
+        """What all stacks are expected to cost in a month, changed or not; empty where nothing is known."""
+        least = self.not_costed or any(each.runs_on_a_cloud is None for each in self.stacks) or any(each.unknown for each in self.costs)
+        usd = sum((each.total.expected_usd for each in self.costs), start=Decimal(0))
+        return f"{'at least ' if least else ''}{shown_usd(usd)}" if self.costs else ""
+
+    @property
     def in_a_line(self) -> str:
         """What it comes to."""
         if not self.changed:
             return "no stack changes"
         more = f"{change(self.more_usd)} USD a month" if self.more_usd else "the same cost"
         total = more if self._costed else "cost not known"
+        total += f", {self.total} in all," if self._costed else ""
         told = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
         return f"{told}; {_counted(len(self.refused), 'stack')} refused" if self.refused else told
 
@@ -102,10 +120,40 @@ def _state(review: StackReview) -> str:
 
 def _cost_words(review: StackReview) -> tuple[str, str]:
     """What a month is expected to cost, and the change."""
-    cost = "not known" if review.cost is None else shown_usd(review.cost.total.expected_usd)
-    if review.head is not None and review.head.plan is not None and review.cost is None:
+    if review.head is not None and review.runs_on_a_cloud is False:
         return "(no cloud)", ""
+    cost = "not known"
+    if review.cost is not None:
+        cost = f"{at_least(review.cost)}{shown_usd(review.cost.total.expected_usd)}{mark(review.cost)}"
+    elif review.head is None:
+        cost = ""
     return cost, "" if review.more_usd is None else f"{change(review.more_usd)}{unknown_of(review)}"
+
+
+def at_least(cost: PlanCost) -> str:
+    """What to say before a sum from which prices are missing."""
+    return "at least " if cost.unknown else ""
+
+
+def mark(cost: PlanCost) -> str:
+    """What to write behind a sum that stands on prices that nobody has checked."""
+    return "" if all(each.verified for each in price_sources(cost)) else " (?)"
+
+
+_MARKED = "(?) with prices that are not checked against the cloud's own list"
+
+
+def _month(cost: PlanCost) -> str:
+    """Between what and what a month of a stack is, by what is used."""
+    expected, worst, floor = three(cost.total, bool(cost.unknown), bool(cost.unbounded))
+    return f"a month, by use: {floor} with nothing running, {expected} expected, {worst} at worst"
+
+
+def _left_out(cost: PlanCost) -> list[tuple[str, str]]:
+    """What is not in the sums of a stack, and why."""
+    return [(each, f"price not known; counted {how_counted(cost, each)}") for each in cost.unknown] + [
+        (each, "passed over") for each in cost.notes
+    ]
 
 
 _OPERATIONS = (Becomes.CREATED, Becomes.CHANGED, Becomes.REPLACED, Becomes.DELETED)
@@ -149,9 +197,14 @@ def show_review(review: Review) -> None:
             counts = (str(each.count(operation) or "") for operation in _OPERATIONS)
             state = f"[bold red]{_state(each)}[/]" if each.refused else _state(each)
             table.add_row(escape(each.stack), state, *counts, *map(escape, _cost_words(each)))
+        if review.total:
+            table.add_section()
+            table.add_row("all stacks", *[""] * 5, escape(review.total), change(review.more_usd))
         show_table(table)
     for each in review.changed:
         _show_stack(each)
+    if any(map(mark, review.costs)):
+        out.print(f"[dim]{_MARKED}.[/]")
     if review.unchanged:
         out.print(f"[dim]unchanged: {escape(', '.join(review.unchanged))}[/]")
 
@@ -166,6 +219,10 @@ def _show_stack(review: StackReview) -> None:
     for each in review.changes[:_ROWS]:
         reason = f"  [dim]{escape(why(each))}[/]" if each.paths else ""
         out.print(f"  {each.becomes.value} {escape(each.token.rpartition(':')[2])} {escape(each.name)}{reason}")
+    if review.cost is not None:
+        out.print(f"  {_month(review.cost)}")
+    for what, reason in _left_out(review.cost) if review.cost is not None else ():
+        out.print(f"  [dim]not in the sums: {escape(what)} ({escape(reason)})[/]")
     if len(review.changes) > _ROWS:
         out.print(f"  and {len(review.changes) - _ROWS} more; --format json has them all.")
     for told, what, quantity, expected, worst in changes(review.comparison) if review.comparison is not None else ():
@@ -192,8 +249,15 @@ def review_markdown(review: Review) -> str:
     if review.unchanged:
         head.append(f"Unchanged: {', '.join(f'<code>{literal(each)}</code>' for each in review.unchanged)}.")
     head.append("")
-    head.append(f"<sub>{literal(review.base)} → {literal(review.head)}, previewed without any cloud: what is deployed may differ.</sub>")
+    sides = f"{literal(review.base)} → {literal(review.head)}"
+    head.append(f"<sub>{sides}, previewed without any cloud: what is deployed may differ.{_legend(review)}</sub>")
     return "\n".join(head) + "\n"
+
+
+def _legend(review: Review) -> str:
+    told = [f"Not in the sum: {', '.join(review.not_costed)}."] if review.not_costed and review.changed else []
+    told += [f"{_MARKED}."] if any(map(mark, review.costs)) else []
+    return "".join(f" {literal(each)}" for each in told)
 
 
 def _table_of(review: Review) -> Iterator[str]:
@@ -205,11 +269,15 @@ def _table_of(review: Review) -> Iterator[str]:
         counts = " | ".join(str(each.count(operation) or "") for operation in _OPERATIONS)
         cost, more = map(literal, _cost_words(each))
         yield f"| <code>{literal(each.stack)}</code> | {'⛔ ' if each.refused else ''}{_state(each)} | {counts} | {cost} | {more} |"
+    if review.total:
+        yield f"| all stacks | | | | | | {review.total} | {change(review.more_usd)} |"
 
 
 def _comment_of(review: StackReview) -> list[str]:
     told = [f"**<code>{literal(review.stack)}</code>**", ""]
     told += [f"- {_MARKS[kind]} {kind}: {literal(line)}" for kind, line in _lines(review)]
+    if review.cost is not None:
+        told.append(f"- {literal(_month(review.cost))}")
     told.append("")
     if review.changes:
         rows = [cells((each.becomes.value, each.token.rpartition(":")[2], each.name, why(each))) for each in review.changes]
@@ -218,6 +286,8 @@ def _comment_of(review: StackReview) -> list[str]:
         lines = [cells(each) for each in changes(review.comparison)]
         title = f"{_counted(len(lines), 'changed line')} of the cost"
         told += folded(title, ("", "what", "of how much", "expected", "worst case"), lines, 3, _ROWS, "review")
+    if review.cost is not None and (left := _left_out(review.cost)):
+        told += folded(f"{len(left)} not in the sums", ("what", "why"), [cells(each) for each in left], 2, _ROWS, "review")
     return told
 
 
@@ -233,6 +303,8 @@ def review_json(review: Review) -> str:
         "head": review.head,
         "summary": review.in_a_line,
         "expected_usd_more": str(review.more_usd),
+        "expected_usd": str(sum((each.total.expected_usd for each in review.costs), start=Decimal(0))),
+        "expected_usd_without": sorted([*review.not_costed, *(each.stack for each in review.stacks if each.runs_on_a_cloud is None)]),
         "refused": [each.stack for each in review.refused],
         "unchanged": review.unchanged,
         "stacks": [_stack_data(each) for each in review.changed],
@@ -255,6 +327,9 @@ def _stack_data(review: StackReview) -> dict[str, Any]:
         ],
         "verdicts": {"new": _verdict_data(review.new_verdicts), "fixed": _verdict_data(review.fixed_verdicts)},
         "expected_usd": None if review.cost is None else str(review.cost.total.expected_usd),
+        "worst_case_usd": None if review.cost is None else str(review.cost.total.worst_usd),
+        "idle_usd": None if review.cost is None else str(review.cost.total.floor_usd),
+        "not_in_the_sums": [] if review.cost is None else [{"what": what, "why": reason} for what, reason in _left_out(review.cost)],
         "cost": None if review.comparison is None else comparison_data(review.comparison),
     }
 

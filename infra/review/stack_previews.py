@@ -8,12 +8,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from capacity.values.errors import ExplainedError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _WHY = ("error: ", "  | ", "what to do: ")
 _LINES = 40
@@ -112,6 +110,8 @@ def _environment(checkout: Path) -> dict[str, str]:
     if _is_flexspot(checkout):
         others = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         own["PYTHONPATH"] = os.pathsep.join([str(checkout), *others])
+        # A copy has no environment of its own; its policy pack starts in the first Python on PATH, which is to be this one.
+        own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])])
     return {**os.environ, **own}
 
 

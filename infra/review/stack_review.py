@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.platform import Platform
-from capacity.cost.costed_plan import read_plan_file, shipped_use
+from capacity.cost.costed_plan import costed, read_plan_file, shipped_use
 from capacity.cost.plan_comparison import PlanComparison, compared
 from capacity.cost.plan_cost import PlanCost, plan_cost
+from capacity.plan.build import plan_of_stack_file
 from infra.deployment.api_refusals import Change, Refusal, refusals
 from infra.deployment.losses import Loss, in_order, loss_of
 from infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
@@ -17,6 +18,7 @@ from infra.review.resource_changes import Becomes, as_the_engine_marks, resource
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from decimal import Decimal
+    from pathlib import Path
 
     from infra.review.resource_changes import Ask, ResourceChange
     from infra.review.stack_previews import StackPreview, Verdict
@@ -26,7 +28,10 @@ _GONE = frozenset({Becomes.DELETED, Becomes.REPLACED})
 
 @dataclass(frozen=True)
 class StackReview:
-    """One stack. `base` and `head` are its previews, None where a revision does not have it. A cost is None where it is not known."""
+    """One stack. `base` and `head` are its previews, None where a revision does not have it. A cost is None where it is not known.
+
+    `cost` is that after the change, and `former` that of a stack which leaves.
+    """
 
     stack: str
     base: StackPreview | None
@@ -38,6 +43,7 @@ class StackReview:
     fixed_verdicts: tuple[Verdict, ...]
     cost: PlanCost | None = None
     comparison: PlanComparison | None = None
+    former: PlanCost | None = None
 
     @property
     def refused(self) -> bool:
@@ -56,9 +62,20 @@ class StackReview:
         return not changed and not self.refused and self.base is not None and self.head is not None and not self.base.refused
 
     @property
+    def runs_on_a_cloud(self) -> bool | None:
+        """Whether anybody bills it after the change; None where that is not known, since it has no plan."""
+        if self.head is None:
+            return False
+        return None if self.head.plan is None else self.cost is not None
+
+    @property
     def more_usd(self) -> Decimal | None:
-        """How much more a month is expected to cost; None where that is not known, since one side has no plan or prices are missing."""
-        return None if self.comparison is None else self.comparison.difference.expected_usd
+        """How much more a month is expected to cost; None where that is not known, since one side that there is has no plan."""
+        if self.comparison is not None:
+            return self.comparison.difference.expected_usd
+        if self.base is None and self.cost is not None:
+            return self.cost.total.expected_usd
+        return None if self.head is not None or self.former is None else -self.former.total.expected_usd
 
     def count(self, becomes: Becomes) -> int:
         """How many resources become this."""
@@ -88,6 +105,7 @@ def stack_review(stack: str, base: StackPreview | None, head: StackPreview | Non
         tuple(fixed),
         cost,
         comparison,
+        None if head is not None or base is None else _cost(None, base)[0],
     )
 
 
@@ -125,6 +143,12 @@ def _refusals(changes: Iterable[ResourceChange], after: Iterable[dict[str, objec
             inputs = as_the_engine_marks(resource["inputs"])
             told.append(Change(str(resource["type"]), urn.rpartition("::")[2], inputs, inputs))
     return refusals(told)
+
+
+def cost_of_untouched(path: Path) -> PlanCost | None:
+    """What a stack that is not previewed costs in a month, by its file; None on no cloud. Raises SettingsError or FileNotFoundError."""
+    found = plan_of_stack_file(path)
+    return None if found.plan.cloud is Platform.LOCAL else plan_cost(costed(found.plan), found.prices, shipped_use())
 
 
 def _cost(base: StackPreview | None, head: StackPreview | None) -> tuple[PlanCost | None, PlanComparison | None]:

@@ -23,8 +23,9 @@ spec:
 
 
 def used_and_unpinned(path: Path) -> tuple[int, list[str]]:
-    """How many actions a file uses, and those that are not pinned by commit with their version beside it."""
-    used = [line.partition("uses:")[2].strip() for line in path.read_text().splitlines() if "uses:" in line]
+    """How many actions a file uses, and those that are not pinned by commit with their version beside it; not those of the same commit."""
+    used = [line.partition("uses:")[2].strip() for line in path.read_text().splitlines() if line.lstrip("- ").startswith("uses:")]
+    used = [each for each in used if not each.startswith("./")]
     return len(used), [each for each in used if not _PINNED.fullmatch(each)]
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ import yaml
 from git_repositories import git
 from github_files import UNLIMITED_POOL, actionlint, used_and_unpinned
 
+from infra.cli.review_report import MARKER
+
 CHECKOUT = Path(__file__).resolve().parents[2]
-WORKFLOW = CHECKOUT / ".github" / "workflows" / "flexspot.yaml"
+WORKFLOWS = CHECKOUT / ".github" / "workflows"
+OWN, REVIEW = WORKFLOWS / "flexspot.yaml", WORKFLOWS / "review.yaml"
+TEMPLATE = CHECKOUT / "infra" / "new_project" / "templates" / "workflow.yaml"
 
 # A pool that the program of every stack declares beside what the stack file says.
 PLANTED_RESOURCE = f'''
@@ -33,86 +38,121 @@ def main() -> None:
 '''
 
 
-def workflow() -> dict[str, Any]:
+def workflow(path: Path) -> dict[str, Any]:
     # YAML 1.1 reads the key `on` as true.
-    return {("on" if key is True else key): value for key, value in yaml.safe_load(WORKFLOW.read_text()).items()}
+    return {("on" if key is True else key): value for key, value in yaml.safe_load(path.read_text()).items()}
 
 
-def steps() -> list[dict[str, Any]]:
-    return [step for job in workflow()["jobs"].values() for step in job["steps"]]
+def steps(path: Path) -> list[dict[str, Any]]:
+    return [step for job in workflow(path)["jobs"].values() for step in job.get("steps", ())]
 
 
 def script(name: str) -> str:
-    [step] = [step for step in steps() if step["name"] == name]
+    [step] = [step for step in steps(REVIEW) if step["name"] == name]
     return step["run"]
 
 
 def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_none_of_it() -> None:
-    told = workflow()
+    own, told = workflow(OWN), workflow(REVIEW)
 
-    assert set(told["on"]) == {"pull_request", "push"}
-    assert told["permissions"] == {}
+    assert set(own["on"]) == {"pull_request", "push"}
+    assert own["permissions"] == told["permissions"] == {}
     assert {name: job["permissions"] for name, job in told["jobs"].items()} == {
         "judge": {"contents": "read"},
-        "check": {"contents": "read"},
-        "test": {"contents": "read"},
         "comment": {"pull-requests": "write"},
     }
+    # Whoever calls it grants what its jobs may do at most; each of them has its own part of that.
+    assert {name: job["permissions"] for name, job in own["jobs"].items()} == {
+        "review": {"contents": "read", "pull-requests": "write"},
+        "check": {"contents": "read"},
+        "test": {"contents": "read"},
+    }
+    assert "steps" not in own["jobs"]["review"]
     assert [(step["name"], "uses" in step) for step in told["jobs"]["comment"]["steps"]] == [("Comment", False)]
-    checkouts = [step["with"]["persist-credentials"] for step in steps() if "checkout" in step.get("uses", "")]
-    assert checkouts == [False] * (len(told["jobs"]) - 1)
-    assert "secrets." not in WORKFLOW.read_text()
+    for path in (OWN, REVIEW):
+        assert {step["with"]["persist-credentials"] for step in steps(path) if "checkout" in step.get("uses", "")} == {False}
+        assert "secrets." not in path.read_text()
+        assert "secrets:" not in path.read_text()
+
+
+def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
+    """A new project has it whole, since its host may not be the one that Flexspot is on."""
+    inputs = workflow(REVIEW)["on"]["workflow_call"]["inputs"]
+    filled = REVIEW.read_text()
+    for there, then in (
+        ("${{ inputs.pulumi }}", "<<pulumi>>"),
+        (
+            '        env:\n          SETUP: ${{ inputs.setup }}\n        run: bash -euo pipefail -c "$SETUP"',
+            f"        run: {inputs['setup']['default']}",
+        ),
+    ):
+        assert there in filled
+        filled = filled.replace(there, then)
+
+    assert filled.partition("\njobs:\n")[2] == TEMPLATE.read_text().partition("\njobs:\n")[2]
+
+
+def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> None:
+    assert workflow(REVIEW)["on"]["workflow_call"]["inputs"]["pulumi"]["default"] == version("pulumi")
 
 
 @pytest.mark.parametrize("job,event,command", [("check", "pull_request", "make check"), ("test", "push", "make test")])
 def test_pull_requests_run_the_fast_checks_and_main_runs_every_test(job: str, event: str, command: str) -> None:
-    told = workflow()["jobs"][job]
+    told = workflow(OWN)["jobs"][job]
 
     assert told["if"] == f"github.event_name == '{event}'"
     assert [step["run"] for step in told["steps"] if "run" in step] == [command]
     assert "needs" not in told, "nothing that fails before keeps it from running"
-    assert workflow()["on"]["push"] == {"branches": ["main"]}
+    assert workflow(OWN)["on"]["push"] == {"branches": ["main"]}
     assert re.search(rf"^{command.removeprefix('make ')}:.*##", (CHECKOUT / "Makefile").read_text(), re.MULTILINE)
 
 
-def test_what_previews_keep_of_the_tools_does_not_stand_in_the_way_of_what_tests_need() -> None:
-    kept = [step for step in steps() if step.get("with", {}).get("path", "").endswith("tools")]
-    keys = {step["name"]: step["with"]["key"] for step in kept}
+def test_the_tools_are_built_anew_when_the_version_of_one_changes() -> None:
+    [key] = [step["with"]["key"] for step in steps(OWN) if step.get("with", {}).get("path", "").endswith("tools")]
 
-    assert len(set(keys.values())) == len(keys) == 2
-    # Both are made anew when a tool's version changes.
-    assert all("hashFiles('lab/tools/**/go.mod', 'lab/tools/**/go.sum', 'lab/tools/tools.yaml')" in key for key in keys.values())
+    assert "hashFiles('lab/tools/**/go.mod', 'lab/tools/**/go.sum', 'lab/tools/tools.yaml')" in key
 
 
-def test_actions_are_pinned_by_commit_and_name_their_version() -> None:
-    assert used_and_unpinned(WORKFLOW) == (9, [])
+@pytest.mark.parametrize("path,count", [(OWN, 4), (REVIEW, 1)], ids=["own", "review"])
+def test_actions_are_pinned_by_commit_and_name_their_version(path: Path, count: int) -> None:
+    assert used_and_unpinned(path) == (count, [])
 
 
-def test_no_script_holds_an_expression_that_a_pull_request_could_fill() -> None:
-    assert [step["name"] for step in steps() if "${{" in step.get("run", "")] == []
+@pytest.mark.parametrize("path", [OWN, REVIEW], ids=["own", "review"])
+def test_no_script_holds_an_expression_that_a_pull_request_could_fill(path: Path) -> None:
+    assert [step["name"] for step in steps(path) if "${{" in step.get("run", "")] == []
 
 
 def checked(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / ".github" / "workflows").mkdir(parents=True)
     (folder / ".github" / "workflows" / "flexspot.yaml").write_text(text)
+    (folder / ".github" / "workflows" / "review.yaml").write_text(REVIEW.read_text())
     return actionlint(folder)
 
 
 @pytest.mark.engine
-def test_actionlint_has_nothing_to_say_and_would_say_it(tmp_path: Path) -> None:
-    (tmp_path / "clean").mkdir()
-    (tmp_path / "broken").mkdir()
-    clean = checked(tmp_path / "clean", WORKFLOW.read_text())
-    broken = checked(tmp_path / "broken", WORKFLOW.read_text().replace("runs-on:", "runs-no:"))
+def test_actionlint_has_nothing_to_say(tmp_path: Path) -> None:
+    clean = checked(tmp_path, OWN.read_text())
 
     assert (clean.returncode, clean.stdout) == (0, "")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "there,wrong,words",
+    [("runs-on:", "runs-no:", 'unexpected key "runs-no"'), ("setup: make", "set_up: make", 'input "set_up" is not defined')],
+    ids=["a misspelt key", "an input that the review does not have"],
+)
+def test_actionlint_would_say_it(there: str, wrong: str, words: str, tmp_path: Path) -> None:
+    broken = checked(tmp_path, OWN.read_text().replace(there, wrong))
+
     assert broken.returncode == 1
-    assert 'unexpected key "runs-no"' in broken.stdout
+    assert words in broken.stdout
 
 
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout with the branches clean, manifest (a file that breaks rules) and stack (two that cannot be deployed)."""
+    """A copy of the checkout with two of its stacks, on branches: clean, manifest (a file breaks rules), stack (neither can be deployed)."""
     copy = tmp_path_factory.mktemp("repository")
     listed = git(CHECKOUT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in filter(None, listed.split("\0")):
@@ -126,6 +166,9 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (copy / ".tools").mkdir()
     if (CHECKOUT / ".tools" / "uv").exists():
         (copy / ".tools" / "uv").symlink_to(CHECKOUT / ".tools" / "uv")
+    for path in (copy / "stacks").glob("Pulumi.*.yaml"):
+        if path.name not in {"Pulumi.dev-eks.yaml", "Pulumi.dev-gke.yaml"}:
+            path.unlink()
     git(copy, "init", "--quiet", "--initial-branch=clean")
     commit(copy)
     git(copy, "switch", "--quiet", "--create", "manifest")
@@ -133,9 +176,6 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (copy / "team-a" / "pool.yaml").write_text(UNLIMITED_POOL)
     commit(copy)
     git(copy, "switch", "--quiet", "--create", "stack", "clean")
-    for path in sorted((copy / "stacks").glob("Pulumi.*.yaml")):
-        if path.name not in {"Pulumi.dev-eks.yaml", "Pulumi.dev-gke.yaml"}:
-            path.unlink()
     program = copy / "infra" / "program.py"
     program.write_text(program.read_text() + PLANTED_RESOURCE)
     gke = copy / "stacks" / "Pulumi.dev-gke.yaml"
@@ -151,7 +191,7 @@ def commit(folder: Path) -> None:
     git(folder, "commit", "--quiet", "--message=branch")
 
 
-def run_step(folder: Path, branch: str, name: str) -> tuple[int, str, str]:
+def run_step(folder: Path, branch: str, name: str, **environment: str) -> tuple[int, str, str]:
     """Exit code, log and summary of a step, run as GitHub runs it."""
     git(folder, "switch", "--quiet", branch)
     temporary = folder.parent / f"runner-{branch}"
@@ -164,6 +204,7 @@ def run_step(folder: Path, branch: str, name: str) -> tuple[int, str, str]:
         "RUNNER_TEMP": str(temporary),
         "GITHUB_STEP_SUMMARY": str(summary),
         "GITHUB_OUTPUT": str(temporary / "output.txt"),
+        **environment,
     }
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script(name)]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=500)
@@ -171,40 +212,39 @@ def run_step(folder: Path, branch: str, name: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.engine
-def test_a_clean_branch_passes_every_step(branches: Path) -> None:
-    assert run_step(branches, "clean", "Set up")[0] == 0
-    code, log, _ = run_step(branches, "clean", "Lint manifests")
+def test_a_clean_branch_passes_every_step_of_the_review(branches: Path) -> None:
+    setup = workflow(OWN)["jobs"]["review"]["with"]["setup"]
+    assert run_step(branches, "clean", "Flexspot", SETUP=setup)[0] == 0
+    code, log, _ = run_step(branches, "clean", "Lint")
     assert (code, "::error" in log) == (0, False), log
 
-    code, log, summary = run_step(branches, "clean", "Preview stacks")
-    assert (code, "::error" in log) == (0, False), log
-    assert summary.count("can be deployed") == len(list((CHECKOUT / "stacks").glob("Pulumi.*.yaml")))
+    code, log, summary = run_step(branches, "clean", "Review", BASE="clean")
 
-    code, log, summary = run_step(branches, "clean", "Say what it costs")
-    assert (code, log) == (0, "")
-    assert [line.partition(":")[0] for line in summary.splitlines() if line.startswith("###")] == [
-        f"### Cost of <code>{stack}</code>" for stack in ("dev-eks", "dev-gke", "prod-eks", "prod-gke")
-    ]
-    assert (branches.parent / "runner-clean" / "output.txt").read_text().startswith("comment<<")
+    assert code == 0, log
+    assert summary.splitlines()[1] == "### Flexspot: no stack changes"
 
 
 @pytest.mark.engine
 def test_a_manifest_that_breaks_rules_is_annotated_at_its_line(branches: Path) -> None:
-    code, log, _ = run_step(branches, "manifest", "Lint manifests")
+    code, log, _ = run_step(branches, "manifest", "Lint")
 
     assert code == 1, log
     assert "::error file=team-a/pool.yaml,line=4,title=gpu-pool-without-limit (FLX002%2C critical)::NodePool planted: " in log
 
 
 @pytest.mark.engine
-def test_a_stack_that_cannot_be_deployed_is_annotated_with_the_reason(branches: Path) -> None:
-    code, log, summary = run_step(branches, "stack", "Preview stacks")
+def test_stacks_that_cannot_be_deployed_any_more_are_refused_with_the_reason(branches: Path) -> None:
+    """Each side runs its own program, in a copy that has no environment of its own."""
+    code, log, summary = run_step(branches, "stack", "Review", BASE="clean")
 
     assert code == 1, log
-    annotations = {line.partition("::error file=")[2].partition(",")[0]: line for line in log.splitlines() if line.startswith("::error")}
-    assert "no_such_setting" in annotations["stacks/Pulumi.dev-gke.yaml"], log
-    assert "gpu-pool-without-limit" in annotations["stacks/Pulumi.dev-eks.yaml"], log
-    assert summary.splitlines() == ["- stack `dev-eks` is refused", "- stack `dev-gke` is refused"]
+    assert summary.splitlines()[1].endswith("over 2 changed stacks, 0 unchanged; 2 stacks refused"), summary
+    told = {part.partition("</code>")[0]: part for part in summary.split("**<code>")[1:]}
+    assert "⛔ refused: error:" in told["dev-gke"]
+    assert "no&#95;such&#95;setting" in told["dev-gke"]
+    assert "🔴 new: gpu-pool-without-limit, NodePool planted:" in told["dev-eks"]
+    assert "created | NodePool | planted" in told["dev-eks"]
+    assert (branches.parent / "runner-stack" / "output.txt").read_text().startswith("comment<<")
 
 
 GH = """\
@@ -222,7 +262,7 @@ esac
     [("", "--method POST repos/acme/platform/issues/7/comments"), ("11\n12\n", "--method PATCH repos/acme/platform/issues/comments/11")],
     ids=["the first time", "again"],
 )
-def test_the_cost_is_one_comment_that_is_written_anew(comments: str, asked: str, tmp_path: Path) -> None:
+def test_the_review_is_one_comment_that_is_written_anew(comments: str, asked: str, tmp_path: Path) -> None:
     (tmp_path / "gh").write_text(GH)
     (tmp_path / "gh").chmod(0o755)
     (tmp_path / "comments").write_text(comments)
@@ -231,7 +271,7 @@ def test_the_cost_is_one_comment_that_is_written_anew(comments: str, asked: str,
         "RUNNER_TEMP": str(tmp_path),
         "REPOSITORY": "acme/platform",
         "NUMBER": "7",
-        "COST": "### Cost of $(touch /nowhere) `x`",
+        "COMMENT": f"{MARKER}\n### $(touch /nowhere) `x`",
         "COMMENTS": str(tmp_path / "comments"),
         "ASKED": str(tmp_path / "asked"),
     }
@@ -241,4 +281,4 @@ def test_the_cost_is_one_comment_that_is_written_anew(comments: str, asked: str,
 
     told = (tmp_path / "asked").read_text()
     assert asked in told
-    assert told.endswith("<!-- flexspot cost -->\n### Cost of $(touch /nowhere) `x`\n")
+    assert told.endswith(f"{MARKER}\n### $(touch /nowhere) `x`\n")

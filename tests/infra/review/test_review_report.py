@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,14 @@ from infra.cli.review_report import MARKER, Review, review_json, review_markdown
 from infra.deployment.losses import loss_of
 from infra.review.resource_changes import Becomes, ResourceChange
 from infra.review.stack_previews import StackPreview, Verdict
-from infra.review.stack_review import StackReview
+from infra.review.stack_review import StackReview, cost_of_untouched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.cost.plan_cost import PlanCost
+
+STACKS = Path(__file__).parents[3] / "stacks"
 SARIF = json.loads((Path(__file__).parents[2] / "policies" / "lint" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
 HOSTILE = "</details><img src=x onerror=alert(1)> @everyone [click](javascript:1) | `x` \x1b[2J ![a](http://a/b)\n# no\n<!-- -->"
 POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
@@ -42,7 +46,7 @@ def review_of(name: str, message: str = "the pool has no taint", **other: Any) -
 
 
 def reviewed(*stacks: StackReview, untouched: tuple[str, ...] = ("dev-gke",)) -> Review:
-    return Review("3cbc82280", "the files here", stacks, untouched)
+    return Review("3cbc82280", "the files here", stacks, dict.fromkeys(untouched))
 
 
 def test_the_comment_says_what_goes_and_why_and_what_is_new() -> None:
@@ -85,6 +89,71 @@ def test_a_comment_is_never_longer_than_github_takes_and_names_every_stack() -> 
 
     assert len(told) < 65_536
     assert all(f"<code>stack-{number}</code>" in told for number in range(30))
+
+
+@pytest.fixture(scope="module")
+def costs() -> dict[str, PlanCost | None]:
+    """Of the shipped stacks."""
+    return {path.name.split(".")[1]: cost_of_untouched(path) for path in sorted(STACKS.glob("Pulumi.*.yaml"))}
+
+
+def expected_of(cost: PlanCost | None) -> Decimal:
+    """The sum of the lines, each in cents as they are shown."""
+    assert cost is not None
+    return sum((line.figures.expected_usd for line in cost.lines if line.figures is not None), start=Decimal(0)).quantize(Decimal("0.01"))
+
+
+def test_the_heading_has_one_total_over_all_stacks_and_says_what_is_not_in_it(costs: dict[str, PlanCost | None]) -> None:
+    gke = review_of("h100", stack="dev-gke", head=StackPreview(Path("plan")), cost=costs["dev-gke"])
+    review = Review("base", "head", (gke,), {"dev-eks": costs["dev-eks"], "local": costs["local"]}, ("prod-eks",))
+    least = Decimal(json.loads(review_json(review))["expected_usd"])
+
+    assert costs["local"] is None
+    assert least.quantize(Decimal("0.01")) == expected_of(costs["dev-gke"]) + expected_of(costs["dev-eks"])
+    told = review_markdown(review)
+    assert f"| all stacks | | | | | | at least {least:,.2f} |" in told
+    assert "may differ. Not in the sum: prod-eks. " in told
+    assert json.loads(review_json(review))["expected_usd_without"] == ["prod-eks"]
+
+
+@pytest.mark.parametrize(
+    "changed,sign",
+    [({"base": None, "cost": True, "head": StackPreview(Path("plan"))}, 1), ({"head": None, "former": True}, -1)],
+    ids=["a new stack", "one that leaves"],
+)
+def test_what_comes_and_goes_costs_more_and_less(changed: dict[str, Any], sign: int, costs: dict[str, PlanCost | None]) -> None:
+    more: dict[str, Any] = {name: costs["dev-eks"] if value is True else value for name, value in changed.items()}
+    review = reviewed(replace(review_of("h100"), **more), untouched=())
+
+    assert Decimal(json.loads(review_json(review))["expected_usd_more"]).quantize(Decimal("0.01")) == sign * expected_of(costs["dev-eks"])
+    assert f"{sign * expected_of(costs['dev-eks']):+,.2f} USD a month" in review_markdown(review).splitlines()[1]
+
+
+def test_a_stack_says_what_depends_on_use_which_prices_nobody_checked_and_what_is_in_no_sum(costs: dict[str, PlanCost | None]) -> None:
+    cost = costs["dev-eks"]
+    assert cost is not None
+    first, *others = cost.lines
+    lines = (replace(first, unknown=("Spot price of p9.48xlarge in us-east-1",)), *others)
+    guessed = replace(cost, lines=lines, notes=("the use names class trainig",))
+    review = reviewed(review_of("h100", stack="dev-eks", head=StackPreview(Path("plan")), cost=guessed), untouched=())
+
+    told = review_markdown(review)
+    assert re.search(r"- a month, by use: [\d,.]+ \+\? with nothing running, [\d,.]+ \+\? expected, [\d,.]+ \+\? at worst", told)
+    assert "<summary>2 not in the sums</summary>" in told
+    assert "Spot price of p9" in told
+    assert "(?)" in told
+    [stack] = json.loads(review_json(review))["stacks"]
+    assert [each["what"] for each in stack["not_in_the_sums"]] == [*guessed.unknown, *guessed.notes]
+    assert Decimal(stack["idle_usd"]) <= Decimal(stack["expected_usd"]) <= Decimal(stack["worst_case_usd"])
+
+
+def test_prices_that_somebody_checked_bear_no_mark(costs: dict[str, PlanCost | None]) -> None:
+    cost = costs["dev-eks"]
+    assert cost is not None
+    lines = tuple(replace(line, prices=tuple(replace(price, verified=True) for price in line.prices)) for line in cost.lines)
+    review = reviewed(review_of("h100", head=StackPreview(Path("plan")), cost=replace(cost, lines=lines)), untouched=())
+
+    assert "(?)" not in review_markdown(review)
 
 
 def test_nothing_to_say_is_one_line() -> None:
