@@ -152,7 +152,7 @@ def test_actionlint_would_say_it(there: str, wrong: str, words: str, tmp_path: P
 
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout with two of its stacks, on branches: clean, manifest (a file breaks rules), stack (neither can be deployed)."""
+    """A copy of the checkout with two of its stacks, as branches: clean, manifest (a file breaks rules), stack (neither is deployable)."""
     copy = tmp_path_factory.mktemp("repository")
     listed = git(CHECKOUT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in filter(None, listed.split("\0")):
