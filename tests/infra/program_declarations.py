@@ -194,10 +194,15 @@ def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = Non
         pulumi.runtime.set_all_config({"flexspot:platform": json.dumps(settings)})
         main()
 
-    # For each resource the SDK would read the source of all that called it, pytest's too: a fifth of the time, for nobody.
-    with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace):
+    # For each resource the SDK would read the source of all that called it, pytest's too, and write five messages: a quarter of the time,
+    # for nobody.
+    with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace), mock.patch("pulumi.log.debug", _unsaid):
         program()
     return monitor.declarations
+
+
+def _unsaid(*_: object, **__: object) -> None:
+    """A debug message that nobody hears."""
 
 
 @functools.cache
