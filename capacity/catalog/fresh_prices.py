@@ -246,11 +246,14 @@ def with_fresh_rows(
     """`file` with the fresh rows in place of its own of the same machine, region and capacity type, or of the same item and region, and
     the sources that rows name.
 
-    What a contract says of pools, discounts and commitments is on no list, and stays.
+    What a contract says of pools, discounts and commitments is on no list, and stays. So do prices with a start, and what has one gets
+    no fresh row.
     """
     known = PriceFile(cloud=cloud, sources={}) if file is None else file
-    by_key = {_key(each): each for each in known.prices if each.pool is None} | {_key(each): each for each in rows}
-    prices = [*(by_key[key] for key in sorted(by_key)), *(each for each in known.prices if each.pool is not None)]
+    dated = {_key(each) for each in known.prices if each.start is not None and each.pool is None}
+    own = [each for each in known.prices if each.pool is not None or _key(each) in dated]
+    by_key = {_key(each): each for each in (*known.prices, *rows) if each.pool is None and _key(each) not in dated}
+    prices = [*(by_key[key] for key in sorted(by_key)), *own]
     by_item = {(each.item, each.region): each for each in (*known.services, *services)}
     billed = [by_item[key] for key in sorted(by_item, key=lambda key: (key[0], key[1] or ""))]
     used = {each.source for each in (*prices, *billed, *known.families, *known.discounts, *known.commitments)}
@@ -265,7 +268,8 @@ def changes(before: PriceFile | None, after: PriceFile) -> list[PriceChange]:
 
 
 def _rows_of(file: PriceFile) -> dict[tuple[str, str, str], Decimal]:
-    machines = {(each.machine, each.region, each.capacity_type.value): each.usd_per_hour for each in file.prices if each.pool is None}
+    listed = [each for each in file.prices if each.pool is None and each.start is None]
+    machines = {(each.machine, each.region, each.capacity_type.value): each.usd_per_hour for each in listed}
     return machines | {(each.item.value, each.region or "all regions", each.item.measure.value): each.usd for each in file.services}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
@@ -16,6 +16,8 @@ from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.contract import Commitment, Discount
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud
+from capacity.catalog.price_changes import order_problem, valid_at
+from capacity.catalog.price_rows import FamilyPrice, NodeFee
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -137,12 +139,14 @@ class Price(Record):
     """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources.
 
     With `pool` it is the price of that pool's nodes alone, by its name in the plan, which is the one that its nodes are labelled with.
+    With `start` it holds from that moment on, until the next row of the same; before the first one, what the book says without them.
     """
 
     machine: str
     region: str
     capacity_type: CapacityType
     pool: str | None = None
+    start: datetime | None = None
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
 
@@ -158,36 +162,6 @@ class ServicePrice(Record):
     item: ServiceItem
     region: str | None = None
     usd: Annotated[Decimal, Field(gt=Decimal(0))]
-    source: str
-
-
-class NodeFee(Record):
-    """What EKS Auto Mode bills for running a node: a part, in percent, of its machine's on-demand price.
-
-    Of machines of some categories, such as g and gr; without categories, of all that no row before it is of.
-    """
-
-    categories: tuple[str, ...] = ()
-    percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
-    source: str
-
-    def is_of(self, machine: str) -> bool:
-        """Whether it is the fee of a machine such as g6e.xlarge."""
-        category = re.match("[a-z]*", machine)
-        return not self.categories or (category is not None and category[0] in self.categories)
-
-
-class FamilyPrice(Record):
-    """The smallest machine of a family without GPUs on demand, in US dollars an hour; larger ones cost no more for what they have.
-
-    An autoscaler may make any size of these families for work without GPUs, and no other families.
-    """
-
-    family: str
-    region: str
-    vcpu: Annotated[int, Field(ge=1)]
-    memory_gib: Annotated[int, Field(ge=1)]
-    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
 
 
@@ -215,8 +189,9 @@ class PriceFile(Record):
 
     @model_validator(mode="after")
     def _every_price_stands_once(self) -> PriceFile:
+        if problem := order_problem([(each.what, each.start) for each in self.prices]):
+            raise ValueError(problem)
         for what, told in (
-            ([each.what for each in self.prices], "has two prices"),
             ([f"{each.item} in {each.region or 'all regions'}" for each in self.services], "has two prices"),
             ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
             ([each.what for each in self.discounts], "has two discounts"),
@@ -307,8 +282,10 @@ class PriceBook:
         """The book with the rows of a file of one's own before its own. Raises DataFileError for a file of another cloud or schema."""
         return self.with_rows_of(read_records(path, PriceFile), path.name)
 
-    def with_rows_of(self, file: PriceFile, name: str) -> PriceBook:
+    def with_rows_of(self, file: PriceFile, name: str, at: datetime | None = None) -> PriceBook:
         """The same for a file that has been read; its sources get its `name`, because both may call a source the same.
+
+        Of prices that change the book has those that hold `at` a moment. Default: now, as plans are of today.
 
         Discounts become rows of their own, which name the list that they are off. Commitments of the file, if it has any, are all there
         are. Raises DataFileError for a file of another cloud, and for a discount that is off nothing.
@@ -316,7 +293,7 @@ class PriceBook:
         if file.cloud is not self.cloud:
             raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
         sources = {f"{name}: {key}": source for key, source in file.sources.items()}
-        rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.prices]
+        rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in valid_at(file.prices, at)]
         discounted = list(self._discounted(file, name, sources))
         return PriceBook(
             self.cloud,

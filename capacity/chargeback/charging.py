@@ -12,7 +12,7 @@ from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Suppl
 from capacity.chargeback.consumers import WorkAmounts, totals_of
 from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from capacity.chargeback.report import IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
+from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
 from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import cents
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from capacity.chargeback.commitments import Kept
-    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey
+    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
+    from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.report import ExtraCost, NodeCosts
-    from capacity.chargeback.samples import Period
+    from capacity.chargeback.report import ExtraCost
+    from capacity.chargeback.samples import Period, Seconds
 
 
 @dataclass
@@ -59,37 +60,46 @@ class _Charges:
         """What each line pays of a figure."""
         return {line: _sum(amounts) for (of, line), amounts in self.of_part.items() if of == figure}
 
-    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None, saved: Fraction, rate: Rate | None) -> None:
-        uses = book.uses
+    def add_node(self, key: NodeKey, book: NodeBook, costs: NodeCosts) -> None:
+        facts, uses, usd, saved = key.facts, book.uses, costs.usd.get(key), costs.saved.get(key, Fraction(0))
         for owner, use in uses.items():
             line = _line(owner, facts)
             self.uses[line] = self.uses.get(line, Totals()) + totals_of(use, priced=usd is not None)
         for work, use in book.work.items():
             self.work.add_use(_line(work.owner, facts), work, use, priced=usd is not None)
-        if usd is None or rate is None:
+        if usd is None:
             return
-        supply = supply_of(facts, rate)
         allocated = book.allocated
         # A pod can be seen for longer than its node: then its GPUs are all that the node had.
         whole = max(book.gpu_seconds, allocated)
+        for priced in costs.priced[key]:
+            seconds = book.seconds * priced.part
+            node = _Amount(priced.rate.paid * seconds / HOUR, seconds, whole * priced.part)
+            self._divide(facts, supply_of(facts, priced.rate), node, uses, whole)
         if whole == 0:
-            line = _line(Owner(team=PLATFORM), facts)
-            self.saved[line] += saved
-            self.of_part["platform", line][ChargeKind.PLATFORM, supply].add(_Amount(usd, Fraction(book.seconds)))
+            self.saved[_line(Owner(team=PLATFORM), facts)] += saved
             return
-        node = _Amount(usd, Fraction(book.seconds), whole)
         for work, use in book.work.items():
             self.work.add_usd(_line(work.owner, facts), work, usd * use.allocated / whole)
         for owner, use in uses.items():
-            line, part = _line(owner, facts), use.allocated / whole
-            self.saved[line] += saved * part
-            self.of_part["allocated", line][ChargeKind.ALLOCATED, supply].add(node, part)
-        self.idle_of[facts][ChargeKind.IDLE, supply].add(node, (whole - allocated) / whole)
+            self.saved[_line(owner, facts)] += saved * use.allocated / whole
 
-    def add_unused(self, kept: Kept, usd: Fraction, rate: Rate) -> None:
+    def _divide(self, facts: NodeFacts, supply: Supply, node: _Amount, uses: Mapping[Owner, Use], whole: Fraction) -> None:
+        """Gives a part of a node to those who had GPUs of it, and what nobody had to be given later."""
+        if whole == 0:
+            self.of_part["platform", _line(Owner(team=PLATFORM), facts)][ChargeKind.PLATFORM, supply].add(node)
+            return
+        left = Fraction(1)
+        for owner, use in uses.items():
+            part = use.allocated / whole
+            left -= part
+            self.of_part["allocated", _line(owner, facts)][ChargeKind.ALLOCATED, supply].add(node, part)
+        self.idle_of[facts][ChargeKind.IDLE, supply].add(node, left)
+
+    def add_unused(self, kept: Kept, rate: Rate, seconds: Seconds) -> None:
         """What was committed to and not there: idle GPUs, or nodes of the platform."""
         facts, what = kept.facts, (ChargeKind.UNUSED, supply_of(kept.facts, rate))
-        amount = _Amount(usd, Fraction(kept.unused))
+        amount = _Amount(rate.paid * seconds / HOUR, Fraction(seconds))
         if facts.catalogued is not None and facts.catalogued.gpu is None:
             self.of_part["platform", _line(Owner(team=PLATFORM), facts)][what].add(amount)
         else:
@@ -137,10 +147,10 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy."""
     charges = _Charges()
     for key, book in books.nodes.items():
-        charges.add_node(key[1], book, costs.usd.get(key), costs.saved.get(key, Fraction(0)), costs.rates.get(key))
-    for kept, usd in costs.unused:
-        if usd:
-            charges.add_unused(kept, usd, costs.unused_rates[kept])
+        charges.add_node(key, book, costs)
+    for kept, rates in costs.unused_rates.items():
+        for rate, seconds in rates:
+            charges.add_unused(kept, rate, seconds)
     charges.charge_idle(idle)
     parts = {(figure, key): usd for figure in ("allocated", "platform", "idle") for key, usd in charges.usd(figure).items()}
     # Apart from them: it is no part of what is paid.
@@ -181,6 +191,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         charges=tuple(charges.taken_apart(rounded)),
         nodes=node_groups(books, costs),
         work=charges.work.lines({line: usd for (figure, line), usd in rounded.items() if figure == "allocated"}),
+        price_changes=costs.changes,
     )
 
 
@@ -203,4 +214,6 @@ def _opencost(books: Books, costs: NodeCosts) -> OpenCostFigure | None:
     if not both:
         return None
     ours = to_cents({key: costs.usd[key] for key, _ in both})
-    return OpenCostFigure(len(both), cents(sum((usd for _, usd in both), Decimal(0))), sum(ours.values(), Decimal(0)))
+    return OpenCostFigure(
+        len({key[:2] for key, _ in both}), cents(sum((usd for _, usd in both), Decimal(0))), sum(ours.values(), Decimal(0))
+    )

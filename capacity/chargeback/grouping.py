@@ -12,8 +12,8 @@ from capacity.chargeback.rounding import to_cents
 
 if TYPE_CHECKING:
     from capacity.chargeback.gpu_use import Books
+    from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.report import NodeCosts
 
 
 @dataclass
@@ -31,16 +31,20 @@ _Key = tuple[str, str, str, str]
 def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
     """All nodes of the books and what was committed to and not there; their cents sum to those of the whole cost, rounded once."""
     found: dict[_Key, _Sums] = {}
+    known: set[tuple[str, NodeFacts]] = set()
     for key, book in books.nodes.items():
-        sums = found.setdefault(_key(key[1]), _Sums())
+        sums = found.setdefault(_key(key.facts), _Sums())
         usd, fee = costs.usd.get(key), costs.fees.get(key)
-        sums.nodes += 1
+        # Cuts are of prices: the node went on.
+        new = (key.node, key.facts) not in known
+        known.add((key.node, key.facts))
+        sums.nodes += new
         sums.seconds += book.seconds
         sums.unpriced += book.seconds if usd is None else 0
         sums.usd += (usd or Fraction(0)) - (fee or Fraction(0))
         if fee is not None:
-            fees = found.setdefault((*_key(key[1])[:3], AUTO_MODE), _Sums())
-            fees.nodes += 1
+            fees = found.setdefault((*_key(key.facts)[:3], AUTO_MODE), _Sums())
+            fees.nodes += new
             fees.seconds += book.seconds
             fees.usd += fee
     for kept, usd in costs.unused:

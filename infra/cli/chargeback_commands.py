@@ -14,8 +14,9 @@ import typer
 from rich.text import Text
 
 from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.price_book import PriceFile, prices_of
+from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError
@@ -67,17 +68,25 @@ def extra_costs(path: Path | None) -> tuple[ExtraCost, ...]:
 
 
 def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
-    """The price book of each cloud, with the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
+    """The price book of each cloud now, with the file's rows before the shipped ones. Raises what `price_times` does."""
+    return price_times(path).of(int(time.time()))
+
+
+def price_times(path: Path | None) -> PriceTimes:
+    """The prices of every moment, the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
     if path is None:
-        return prices_of
+        return PriceTimes()
     try:
         own = read_records(path, PriceFile)
+        prices = PriceTimes(own=own, name=path.name)
+        # A discount that is off nothing is found when the book is made.
+        prices.at(own.cloud, 0)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
         remedy = "mend it; its form is that of capacity/catalog/prices."
         raise ExplainedError(
             f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
         ) from error
-    return lambda cloud: prices_of(cloud).with_rows_of(own, path.name) if cloud is own.cloud else prices_of(cloud)
+    return prices
 
 
 class ChargebackFormat(StrEnum):
@@ -154,7 +163,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
         )
     access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
     extra = extra_costs(storage)
-    book = own_prices(prices)
+    book = price_times(prices)
     source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
     _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
@@ -166,18 +175,18 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     source: PrometheusSource,
     period: Period,
     asked: Period,
-    prices: Callable[[Cloud], PriceBook],
+    prices: PriceTimes,
     idle: IdlePolicy,
     extra: tuple[ExtraCost, ...],
     auto_mode: frozenset[str],
 ) -> Report:
     from capacity.chargeback.charging import charge  # noqa: PLC0415
     from capacity.chargeback.ledger import Ledger  # noqa: PLC0415
+    from capacity.chargeback.node_costs import cost_nodes  # noqa: PLC0415
     from capacity.chargeback.queries import queries  # noqa: PLC0415
-    from capacity.chargeback.report import cost_nodes  # noqa: PLC0415
     from infra.cli.prometheus_source import no_node_known  # noqa: PLC0415
 
-    ledger = Ledger(period, source.step, source.bridge)
+    ledger = Ledger(period, source.step, source.bridge, prices.cuts(period))
     read = source.read(period, queries(source.match), ledger.take, kept_as="chargeback")
     books = ledger.close()
     if not books.nodes:

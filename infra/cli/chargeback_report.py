@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from capacity.chargeback.consumers import TOP_CONSUMERS
+from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.report import DIMENSIONS, HOUR
 from capacity.chargeback.reported_months import CURRENCY
+from capacity.values.quantities import as_decimal
 from infra.cli import chargeback_words as words
 from infra.cli.chargeback_consumers import consumer_data
 from infra.cli.console import table_console
@@ -23,6 +25,7 @@ from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from capacity.chargeback.report import Report, Totals
 
@@ -119,8 +122,23 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
             {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}
             for name, source in report.sources.items()
         ],
+        "price_changes": [
+            {
+                **asdict(each.what),
+                "pool": None if each.pool == UNKNOWN else each.pool,
+                "from": utc(each.moment),
+                "usd_per_hour_before": _exact(each.before),
+                "usd_per_hour": _exact(each.after),
+                "source": each.source,
+            }
+            for each in report.price_changes
+        ],
         "notes": list(report.notes),
     }
+
+
+def _exact(usd: Fraction | None) -> str | None:
+    return None if usd is None else f"{as_decimal(usd).normalize():f}"
 
 
 def _figures(totals: Totals) -> dict[str, Any]:

@@ -7,13 +7,16 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.consumers import TOP_CONSUMERS
+from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.report import HOUR, IdlePolicy
+from capacity.values.quantities import as_decimal
 from infra.cli.chargeback_consumers import consumer_tables
 from infra.cli.report_tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from capacity.chargeback.node_costs import PriceChange
     from capacity.chargeback.report import Report, Totals
 
 _PAYS = {
@@ -98,6 +101,12 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
             (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
         )
         yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
+    if report.price_changes:
+        rows = tuple(
+            (str(each.what) + (f" (pool {each.pool})" if each.pool != UNKNOWN else ""), _utc(each.moment), each.source, *_prices(each))
+            for each in report.price_changes
+        )
+        yield Table("prices that changed", ("price", "from", "source", "USD an hour before", "after"), rows, 3)
     if report.lost:
         yield Table(
             "lost by interruptions",
@@ -157,6 +166,11 @@ def _figures(totals: Totals) -> tuple[str, ...]:
     unknown = " +?" if totals.unpriced else ""
     hours = (f"{totals.gpu_hours:,.1f}", f"{totals.measured / HOUR:,.1f}", busy(totals) if totals.measured else "")
     return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", f"{totals.saved_usd:,}", *hours)
+
+
+def _prices(change: PriceChange) -> tuple[str, str]:
+    before, after = ("not known" if each is None else f"{as_decimal(each).normalize():f}" for each in (change.before, change.after))
+    return before, after
 
 
 def _percent(part: float, whole: float) -> str:

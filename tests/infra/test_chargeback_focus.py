@@ -22,9 +22,11 @@ from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.charging import charge
 from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.node_costs import cost_nodes
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.queries import PLATFORM
 from capacity.chargeback.reconciling import Reason, reconcile
-from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report, cost_nodes
+from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
 from capacity.chargeback.reported_nodes import read_report
 from capacity.chargeback.samples import month_period
 from capacity.values.errors import ExitCode, ExplainedError
@@ -85,7 +87,7 @@ def small_hostile_report(policy: IdlePolicy) -> Report:
     for each in answers(hostile_month(200, seed=5), 24 * 60):
         ledger.take(each)
     books = ledger.close()
-    return charge(books, cost_nodes(books, prices), idle=policy, asked=period)
+    return charge(books, cost_nodes(books, PriceTimes(prices)), idle=policy, asked=period)
 
 
 REPORTS = [*(pytest.param(mixed_report, policy, id=f"mixed-{policy}") for policy in IdlePolicy)]
