@@ -256,7 +256,8 @@ def with_fresh_rows(
     prices = [*(by_key[key] for key in sorted(by_key)), *own]
     by_item = {(each.item, each.region): each for each in (*known.services, *services)}
     billed = [by_item[key] for key in sorted(by_item, key=lambda key: (key[0], key[1] or ""))]
-    used = {each.source for each in (*prices, *billed, *known.families, *known.discounts, *known.commitments)}
+    contract = (*known.discounts, *known.commitments, *known.spend_commitments)
+    used = {each.source for each in (*prices, *billed, *known.families, *contract)}
     kept = {name: source for name, source in (known.sources | sources).items() if name in used}
     return known.model_copy(update={"sources": kept, "prices": prices, "services": billed})
 
@@ -279,7 +280,7 @@ def as_yaml(file: PriceFile) -> str:
         {"sources": {name: each.model_dump(exclude_defaults=True) for name, each in file.sources.items()}}, sort_keys=False, width=120
     )
     parts = [_HEADER, f"cloud: {file.cloud}\n", sources]
-    for name in ("services", "families", "prices", "discounts", "commitments"):
+    for name in ("services", "families", "prices", "discounts", "commitments", "spend_commitments"):
         if rows := [_row(each.model_dump(mode="json", exclude_none=True)) for each in getattr(file, name)]:
             parts += [f"{name}:\n", *rows]
     return "".join(parts)

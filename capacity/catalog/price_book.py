@@ -18,6 +18,7 @@ from capacity.catalog.data_files import DataFileError, Record, Source, read_reco
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_changes import order_problem, valid_at
 from capacity.catalog.price_rows import FamilyPrice, NodeFee
+from capacity.catalog.spend_commitment import SpendCommitment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -176,12 +177,13 @@ class PriceFile(Record):
     families: list[FamilyPrice] = Field(default_factory=list[FamilyPrice])
     discounts: list[Discount] = Field(default_factory=list[Discount])
     commitments: list[Commitment] = Field(default_factory=list[Commitment])
+    spend_commitments: list[SpendCommitment] = Field(default_factory=list[SpendCommitment])
 
     @model_validator(mode="after")
     def _every_row_has_a_source(self) -> PriceFile:
         rows: list[tuple[str, str]] = [(each.machine, each.source) for each in self.prices]
         rows += [(each.item, each.source) for each in self.services] + [(each.family, each.source) for each in self.families]
-        rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments)]
+        rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments, *self.spend_commitments)]
         rows += [("node_fees", each.source) for each in self.node_fees]
         if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
@@ -195,9 +197,17 @@ class PriceFile(Record):
             ([f"{each.item} in {each.region or 'all regions'}" for each in self.services], "has two prices"),
             ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
             ([each.what for each in self.discounts], "has two discounts"),
+            ([each.name for each in self.spend_commitments], "is the name of two commitments"),
         ):
             if twice := sorted(each for each in set(what) if what.count(each) > 1):
                 raise ValueError(f"{twice[0]} {told}")
+        return self
+
+    @model_validator(mode="after")
+    def _commitments_are_the_clouds(self) -> PriceFile:
+        for each in self.spend_commitments:
+            if each.kind.cloud is not self.cloud:
+                raise ValueError(f"{each.what}: {self.cloud} has no {each.kind}")
         return self
 
     @model_validator(mode="after")
@@ -214,8 +224,9 @@ class PriceBook:
     """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
 
     `listed` are the prices that discounts are off: those of the shipped file. `undiscounted` are those of every file, without what its
-    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` are what is paid for whether it runs or not, as far as
-    anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those it leaves out.
+    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` and `spend_commitments` are what is paid for whether it runs
+    or not, as far as anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those
+    it leaves out.
     """
 
     cloud: Cloud
@@ -229,6 +240,7 @@ class PriceBook:
     node_fees: tuple[NodeFee, ...] = ()
     family_regions: frozenset[str] = frozenset()
     undiscounted: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    spend_commitments: tuple[SpendCommitment, ...] = ()
 
     @property
     def family_names(self) -> list[str]:
@@ -274,7 +286,7 @@ class PriceBook:
         price = self.find(machine, region, CapacityType.ON_DEMAND)
         return None if fee is None or price is None else (fee, price.usd_per_hour * fee.percent / 100)
 
-    def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee) -> Source:
+    def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee | SpendCommitment) -> Source:
         """Where a price is from."""
         return self.sources[price.source]
 
@@ -307,6 +319,8 @@ class PriceBook:
             (*(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.node_fees), *self.node_fees),
             self.family_regions,
             self.undiscounted | _by_key(rows),
+            tuple(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.spend_commitments)
+            or self.spend_commitments,
         )
 
     def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:

@@ -26,6 +26,15 @@ class Dated(Protocol):
 DatedT = TypeVar("DatedT", bound=Dated)
 
 
+def moment_problem(moment: datetime | None, name: str) -> str | None:
+    """What is wrong with a moment, which has a `name`: no offset, or parts of a second; None: nothing."""
+    if moment is not None and moment.tzinfo is None:
+        return f"the {name} {moment} has no offset from UTC; write it as in {moment.replace(tzinfo=UTC).isoformat()}"
+    if moment is not None and moment.microsecond:
+        return f"the {name} {moment} has parts of a second; write whole ones"
+    return None
+
+
 def order_problem(rows: Sequence[tuple[str, datetime | None]]) -> str | None:
     """What is wrong with the starts of rows, each with what it is of; None: nothing.
 
@@ -33,10 +42,8 @@ def order_problem(rows: Sequence[tuple[str, datetime | None]]) -> str | None:
     """
     last: dict[str, datetime | None] = {}
     for what, start in rows:
-        if start is not None and start.tzinfo is None:
-            return f"{what}: the start {start} has no offset from UTC; write it as in {start.replace(tzinfo=UTC).isoformat()}"
-        if start is not None and start.microsecond:
-            return f"{what}: the start {start} has parts of a second; write whole ones"
+        if problem := moment_problem(start, "start"):
+            return f"{what}: {problem}"
         if what in last:
             before = last[what]
             if start == before:

@@ -8,23 +8,25 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Supply, supply_of
+from capacity.chargeback.charges import SPEND, Charge, ChargeKind, LineKey, Rate, Supply, supply_of, supply_of_plan
 from capacity.chargeback.consumers import WorkAmounts, totals_of
 from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
+from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
 from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.report import ExtraCost
     from capacity.chargeback.samples import Period, Seconds
+    from capacity.chargeback.spending_plans import PlanUse
 
 
 @dataclass
@@ -52,6 +54,7 @@ class _Charges:
     def __init__(self) -> None:
         self.of_part: defaultdict[_Part, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.idle_of: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
+        self.unused_plans: defaultdict[Supply, _Amount] = defaultdict(_Amount)
         self.saved: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.uses: dict[LineKey, Totals] = {}
         self.work = WorkAmounts()
@@ -75,7 +78,7 @@ class _Charges:
         for priced in costs.priced[key]:
             seconds = book.seconds * priced.part
             node = _Amount(priced.rate.paid * seconds / HOUR, seconds, whole * priced.part)
-            self._divide(facts, supply_of(facts, priced.rate), node, uses, whole)
+            self._divide(facts, supply_of(facts, priced.rate, priced.plan), node, uses, whole)
         if whole == 0:
             self.saved[_line(Owner(team=PLATFORM), facts)] += saved
             return
@@ -105,6 +108,12 @@ class _Charges:
         else:
             self.idle_of[facts][what].add(amount)
 
+    def add_plan(self, use: PlanUse) -> None:
+        """What of a commitment of US dollars an hour nothing used, as hours of it."""
+        if use.unused:
+            hours = use.unused / Fraction(use.plan.usd_per_hour)
+            self.unused_plans[supply_of_plan(use.plan)].add(_Amount(use.unused, hours * HOUR))
+
     def charge_idle(self, policy: IdlePolicy) -> None:
         """Gives every idle dollar to somebody."""
         # What is given below must not make anybody's part of what is given later greater.
@@ -119,6 +128,25 @@ class _Charges:
                     self._give(idle, key, each / whole)
             else:
                 self._give(idle, _line(Owner(team=CENTRAL), facts))
+
+        for supply, amount in self.unused_plans.items():
+            self._give_plan({(ChargeKind.UNUSED, supply): amount}, supply.plan, policy, had)
+
+    def _give_plan(
+        self, unused: Mapping[_What, _Amount], plan: SpendCommitment | None, policy: IdlePolicy, had: Mapping[LineKey, Fraction]
+    ) -> None:
+        """As with idle GPUs: proportional is by what each had of what the commitment paid for, or of all; no node is labelled with one."""
+        paid = {
+            line: usd
+            for (figure, line), amounts in self.of_part.items()
+            if figure == "allocated" and (usd := _sum({what: each for what, each in amounts.items() if what[1].plan == plan}))
+        } or had
+        if policy is IdlePolicy.PROPORTIONAL and paid:
+            whole = sum(paid.values(), Fraction(0))
+            for line, usd in paid.items():
+                self._give(unused, line, usd / whole)
+        else:
+            self._give(unused, LineKey(CENTRAL, NONE, NONE, NONE, SPEND, NONE, NONE))
 
     def _give(self, idle: Mapping[_What, _Amount], line: LineKey, part: Fraction = Fraction(1)) -> None:
         for what, amount in idle.items():
@@ -151,6 +179,8 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     for kept, rates in costs.unused_rates.items():
         for rate, seconds in rates:
             charges.add_unused(kept, rate, seconds)
+    for use in costs.plans:
+        charges.add_plan(use)
     charges.charge_idle(idle)
     parts = {(figure, key): usd for figure in ("allocated", "platform", "idle") for key, usd in charges.usd(figure).items()}
     # Apart from them: it is no part of what is paid.
@@ -192,7 +222,13 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         nodes=node_groups(books, costs),
         work=charges.work.lines({line: usd for (figure, line), usd in rounded.items() if figure == "allocated"}),
         price_changes=costs.changes,
+        plans=tuple(map(_plan, costs.plans)),
     )
+
+
+def _plan(use: PlanUse) -> SpentPlan:
+    usd = to_cents({"used": use.used, "unused": use.unused})
+    return SpentPlan(use.plan, usd["used"] + usd["unused"], usd["used"], usd["unused"], use.utilisation, use.coverage)
 
 
 def _totals(key: LineKey, rounded: dict[tuple[str, LineKey], Decimal], saved: dict[LineKey, Decimal], use: Totals) -> Line:

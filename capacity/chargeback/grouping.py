@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from capacity.chargeback.charges import SPEND
 from capacity.chargeback.node_groups import AUTO_MODE, NodeGroup
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.rounding import to_cents
@@ -51,6 +52,9 @@ def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
         sums = found.setdefault(_key(kept.facts), _Sums())
         sums.unused += kept.unused
         sums.usd += usd
+    for use in costs.plans:
+        # It is of no region and no machine: its name says which it is.
+        found.setdefault((use.plan.kind.cloud.value, UNKNOWN, use.plan.name, SPEND), _Sums()).usd += use.unused
     rounded = to_cents({key: sums.usd for key, sums in found.items()})
     return tuple(NodeGroup(*key, sums.nodes, sums.seconds, sums.unpriced, sums.unused, rounded[key]) for key, sums in sorted(found.items()))
 

@@ -11,12 +11,14 @@ from capacity.catalog.machines import Cloud
 from capacity.chargeback.charges import Rate
 from capacity.chargeback.commitments import Uncommitted, commitments_of
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
+from capacity.chargeback.spending_plans import PlanUse, apply_plans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from capacity.catalog.data_files import Source
     from capacity.catalog.price_book import Price, PriceBook
+    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey
     from capacity.chargeback.nodes import NodeFacts
@@ -55,10 +57,11 @@ class PriceChange:
 
 @dataclass(frozen=True)
 class Priced:
-    """A part of the time of a node's books, of which an hour costs `rate`."""
+    """A part of the time of a node's books, of which an hour costs `rate`; `plan` pays for it, or nobody but the on-demand price."""
 
     part: Fraction
     rate: Rate
+    plan: SpendCommitment | None = None
 
 
 @dataclass
@@ -69,7 +72,8 @@ class NodeCosts:
     `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
     `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
     `priced` are the parts of each node in `usd`, which are all of it; `unused_rates` what an hour of what is in `unused` costs and for how
-    many seconds, as far as it has a price. `changes` are prices of what was there that changed in the period.
+    many seconds, as far as it has a price. `changes` are prices of what was there that changed in the period. `plans` are commitments of US
+    dollars an hour, and how they were used.
     """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
@@ -83,6 +87,7 @@ class NodeCosts:
     priced: dict[NodeKey, tuple[Priced, ...]] = field(default_factory=dict["NodeKey", tuple[Priced, ...]])
     unused_rates: dict[Kept, list[tuple[Rate, Seconds]]] = field(default_factory=dict["Kept", list[tuple[Rate, "Seconds"]]])
     changes: tuple[PriceChange, ...] = ()
+    plans: list[PlanUse] = field(default_factory=list[PlanUse])
 
     def is_unknown(self, facts: NodeFacts, of_type: str, seconds: Seconds) -> None:
         """For so long something ran, or was committed to, of which that price is not known."""
@@ -98,6 +103,7 @@ def cost_nodes(books: Books, prices: PriceTimes, *, auto_mode: Collection[str] =
     costs = NodeCosts()
     for key, book in books.nodes.items():
         _cost_node(costs, key, book, prices.of(key.since), auto_mode=key.facts.environment in auto_mode)
+    _apply_plans(costs, books, prices)
     _cost_commitments(costs, books, prices)
     seen = {each.facts for each in books.nodes} | {kept.facts for kept, _ in costs.unused}
     costs.changes = tuple(_changes(seen, prices, prices.within(books.period)))
@@ -115,15 +121,39 @@ def _cost_node(costs: NodeCosts, key: NodeKey, book: NodeBook, prices: Callable[
         costs.is_unknown(facts, of_type, book.seconds)
     else:
         costs.usd[key] = usd_per_hour * book.seconds / _HOUR
-        costs.priced[key] = (Priced(Fraction(1), Rate(usd_per_hour, _listed(facts, prices, fee=usd_per_hour - (paid or 0)))),)
-        if paid is not None and usd_per_hour != paid:
-            costs.fees[key] = (usd_per_hour - paid) * book.seconds / _HOUR
+        fee = usd_per_hour - (paid or 0)
+        costs.priced[key] = (Priced(Fraction(1), Rate(usd_per_hour, _listed(facts, prices, fee), fee=fee)),)
+        if fee:
+            costs.fees[key] = fee * book.seconds / _HOUR
     if paid is not None and facts.capacity_type is not CapacityType.ON_DEMAND:
         # The fee is the same, however a node was bought.
         full = _usd_per_hour(replace(facts, capacity_type=CapacityType.ON_DEMAND), prices, costs.sources)
         costs.saved[key] = Fraction(0) if full is None else (full - paid) * book.seconds / _HOUR
         if full is None:
             costs.unsaved.add(UnknownPrice(facts.machine, facts.region, CapacityType.ON_DEMAND.value))
+
+
+def _apply_plans(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
+    """Has commitments of US dollars an hour pay for nodes on demand, whose fee of EKS Auto Mode they do not."""
+    plans = prices.plans(books.period)
+    if not plans:
+        return
+    on_demand = {key: priced.rate.paid - priced.rate.fee for key, (priced,) in costs.priced.items()}
+    applied = apply_plans(books, on_demand, plans)
+    costs.plans = applied.plans
+    for key, covered in applied.covered.items():
+        [whole], seconds = costs.priced[key], books.nodes[key].seconds
+        rate, parts = whole.rate, list[Priced]()
+        for each in covered:
+            off = replace(rate, paid=each.usd_per_hour + rate.fee, contracted=rate.paid)
+            parts.append(Priced(each.seconds / seconds, off, each.plan))
+            less = (rate.paid - off.paid) * each.seconds / _HOUR
+            costs.usd[key] -= less
+            costs.saved[key] = costs.saved.get(key, Fraction(0)) + less
+        left = 1 - sum((each.part for each in parts), Fraction(0))
+        costs.priced[key] = (*parts, *([replace(whole, part=left)] if left else []))
+    for plan in plans:
+        costs.sources[plan.source] = prices.at(plan.kind.cloud, books.period.start).source_of(plan)
 
 
 def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:

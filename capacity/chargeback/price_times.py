@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
+from capacity.chargeback.spending_plans import hours_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook, PriceFile
+    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.samples import Period, Seconds
 
 
@@ -48,4 +50,10 @@ class PriceTimes:
 
     def cuts(self, period: Period) -> tuple[Seconds, ...]:
         """At which moments the books must be cut, so that what is in one of them cost one price."""
-        return self.within(period)
+        return tuple(sorted({*self.within(period), *hours_of(self.plans(period), period)}))
+
+    def plans(self, period: Period) -> tuple[SpendCommitment, ...]:
+        """The commitments of US dollars an hour of all clouds that hold in some of the period."""
+        plans = [each for cloud in Cloud for each in self.at(cloud, period.start).spend_commitments]
+        spans = [each.holds(period.start, period.end) for each in plans]
+        return tuple(each for each, (start, end) in zip(plans, spans, strict=True) if end > start)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.catalog.data_files import Source
+    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Uncommitted
     from capacity.chargeback.gpu_use import Lost
@@ -158,10 +159,26 @@ class UnusedCommitment:
 
 
 @dataclass(frozen=True)
+class SpentPlan:
+    """A commitment of US dollars an hour in the period: what was billed for it, and how much of that machines used.
+
+    `utilisation` is how much of it was used; `coverage` how much of what it could pay for it paid, at on-demand prices. None: of nothing.
+    """
+
+    plan: SpendCommitment
+    committed_usd: Decimal
+    used_usd: Decimal
+    unused_usd: Decimal
+    utilisation: Fraction | None
+    coverage: Fraction | None
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes.
 
     What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
+    What of the `plans` nothing used is in `node_usd` and `idle_usd` as well; what they paid for is in both at their rates.
     `charges` are the lines taken apart by what they are of; theirs is the same sum.
     `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
     `work` is by whom, and for what, the teams' GPUs were had; a team's sums to its `allocated_usd`.
@@ -193,6 +210,7 @@ class Report:
     nodes: tuple[NodeGroup, ...] = ()
     work: tuple[WorkLine, ...] = ()
     price_changes: tuple[PriceChange, ...] = ()
+    plans: tuple[SpentPlan, ...] = ()
 
     @property
     def complete(self) -> bool:

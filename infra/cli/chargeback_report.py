@@ -122,6 +122,20 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
             {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}
             for name, source in report.sources.items()
         ],
+        "spend_commitments": [
+            {
+                "name": each.plan.name,
+                "kind": each.plan.kind.value,
+                "usd_per_hour": str(each.plan.usd_per_hour),
+                "committed_usd": str(each.committed_usd),
+                "used_usd": str(each.used_usd),
+                "unused_usd": str(each.unused_usd),
+                "utilisation": None if each.utilisation is None else round(float(each.utilisation), 6),
+                "coverage": None if each.coverage is None else round(float(each.coverage), 6),
+                "source": each.plan.source,
+            }
+            for each in report.plans
+        ],
         "price_changes": [
             {
                 **asdict(each.what),

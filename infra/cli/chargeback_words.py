@@ -15,6 +15,7 @@ from infra.cli.report_tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from capacity.chargeback.node_costs import PriceChange
     from capacity.chargeback.report import Report, Totals
@@ -59,6 +60,9 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
     if unused := sum((each.usd for each in report.commitments), Decimal(0)):
         hours = sum(each.unused for each in report.commitments) / HOUR
         yield "reserved, and not there", f"{unused:,} USD for {hours:,.1f} node hours, billed all the same"
+    if lost := sum((each.unused_usd for each in report.plans), Decimal(0)):
+        committed = sum((each.committed_usd for each in report.plans), Decimal(0))
+        yield "committed, and not used", f"{lost:,} of {committed:,} USD, billed all the same"
     if total.saved_usd:
         yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
     if report.platform_usd:
@@ -101,6 +105,17 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
             (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
         )
         yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
+    if report.plans:
+        rows = tuple(
+            (
+                each.plan.what,
+                *(f"{usd:,}" for usd in (each.committed_usd, each.used_usd, each.unused_usd)),
+                *(share(each.utilisation), share(each.coverage)),
+            )
+            for each in report.plans
+        )
+        headings = ("what", "USD", "used USD", "unused USD", "utilisation", "coverage of what it can pay")
+        yield Table("committed US dollars an hour", headings, rows)
     if report.price_changes:
         rows = tuple(
             (str(each.what) + (f" (pool {each.pool})" if each.pool != UNKNOWN else ""), _utc(each.moment), each.source, *_prices(each))
@@ -171,6 +186,11 @@ def _figures(totals: Totals) -> tuple[str, ...]:
 def _prices(change: PriceChange) -> tuple[str, str]:
     before, after = ("not known" if each is None else f"{as_decimal(each).normalize():f}" for each in (change.before, change.after))
     return before, after
+
+
+def share(of: Fraction | None) -> str:
+    """In percent; of nothing there is none."""
+    return "" if of is None else f"{float(of):.1%}"
 
 
 def _percent(part: float, whole: float) -> str:
