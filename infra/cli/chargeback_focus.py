@@ -261,6 +261,9 @@ def _usd(usd: Decimal) -> dict[str, str]:
 
 def _consumed(charge: Charge, hours: Decimal) -> dict[str, str]:
     """GPU hours of what has GPUs, machine hours of what has none; of what was reserved or committed and not there nothing was consumed."""
+    if charge.supply.is_plan:
+        # ConsumedQuantity-C-004-C: of the unused part of a commitment discount there is none.
+        return {}
     if charge.kind is ChargeKind.PLATFORM or charge.supply.gpu == NONE:
         return {"ConsumedQuantity": "0" if charge.kind is ChargeKind.UNUSED else text_of(hours), "ConsumedUnit": "Hours"}
     return {"ConsumedQuantity": text_of(hours_of(charge.gpu_seconds)), "ConsumedUnit": "GPU-Hours"}

@@ -43,7 +43,9 @@ def plan(usd: str, rates: dict[str, str], name: str = "sp-1", kind: str = COMPUT
     return {"name": name, "kind": kind, "usd_per_hour": usd, "rates": rows, **more}
 
 
-def node(month: Month, name: str, machine: str, start: int, end: int, bought: str = "on-demand", **more: str) -> None:
+def node(  # noqa: PLR0913, PLR0917 -- what a node is
+    month: Month, name: str, machine: str, start: int, end: int, bought: str = "on-demand", **more: str
+) -> None:
     labels = {"node.kubernetes.io/instance-type": machine, "karpenter.sh/capacity-type": bought, "karpenter.sh/nodepool": bought, **more}
     month.node(name, start, end, gpus={P4: 8, G6: 1}.get(machine, 0), labels=labels)
 
@@ -303,6 +305,32 @@ def greedy(
     return pays, sum(left_cents, Fraction(0))
 
 
+def worked_out(
+    nodes: list[tuple[str, str, int, int]],
+    plans: list[tuple[str, int, dict[str, int], int, int]],
+    cents: dict[str, int],
+    change: tuple[int, int],
+) -> tuple[Fraction, Fraction]:
+    """What four hours cost, in cents, and how much of that no machine used."""
+    expected, unused = Fraction(0), Fraction(0)
+    for hour in range(4):
+        usages: list[tuple[int, str, Fraction, int]] = []
+        for number, (machine, bought, start, lasts) in enumerate(nodes):
+            for first, last in ((hour * 60, min(change[0], hour * 60 + 60)), (max(hour * 60, change[0]), hour * 60 + 60)):
+                minutes = sum(start <= each < start + lasts for each in range(first, last))
+                changed = machine == P4 and bought == "on-demand" and first >= change[0]
+                listed = change[1] if changed else cents[machine]
+                if bought == "spot":
+                    expected += Fraction(minutes * listed, 60)
+                elif minutes:
+                    usages.append((number, machine, Fraction(minutes, 60), listed))
+        held = [(kind, usd, rates) for kind, usd, rates, first, lasts in plans if first <= hour < first + lasts]
+        pays, left = greedy(usages, held)
+        unused += left
+        expected += sum(pays.values(), Fraction(0)) + left
+    return expected, unused
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     nodes=NODES,
@@ -322,22 +350,7 @@ def test_any_month_comes_to_what_going_through_its_hours_comes_to_and_every_line
     policy: IdlePolicy,
     slice_hours: int,
 ) -> None:
-    expected, unused = Fraction(0), Fraction(0)
-    for hour in range(4):
-        usages: list[tuple[int, str, Fraction, int]] = []
-        for number, (machine, bought, start, lasts) in enumerate(nodes):
-            for first, last in ((hour * 60, min(change[0], hour * 60 + 60)), (max(hour * 60, change[0]), hour * 60 + 60)):
-                minutes = sum(start <= each < start + lasts for each in range(first, last))
-                changed = machine == P4 and bought == "on-demand" and first >= change[0]
-                listed = change[1] if changed else cents[machine]
-                if bought == "spot":
-                    expected += Fraction(minutes * listed, 60)
-                elif minutes:
-                    usages.append((number, machine, Fraction(minutes, 60), listed))
-        held = [(kind, usd, rates) for kind, usd, rates, first, lasts in plans if first <= hour < first + lasts]
-        pays, left = greedy(usages, held)
-        unused += left
-        expected += sum(pays.values(), Fraction(0)) + left
+    expected, unused = worked_out(nodes, plans, cents, change)
     month = Month(hours=4)
     for number, (machine, bought, start, lasts) in enumerate(nodes):
         node(month, f"n{number}", machine, start * 60, (start + lasts) * 60, bought)
