@@ -67,6 +67,7 @@ class Rate:
 class Supply:
     """Machines of one kind, bought in one way at one price. `pool` is that of the nodes, which is not that of the line where idle GPUs
     are paid by those who had GPUs of other pools. `plan` is the commitment of US dollars an hour that pays for them.
+    `credits` are the names of those credits that are for them.
 
     Of a plan that nothing used it is hours of the plan itself, and no machines: see `is_plan`.
     """
@@ -78,6 +79,7 @@ class Supply:
     gpu: str
     rate: Rate
     plan: SpendCommitment | None = None
+    credits: tuple[str, ...] = ()
 
     @property
     def is_plan(self) -> bool:
@@ -117,9 +119,9 @@ class Charge:
     gpu_seconds: Fraction
 
 
-def supply_of(facts: NodeFacts, rate: Rate, plan: SpendCommitment | None = None) -> Supply:
+def supply_of(facts: NodeFacts, rate: Rate, plan: SpendCommitment | None = None, credits_for: tuple[str, ...] = ()) -> Supply:
     """What a node is a part of."""
-    return Supply(facts.machine, facts.region, facts.bought_as, facts.pool, facts.gpu, rate, plan)
+    return Supply(facts.machine, facts.region, facts.bought_as, facts.pool, facts.gpu, rate, plan, credits_for)
 
 
 def supply_of_plan(plan: SpendCommitment) -> Supply:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from capacity.chargeback.charges import SPEND, Charge, ChargeKind, LineKey, Rate, Supply, supply_of, supply_of_plan
 from capacity.chargeback.consumers import WorkAmounts, totals_of
+from capacity.chargeback.credits import apply_credits, moments_of
 from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
@@ -17,10 +18,11 @@ from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.commitments import Kept
+    from capacity.chargeback.credits import Credit
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
@@ -51,7 +53,8 @@ _Part = tuple[str, "LineKey"]
 class _Charges:
     """Exact amounts by figure of a line and by what they are of. `idle_of` are those of idle GPUs until somebody pays them."""
 
-    def __init__(self) -> None:
+    def __init__(self, granted: Iterable[Credit] = ()) -> None:
+        self._granted = tuple(granted)
         self.of_part: defaultdict[_Part, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.idle_of: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.unused_plans: defaultdict[Supply, _Amount] = defaultdict(_Amount)
@@ -75,10 +78,11 @@ class _Charges:
         allocated = book.allocated
         # A pod can be seen for longer than its node: then its GPUs are all that the node had.
         whole = max(book.gpu_seconds, allocated)
+        credits_for = self._credits_for(facts, key.since)
         for priced in costs.priced[key]:
             seconds = book.seconds * priced.part
             node = _Amount(priced.rate.paid * seconds / HOUR, seconds, whole * priced.part)
-            self._divide(facts, supply_of(facts, priced.rate, priced.plan), node, uses, whole)
+            self._divide(facts, supply_of(facts, priced.rate, priced.plan, credits_for), node, uses, whole)
         if whole == 0:
             self.saved[_line(Owner(team=PLATFORM), facts)] += saved
             return
@@ -99,9 +103,13 @@ class _Charges:
             self.of_part["allocated", _line(owner, facts)][ChargeKind.ALLOCATED, supply].add(node, part)
         self.idle_of[facts][ChargeKind.IDLE, supply].add(node, left)
 
-    def add_unused(self, kept: Kept, rate: Rate, seconds: Seconds) -> None:
+    def _credits_for(self, facts: NodeFacts, moment: Seconds) -> tuple[str, ...]:
+        return tuple(each.name for each in self._granted if each.is_for(facts, moment))
+
+    def add_unused(self, kept: Kept, since: Seconds, rate: Rate, seconds: Seconds) -> None:
         """What was committed to and not there: idle GPUs, or nodes of the platform."""
-        facts, what = kept.facts, (ChargeKind.UNUSED, supply_of(kept.facts, rate))
+        facts = kept.facts
+        what = (ChargeKind.UNUSED, supply_of(facts, rate, credits_for=self._credits_for(facts, since)))
         amount = _Amount(rate.paid * seconds / HOUR, Fraction(seconds))
         if facts.catalogued is not None and facts.catalogued.gpu is None:
             self.of_part["platform", _line(Owner(team=PLATFORM), facts)][what].add(amount)
@@ -170,15 +178,27 @@ def _amounts() -> defaultdict[_What, _Amount]:
 
 
 def charge(  # noqa: PLR0913 -- what a report is made of, given by name
-    books: Books, costs: NodeCosts, *, idle: IdlePolicy, asked: Period, extra: Iterable[ExtraCost] = (), notes: Iterable[str] = ()
+    books: Books,
+    costs: NodeCosts,
+    *,
+    idle: IdlePolicy,
+    asked: Period,
+    extra: Iterable[ExtraCost] = (),
+    notes: Iterable[str] = (),
+    granted: Sequence[Credit] = (),
 ) -> Report:
-    """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy."""
-    charges = _Charges()
+    """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy.
+
+    `granted` are credits, whose starts and ends within the period are cuts of the books. Raises ValueError where one is none.
+    """
+    if missing := {each for each in moments_of(granted) if books.period.start < each < books.period.end} - set(books.cuts):
+        raise ValueError(f"the books are not cut where credits begin and end: {len(missing)} cuts are missing")
+    charges = _Charges(granted)
     for key, book in books.nodes.items():
         charges.add_node(key, book, costs)
     for kept, rates in costs.unused_rates.items():
-        for rate, seconds in rates:
-            charges.add_unused(kept, rate, seconds)
+        for since, rate, seconds in rates:
+            charges.add_unused(kept, since, rate, seconds)
     for use in costs.plans:
         charges.add_plan(use)
     charges.charge_idle(idle)
@@ -186,6 +206,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     # Apart from them: it is no part of what is paid.
     saved = to_cents(charges.saved)
     rounded = to_cents(parts)
+    taken_apart = tuple(charges.taken_apart(rounded))
     keys = sorted({key for _, key in parts} | set(charges.uses))
     lines = tuple(_totals(key, rounded, saved, charges.uses.get(key, Totals())) for key in keys)
     return Report(
@@ -218,11 +239,12 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         ),
         uncommitted=costs.uncommitted,
         doubled=books.doubled,
-        charges=tuple(charges.taken_apart(rounded)),
+        charges=taken_apart,
         nodes=node_groups(books, costs),
         work=charges.work.lines({line: usd for (figure, line), usd in rounded.items() if figure == "allocated"}),
         price_changes=costs.changes,
         plans=tuple(map(_plan, costs.plans)),
+        credits=apply_credits(granted, taken_apart),
     )
 
 

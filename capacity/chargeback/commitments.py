@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Kept:
     """A commitment in a period: for how many node seconds it was billed, and for how many of them no node was there.
 
-    `unused_since` are these by the last change of prices before them, or the period's start, as far as there are any.
+    `unused_since` are these by the last cut of the books before them, or the period's start, as far as there are any.
     """
 
     commitment: Commitment
@@ -61,10 +61,10 @@ Span = tuple[int, int]
 """From a moment until before another."""
 
 
-def commitments_of(books: Books, commitments: Iterable[Commitment], changes: Iterable[Seconds] = ()) -> Committed:
+def commitments_of(books: Books, commitments: Iterable[Commitment], cuts: Iterable[Seconds] = ()) -> Committed:
     """What the books show of each commitment. Those of a pool get its nodes first, then those of any pool in their order.
 
-    `changes` are moments within the period at which prices change.
+    `cuts` are moments within the period at which prices may change.
     """
     by_place: defaultdict[tuple[str, str], list[Commitment]] = defaultdict(list)
     for each in commitments:
@@ -73,7 +73,7 @@ def commitments_of(books: Books, commitments: Iterable[Commitment], changes: Ite
     for (_, facts, _), book in books.nodes.items():
         if facts.capacity_type is CapacityType.RESERVED:
             spans[facts.machine, facts.region].setdefault(facts, []).extend(book.spans)
-    found, since = Committed(), (books.period.start, *changes)
+    found, since = Committed(), (books.period.start, *cuts)
     for place in sorted({*by_place, *spans}):
         wanted = sorted(by_place[place], key=lambda each: each.pool is None)
         _Place(wanted, spans[place], (books.period.start, books.period.end), since).add_to(found, books.step)

@@ -71,9 +71,9 @@ class NodeCosts:
     `fees` says how much of a node's cost is the fee of EKS Auto Mode.
     `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
     `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
-    `priced` are the parts of each node in `usd`, which are all of it; `unused_rates` what an hour of what is in `unused` costs and for how
-    many seconds, as far as it has a price. `changes` are prices of what was there that changed in the period. `plans` are commitments of US
-    dollars an hour, and how they were used.
+    `priced` are the parts of each node in `usd`, which are all of it; `unused_rates` since when what is in `unused` cost how much an hour,
+    and for how many seconds, as far as it has a price. `changes` are prices of what was there that changed in the period. `plans` are
+    commitments of US dollars an hour, and how they were used.
     """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
@@ -85,7 +85,9 @@ class NodeCosts:
     unused: list[tuple[Kept, Fraction]] = field(default_factory=list[tuple["Kept", Fraction]])
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
     priced: dict[NodeKey, tuple[Priced, ...]] = field(default_factory=dict["NodeKey", tuple[Priced, ...]])
-    unused_rates: dict[Kept, list[tuple[Rate, Seconds]]] = field(default_factory=dict["Kept", list[tuple[Rate, "Seconds"]]])
+    unused_rates: dict[Kept, list[tuple[Seconds, Rate, Seconds]]] = field(
+        default_factory=dict["Kept", list[tuple["Seconds", Rate, "Seconds"]]]
+    )
     changes: tuple[PriceChange, ...] = ()
     plans: list[PlanUse] = field(default_factory=list[PlanUse])
 
@@ -159,7 +161,7 @@ def _apply_plans(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
 def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
     start = books.period.start
     commitments = [each for cloud in Cloud for each in prices.at(cloud, start).commitments]
-    committed = commitments_of(books, commitments, prices.within(books.period))
+    committed = commitments_of(books, commitments, books.cuts)
     costs.uncommitted = committed.uncommitted
     for kept in committed.kept:
         usd = Fraction(0)
@@ -169,7 +171,7 @@ def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> Non
             if usd_per_hour is None:
                 costs.is_unknown(kept.facts, kept.facts.bought_as, seconds)
                 continue
-            costs.unused_rates.setdefault(kept, []).append((Rate(usd_per_hour, _listed(kept.facts, book)), seconds))
+            costs.unused_rates.setdefault(kept, []).append((since, Rate(usd_per_hour, _listed(kept.facts, book)), seconds))
             usd += usd_per_hour * seconds / _HOUR
         costs.unused.append((kept, usd))
 

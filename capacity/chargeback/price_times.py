@@ -12,7 +12,7 @@ from capacity.catalog.price_book import prices_of
 from capacity.chargeback.spending_plans import hours_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from capacity.catalog.price_book import PriceBook, PriceFile
     from capacity.catalog.spend_commitment import SpendCommitment
@@ -48,9 +48,10 @@ class PriceTimes:
         """The changes after the period's start and before its end."""
         return tuple(each for each in self.changes if period.start < each < period.end)
 
-    def cuts(self, period: Period) -> tuple[Seconds, ...]:
-        """At which moments the books must be cut, so that what is in one of them cost one price."""
-        return tuple(sorted({*self.within(period), *hours_of(self.plans(period), period)}))
+    def cuts(self, period: Period, also: Iterable[Seconds] = ()) -> tuple[Seconds, ...]:
+        """At which moments the books must be cut, so that what is in one of them cost one price; `also` at these."""
+        found = {*self.within(period), *hours_of(self.plans(period), period), *also}
+        return tuple(sorted(each for each in found if period.start < each < period.end))
 
     def plans(self, period: Period) -> tuple[SpendCommitment, ...]:
         """The commitments of US dollars an hour of all clouds that hold in some of the period."""

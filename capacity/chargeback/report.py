@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Uncommitted
+    from capacity.chargeback.credits import Credited
     from capacity.chargeback.gpu_use import Lost
     from capacity.chargeback.node_costs import PriceChange, UnknownPrice
     from capacity.chargeback.node_groups import NodeGroup
@@ -179,6 +180,7 @@ class Report:
 
     What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
     What of the `plans` nothing used is in `node_usd` and `idle_usd` as well; what they paid for is in both at their rates.
+    `credits` are what is taken off, apart from all other sums.
     `charges` are the lines taken apart by what they are of; theirs is the same sum.
     `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
     `work` is by whom, and for what, the teams' GPUs were had; a team's sums to its `allocated_usd`.
@@ -211,6 +213,7 @@ class Report:
     work: tuple[WorkLine, ...] = ()
     price_changes: tuple[PriceChange, ...] = ()
     plans: tuple[SpentPlan, ...] = ()
+    credits: tuple[Credited, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -230,6 +233,16 @@ class Report:
     def extra_usd(self) -> Decimal:
         """Storage and traffic, which are no part of the nodes' cost."""
         return sum((each.usd for each in self.extra), Decimal(0))
+
+    @property
+    def credit_usd(self) -> Decimal:
+        """What credits take off: no part of the nodes' cost."""
+        return sum((each.usd for each in self.credits), Decimal("0.00"))
+
+    @property
+    def paid_usd(self) -> Decimal:
+        """What is left to pay of nodes, storage and egress."""
+        return self.node_usd + self.extra_usd - self.credit_usd
 
     def by(self, *dimensions: str) -> dict[tuple[str, ...], Totals]:
         """The lines added up, the dearest first."""

@@ -16,6 +16,7 @@ from rich.text import Text
 from capacity.catalog.data_files import DataFileError, read_records
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
+from capacity.chargeback.credits import moments_of, read_credits
 from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
+    from capacity.chargeback.credits import Credit
     from capacity.chargeback.report import ExtraCost, Report
     from capacity.chargeback.samples import Period
     from infra.cli.prometheus_source import PrometheusSource
@@ -62,6 +64,17 @@ def extra_costs(path: Path | None) -> tuple[ExtraCost, ...]:
         return ()
     try:
         return read_extra_costs(path)
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        remedy = "mend it; its form is in docs/guides/chargeback.md."
+        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+
+
+def granted_credits(path: Path | None) -> tuple[Credit, ...]:
+    """The credits of the file, or none. Raises ExplainedError with everything that is wrong with it."""
+    if path is None:
+        return ()
+    try:
+        return read_credits(path)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
         remedy = "mend it; its form is in docs/guides/chargeback.md."
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
@@ -117,6 +130,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     token_env: asked_of.TokenEnv = None,
     idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
+    credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
     auto_mode: Annotated[
         list[str] | None,
@@ -162,10 +176,10 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
             exit_code=ExitCode.BAD_USAGE,
         )
     access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
-    extra = extra_costs(storage)
+    extra, granted = extra_costs(storage), granted_credits(credit)
     book = price_times(prices)
     source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
-    report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
+    report = _report(source, period, asked, book, idle, extra, granted, frozenset(auto_mode or ()))
     _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
@@ -178,6 +192,7 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     prices: PriceTimes,
     idle: IdlePolicy,
     extra: tuple[ExtraCost, ...],
+    granted: tuple[Credit, ...],
     auto_mode: frozenset[str],
 ) -> Report:
     from capacity.chargeback.charging import charge  # noqa: PLC0415
@@ -186,12 +201,13 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     from capacity.chargeback.queries import queries  # noqa: PLC0415
     from infra.cli.prometheus_source import no_node_known  # noqa: PLC0415
 
-    ledger = Ledger(period, source.step, source.bridge, prices.cuts(period))
+    ledger = Ledger(period, source.step, source.bridge, prices.cuts(period, moments_of(granted)))
     read = source.read(period, queries(source.match), ledger.take, kept_as="chargeback")
     books = ledger.close()
     if not books.nodes:
         raise no_node_known(period)
-    report = charge(books, cost_nodes(books, prices, auto_mode=auto_mode), idle=idle, asked=asked, extra=extra, notes=read.warnings)
+    costs = cost_nodes(books, prices, auto_mode=auto_mode)
+    report = charge(books, costs, idle=idle, asked=asked, extra=extra, notes=read.warnings, granted=granted)
     read.discard()
     return report
 

@@ -132,7 +132,7 @@ def report_focus(report: Report, billing_account: str) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in (*_charges(report), *_purchases(report), *_extras(report)):
+    for row in (*_charges(report), *_purchases(report), *_extras(report), *_credits(report)):
         writer.writerow(_common(report, billing_account) | row)
     return text.getvalue()
 
@@ -239,6 +239,26 @@ def _extras(report: Report) -> Iterator[dict[str, str]]:
             "ChargeDescription": f"{named.said}: {each.what}" if each.what else named.said,
             "x_ListPriceKnown": "false",
         }
+
+
+def _credits(report: Report) -> Iterator[dict[str, str]]:
+    """A credit is of no SKU, so it has no unit prices, and all its costs are the same (the words of ContractedCost and ListCost)."""
+    for credited in report.credits:
+        for (team, project), usd in credited.lines.items():
+            tags = {"team": team, "project": project}
+            yield {
+                **dict.fromkeys(("BilledCost", "EffectiveCost", "ContractedCost", "ListCost"), str(-usd)),
+                **_provider(credited.credit.cloud),
+                "ChargeCategory": "Credit",
+                "ChargeFrequency": "One-Time",
+                "ServiceCategory": "Compute",
+                "ServiceSubcategory": "Virtual Machines",
+                "ServiceName": _COMPUTE[credited.credit.cloud],
+                **_owner(team),
+                "Tags": json.dumps({key: value for key, value in tags.items() if value not in _NOBODY}),
+                "ChargeDescription": f"Credit: {credited.credit.name}",
+                "x_ChargeKind": "credit",
+            }
 
 
 def _cloud_of(extra: ExtraCost, clouds: set[Cloud]) -> Cloud:

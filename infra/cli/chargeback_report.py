@@ -48,7 +48,7 @@ def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | N
 
 
 def report_csv(report: Report) -> str:
-    """The lines, then storage and egress, in one table: `total_usd` sums to all that is paid."""
+    """The lines, then storage and egress, then credits, in one table: `total_usd` sums to all that is paid."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
@@ -60,6 +60,10 @@ def report_csv(report: Report) -> str:
     for each in report.extra:
         key = (spreadsheet_cell(each.team), spreadsheet_cell(each.project), *("",) * (len(DIMENSIONS) - 2))
         writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
+    for each in report.credits:
+        for names, usd in each.lines.items():
+            key = (*map(spreadsheet_cell, names), *("",) * (len(DIMENSIONS) - 2))
+            writer.writerow((report.period.name, *key, "credit", *("",) * (len(_FIGURES) - 1), str(-usd)))
     return text.getvalue()
 
 
@@ -84,6 +88,16 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
         "top_consumers": consumer_data(report, top),
         "extra": [{**each.model_dump(mode="json", exclude_none=True), "usd": str(each.usd)} for each in report.extra],
         "extra_usd": str(report.extra_usd),
+        "credits": [
+            {
+                **each.credit.model_dump(mode="json", exclude_none=True),
+                "usd": str(each.credit.usd),
+                "used_usd": str(each.usd),
+                "lines": [{"team": team, "project": project, "usd": str(usd)} for (team, project), usd in each.lines.items()],
+            }
+            for each in report.credits
+        ],
+        "credit_usd": str(report.credit_usd),
         "lost": [
             {
                 **asdict(owner),

@@ -74,6 +74,10 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
     yield "busy", busy(total) + (f" of {total.measured / HOUR:,.1f} GPU hours measured" if total.measured else "")
     if report.extra:
         yield "storage and egress", f"{report.extra_usd:,} USD, as given"
+    if report.credits:
+        given = sum((each.credit.usd for each in report.credits), Decimal(0))
+        yield "credits", f"-{report.credit_usd:,} of {given:,} USD"
+        yield "left to pay", f"{least(report)}{report.paid_usd:,} USD"
     if report.opencost is not None:
         yield "OpenCost", f"{report.opencost.opencost_usd:,} USD for {report.opencost.nodes} nodes, here {report.opencost.report_usd:,} USD"
 
@@ -100,6 +104,9 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
         yield Table(
             "storage and egress", ("team", "project", "kind", "what", "USD"), (*rows, ("total", "", "", "", f"{report.extra_usd:,}")), 4
         )
+    if report.credits:
+        rows = tuple((each.credit.name, *line, f"-{usd:,}") for each in report.credits for line, usd in each.lines.items())
+        yield Table("credits", ("credit", "team", "project", "USD"), (*rows, ("total", "", "", f"-{report.credit_usd:,}")), 3)
     if report.commitments:
         rows = tuple(
             (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
@@ -167,14 +174,18 @@ def warnings(report: Report) -> Iterator[str]:
         yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: what was then is not counted."
     if len(report.gaps) > _GAPS_TOLD:
         yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
+    for each in filter(lambda each: each.left_usd, report.credits):
+        yield f"{each.left_usd:,} USD of the credit {each.credit.name} took nothing off: there was no more of what it is for."
     yield from report.notes
 
 
 def price_notes(report: Report) -> Iterator[str]:
-    """Where the prices are from."""
+    """Where the prices and credits are from."""
     for name, source in sorted(report.sources.items()):
         day = f"undated, read {source.as_of}" if source.undated else str(source.as_of)
         yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {day}: {name}"
+    for each in report.credits:
+        yield f"credit {each.credit.name}: {each.credit.source}"
 
 
 def _figures(totals: Totals) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from capacity.chargeback.billed import Bill
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.charging import charge
+from capacity.chargeback.credits import Credit, moments_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.node_costs import cost_nodes
 from capacity.chargeback.price_times import PriceTimes
@@ -210,6 +211,32 @@ def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_pa
     assert found.by_reason[Reason.COMMITMENT] > 0
     assert found.by_reason[Reason.COVERED] < 0
     assert found.unexplained_usd == 0 or made is with_fee, "this dataset has the fee of a node in the node's own rows"
+
+
+@pytest.mark.parametrize("policy", IdlePolicy)
+def test_credits_are_rows_of_their_category_that_take_off_what_the_report_says(policy: IdlePolicy, tmp_path: Path) -> None:
+    month, prices = mixed_month(), PriceTimes()
+    row = {"name": "research", "usd": "77.77", "cloud": "aws", "source": "the console on 2026-11-02"}
+    granted = [Credit.model_validate({**row, "start": "2026-10-01T06:00:00Z", "capacity_types": ["spot"]})]
+    books = month.books(cuts=prices.cuts(month.period, moments_of(granted)))
+    report = charge(books, cost_nodes(books, prices), idle=policy, asked=month.period, granted=granted)
+    rows = rows_of(report)
+
+    assert broken(COLUMNS, rows) == []
+    taken = [row for row in rows if row["ChargeCategory"] == "Credit"]
+    assert total(taken, "BilledCost") == total(taken, "ListCost") == -report.credit_usd == Decimal("-77.77")
+    assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.paid_usd
+    assert {row["ContractedUnitPrice"] for row in taken} == {row["ConsumedQuantity"] for row in taken} == {""}
+
+    bill, told = tmp_path / "focus.csv", tmp_path / "report.json"
+    bill.write_text(report_focus(report, "123456789012"))
+    told.write_text(report_json(report))
+    saved = read_report(told)
+    billed = Bill(saved.start, saved.end)
+    for each in read_bill(bill, {}):
+        billed.add(each)
+    found = reconcile(saved, billed)
+    assert {reason: usd for reason, usd in found.by_reason.items() if usd} == {Reason.CREDIT: Decimal("-77.77")}
 
 
 def test_no_row_is_a_cent_off_what_its_quantity_costs() -> None:
